@@ -36,7 +36,7 @@ class Peer:
 
     def __init__(self, web, path=None):
         self.web, self.path = web, path
-        self.host = f"127.0.0.1:{web.port}" if web.port else web.origin.split("//")[1]
+        self.host = web.origin.split("//")[1].rstrip("/")
         self.cookie = None
 
     def connect(self):

@@ -249,7 +249,7 @@ class Live(unittest.TestCase):
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         connection.connect(("127.0.0.1", self.web.port))
         cookies = "; ".join(f"{cookie['name']}={cookie['value']}" for cookie in self.browser.driver.get_cookies())
-        connection.sendall(f"GET /events?since=0 HTTP/1.1\r\nHost: 127.0.0.1:{self.web.port}\r\nCookie: {cookies}\r\n\r\n".encode())
+        connection.sendall(f"GET /events?since=0 HTTP/1.1\r\nHost: {self.web.origin.split('//')[1]}\r\nCookie: {cookies}\r\n\r\n".encode())
         return connection
 
     def test_a_page_whose_program_was_begun_anew_says_what_to_do(self):

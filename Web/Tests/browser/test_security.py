@@ -5,6 +5,7 @@ The table that this makes is in docs/web.md.
 """
 
 import atexit
+import errno
 import http.server
 import os
 import pathlib
@@ -119,12 +120,15 @@ class Security(unittest.TestCase):
         self.assertNotIn(self.web.token, " ".join(pathlib.Path(f"/proc/{self.web.program.process.pid}/cmdline").read_text().split("\0")))
 
     def test_02_who_is_asked_for(self):
+        name = self.peer.host.split(":")[0]
         for what, host, statuses in (
             ("`Host: evil.example` (a name that leads to 127.0.0.1)", "evil.example", (421,)),
-            ("`Host` with another port", "127.0.0.1:1", (421,)),
-            ("`Host` without the port", "127.0.0.1", (421,)),
-            ("`Host: 127.0.0.1:PORT.evil.example`", f"127.0.0.1:{self.web.port}.evil.example", (421, 400)),
-            ("`Host: evil@127.0.0.1:PORT`", f"evil@127.0.0.1:{self.web.port}", (421, 400)),
+            ("`Host: 127.0.0.1:PORT`, `localhost:PORT`, `[::1]:PORT`", f"127.0.0.1:{self.web.port}", (421,)),
+            ("`Host` of another label below `localhost`", f"{'0' * 32}.localhost:{self.web.port}", (421,)),
+            ("`Host` with another port", f"{name}:1", (421,)),
+            ("`Host` without the port", name, (421,)),
+            ("`Host: LABEL.localhost:PORT.evil.example`", f"{self.peer.host}.evil.example", (421, 400)),
+            ("`Host: evil@LABEL.localhost:PORT`", f"evil@{self.peer.host}", (421, 400)),
             ("`Host: 0.0.0.0:PORT`", f"0.0.0.0:{self.web.port}", (421,)),
             ("no `Host`", False, (400, 421)),
         ):
@@ -133,7 +137,10 @@ class Security(unittest.TestCase):
         self.answered("an absolute address of another host", self.peer.request(path="http://evil.example/"), 400, 404, 421)
         self.answered("`X-Forwarded-Host: evil.example`", self.peer.request(fields=["X-Forwarded-Host: evil.example"]), 200, words="200, unread")
         for host in (f"localhost:{self.web.port}", f"[::1]:{self.web.port}"):
-            self.assertEqual(self.peer.request(host=host).status, 200, host)
+            for path in ("/", f"/?token={self.web.token}"):
+                answer = self.peer.request(path=path, host=host)
+                self.assertEqual((answer.status, answer.field("set-cookie")), (421, ""), host)
+                self.assertNotIn(name.encode(), answer.data, "the label is told")
 
     # Who acts
 
@@ -144,7 +151,8 @@ class Security(unittest.TestCase):
             ("POST without `Origin`", [], good),
             ("POST with `Origin: https://evil.example`", ["Origin: https://evil.example"], good),
             ("POST with `Origin: null`", ["Origin: null"], good),
-            ("POST with the page's `Origin` at another port", ["Origin: http://127.0.0.1:1"], good),
+            ("POST with the page's `Origin` at another port", [f"Origin: {self.web.origin.rsplit(':', 1)[0]}:1"], good),
+            ("POST with `Origin: http://127.0.0.1:PORT`", [f"Origin: http://127.0.0.1:{self.web.port}"], good),
             ("POST with `Origin` of https", [self.origin.replace("http:", "https:")], good),
             ("POST with two `Origin`", [self.origin, "Origin: https://evil.example"], good),
             ("POST without the form's key", [self.origin], b""),
@@ -346,6 +354,48 @@ class Security(unittest.TestCase):
             browser.driver.close()
         browser.driver.switch_to.window(before[0])
         self.untouched("another page's window")
+
+    def test_13_a_page_at_another_port_of_127_0_0_1_that_you_open_gets_no_cookie(self):
+        seen = []
+        bounce = (b'<script>if (location.hostname === "localhost") location = location.href.replace("localhost", "127.0.0.1").replace("start", "over");'
+                  b'else if (location.pathname === "/over") location = "/last"; else document.title = "done"</script>')
+
+        class Thief(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                self.send_response(200)
+                self.send_header("Content-Type", "text/html")
+                self.send_header("Content-Length", str(len(bounce)))
+                self.end_headers()
+                self.wfile.write(bounce)
+                seen.append((self.path, self.headers.get("Cookie")))
+
+            def log_message(self, *_):
+                pass
+
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Thief)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        browser = scene().browser
+        self.addCleanup(browser.open, "about:blank")
+        self.addCleanup(browser.faults)
+        for start in (f"http://127.0.0.1:{server.server_port}/tool", f"http://localhost:{server.server_port}/start"):
+            browser.open(self.web.url)
+            self.assertTrue(browser.driver.get_cookies(), "the page was not let in")
+            browser.open(start)
+            browser.until("document.title === 'done'", "it has gone where it was sent")
+        self.assertIn("/last", [path for path, _ in seen])
+        self.assertEqual([one for one in seen if one[1]], [], "another port was sent a cookie")
+        tries.append(("you open a page at another port of 127.0.0.1, or of localhost, which sends you to 127.0.0.1", "no cookie is sent there"))
+        # A browser asks ::1 first: nobody else may listen there.
+        try:
+            other = socket.create_server(("::1", self.web.port), family=socket.AF_INET6)
+        except OSError as error:
+            self.assertIn(error.errno, (errno.EADDRINUSE, errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT))
+        else:
+            other.close()
+            self.fail("another program can listen at the page's port of ::1")
+        tries.append(("another program listens at the page's port of ::1", "it cannot: the port is held"))
 
     def test_14_only_loopback_is_listened_on(self):
         port = f"{self.web.port:04X}"

@@ -10,8 +10,8 @@ extension Visit {
     func carryOut(_ action: JobAction, _ id: JobID) async throws -> Answer {
         let page = Link("jobs", "\(id)")
         do {
-            let flash = try await site.daemon.connected { client -> Flash in
-                try await self.flash(of: action, id, client)
+            let flash = try await site.daemon.connected { session -> Flash in
+                try await self.flash(of: action, id, session.client)
             }
             return redirect(to: page, flash)
         } catch let error as ControlError where error.reason != .notFound {

@@ -11,10 +11,15 @@ extension Visit {
         guard let action = field("do").flatMap(BulkAction.init) else {
             return redirect(to: query.link, .refused("nothing was chosen to be done"))
         }
+        if let mistake = query.mistakes.first {
+            return redirect(to: Link("jobs"), .refused(mistake))
+        }
         do {
             if field("confirmed") == nil { return try await question(action, query) }
             let ids = fields("ids").flatMap { $0.split(separator: ",") }.compactMap { JobID($0) }
-            let count = try await site.daemon.connected { try await action.carryOut(ids, $0) }
+            let count = try await site.daemon.connected {
+                try await action.carryOut(ids, $0.client)
+            }
             let undo = action.opposite.map { opposite in
                 Flash.Undo(
                     label: "Undo",
@@ -36,9 +41,8 @@ extension Visit {
     }
 
     private func question(_ action: BulkAction, _ query: JobQuery) async throws -> Answer {
-        let (chosen, status) = try await site.daemon.connected { client in
-            let session = try await Session(client)
-            return (try await self.chosen(query, client), session.status)
+        let (chosen, status) = try await site.daemon.connected { session in
+            (try await self.chosen(query, session.client), session.status)
         }
         let jobs = chosen.filter(action.changes)
         guard !jobs.isEmpty else {

@@ -11,8 +11,8 @@ extension Visit {
             if action == .tasks, field("do") == "drop", field("confirmed") == nil {
                 return try await questionOfTasks(name)
             }
-            let words = try await site.daemon.connected { client -> String in
-                try await done(action, name, client)
+            let words = try await site.daemon.connected { session -> String in
+                try await done(action, name, session.client)
             }
             return redirect(
                 to: page,
@@ -58,7 +58,7 @@ extension Visit {
             return "\(count.of("dead task")) \(count == 1 ? "is" : "are") ready again"
         case .drop:
             let count = try await client.dropTasks(
-                .queue(name, state: droppedState, count: Limits.manyTasks)
+                .queue(name, state: droppedState(), count: Limits.manyTasks)
             )
             return "\(count.of("task")) dropped"
         case .tasks:
@@ -74,8 +74,16 @@ extension Visit {
     }
 
     /// Dead ones, unless another state is said.
-    private var droppedState: QueuedTask.State {
-        (field("state") ?? query("state")).flatMap(QueuedTask.State.init) ?? .dead
+    private func droppedState() throws -> QueuedTask.State {
+        guard let text = field("state") ?? query("state") else { return .dead }
+        guard let state = QueuedTask.State(rawValue: text) else {
+            let states = QueuedTask.State.allCases.map(\.rawValue).joined(separator: ", ")
+            throw ControlError(
+                .invalidParams,
+                "'\(text)' is no state; it is one of \(states)"
+            )
+        }
+        return state
     }
 
     // MARK: - Asking first
@@ -104,7 +112,7 @@ extension Visit {
             )
         case .drop:
             (verb, sentence) = (
-                "Drop the \(droppedState.rawValue) tasks of",
+                "Drop the \(try droppedState().rawValue) tasks of",
                 "Nobody does them any more; their fires are skipped, and say so. It cannot be undone."
             )
         case .limit, .tasks: throw NotFound(description: "there is no such page")
@@ -118,7 +126,7 @@ extension Visit {
             },
             content: p { sentence },
             action: Link("queues", name, action.rawValue),
-            fields: action == .drop ? [Link.Field("state", droppedState.rawValue)] : [],
+            fields: action == .drop ? [Link.Field("state", try droppedState().rawValue)] : [],
             button: action == .drop ? "Drop them" : "Do it",
             isDangerous: action == .drop,
             cancel: Link("queues", name)

@@ -8,7 +8,8 @@ extension Visit {
     func carryOut(_ action: RunAction, _ id: RunID) async throws -> Answer {
         let page = Link("runs", "\(id)")
         do {
-            return try await site.daemon.connected { client in
+            return try await site.daemon.connected { session in
+                let client = session.client
                 switch action {
                 case .kill:
                     let reply = try await client.call(

@@ -76,11 +76,13 @@ document.addEventListener("visibilitychange", () => { if (!document.hidden && wa
 export async function read(address, request = {}) {
   try {
     const answer = await fetch(address, { headers: { accept: "text/html" }, ...request });
-    if (answer.status === 403) {
+    // Each start of the page has a host of its own: at the old one it answers 421.
+    const isOver = [403, 421].includes(answer.status);
+    if (isOver) {
       over = true;
       giveUp("not live: the page was begun anew; open the address that it has printed");
     }
-    if (!(answer.headers.get("content-type") ?? "").startsWith("text/html") || answer.status === 403) return null;
+    if (!(answer.headers.get("content-type") ?? "").startsWith("text/html") || isOver) return null;
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     return page.body.dataset.seq === undefined ? null : page;
   } catch (error) {

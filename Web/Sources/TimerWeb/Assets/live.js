@@ -81,7 +81,11 @@ function open() {
     tell({ words: "live" });
   };
   source.onmessage = ({ data }) => gather(JSON.parse(data));
-  source.addEventListener("lost", () => tell({ seq: seen, all: true }));
+  source.addEventListener("lost", ({ data }) => {
+    // A daemon with a new database counts anew.
+    const { newest } = JSON.parse(data);
+    tell(newest === undefined ? { seq: seen, all: true } : { upTo: newest, anew: true });
+  });
   source.addEventListener("away", ({ data }) => tell({ away: JSON.parse(data).message }));
   source.addEventListener("back", () => tell({ seq: seen, all: true, words: "live" }));
   source.onerror = () => {
@@ -118,14 +122,14 @@ function tell(message) {
   hear(message);
 }
 
-function hear({ seq, all, keys, words, away, ask, upTo }) {
+function hear({ seq, all, keys, words, away, ask, upTo, anew }) {
   if (ask) {
     if (source) channel.postMessage({ upTo: seen, words: "live" });
     return;
   }
   if (upTo !== undefined) {
-    if (upTo > seen) renew();
-    seen = Math.max(seen, upTo);
+    if (upTo > seen || anew) renew();
+    seen = upTo;  // lower, too: the daemon may have begun to count anew while this page was hidden
   }
   if (words) say(words);
   if (away !== undefined) {

@@ -17,8 +17,8 @@ extension Visit {
 
     /// What a form has sent: tried, or carried out.
     func carryOutForm(changing id: JobID?) async throws -> Answer {
-        let outcome = try await site.daemon.connected { client -> FormOutcome in
-            let session = try await Session(client)
+        let outcome = try await site.daemon.connected { session -> FormOutcome in
+            let client = session.client
             let job = try await id.mapAsync { try await client.job(.id($0)) }
             let isSaved = field("do") != "preview"
             let draft = JobDraft(self.form, zone: dates.zone)

@@ -11,7 +11,8 @@ struct TroublePage {
     /// What went wrong, as a page.
     func answer(_ error: any Error, in section: Page.Section?) -> Answer {
         switch error {
-        case let error as ClientError: away(error, section)
+        case let error as ClientError: away(Self.away(error, visit.site.options.socket), section)
+        case let error as DaemonHangs: away(Self.hangs(error), section)
         case let error as ControlError: refused(error, section)
         case let error as NotFound: notFound(error.description, section)
         default: failed(error, section)
@@ -20,6 +21,7 @@ struct TroublePage {
 
     /// What went wrong with what a form asked for, and what became of it.
     func answerToForm(_ error: any Error, in section: Page.Section?) -> Answer {
+        if let error = error as? DaemonHangs { return answerToForm(error, section) }
         guard let error = error as? ClientError else { return answer(error, in: section) }
         let isKnown = error.reason == .noDaemon || error.reason == .notPermitted
         return page(
@@ -34,15 +36,24 @@ struct TroublePage {
         )
     }
 
+    /// A daemon that hangs is asked for nothing but how it is: whatever else was sent would be done once it goes on.
+    private func answerToForm(_ error: DaemonHangs, _ section: Page.Section?) -> Answer {
+        page(
+            error.isAsked ? "Perhaps it was done" : "Nothing was done",
+            error.description.asSentence
+                + (error.isAsked
+                    ? " It is not known whether it was done, or will be: look at the page before you send it once more."
+                    : " Nothing was sent to it: send it once more when it answers."),
+            .serviceUnavailable,
+            section
+        )
+    }
+
     /// The page is there, without anything on it, and goes on by itself.
-    private func away(_ error: ClientError, _ section: Page.Section?) -> Answer {
+    private func away(_ words: Node, _ section: Page.Section?) -> Answer {
         let title = section?.word ?? "No daemon"
         let page = Page(title, in: section) { h1 { title } }
-        let frame = Frame(
-            visit: visit,
-            status: nil,
-            away: Self.away(error, visit.site.options.socket)
-        )
+        let frame = Frame(visit: visit, status: nil, away: words)
         return .page(.serviceUnavailable, frame.document(page))
     }
 
@@ -69,6 +80,25 @@ struct TroublePage {
                     }
                 }
                 p(.class("soft")) { error.message.asSentence }
+            }
+        }
+    }
+
+    /// What is said while the daemon hangs.
+    private static func hangs(_ error: DaemonHangs) -> Node {
+        div(.class("away")) {
+            div {
+                p {
+                    b { "timerd at \(error.socket) does not answer." }
+                    " This page goes on by itself once it does."
+                }
+                p(.class("soft")) {
+                    "It is there, and has said nothing for \(error.patience.components.seconds) s. On a system service: "
+                    code { "systemctl status timerd" }
+                    ", then "
+                    code { "journalctl -u timerd" }
+                    "."
+                }
             }
         }
     }

@@ -36,9 +36,8 @@ extension Visit {
 
     /// A page that is made of what the daemon says.
     func page(_ make: (Session) async throws -> some PageContent) async throws -> Answer {
-        let (page, status) = try await site.daemon.connected { client in
-            let session = try await Session(client)
-            return (try await make(session).page, session.status)
+        let (page, status) = try await site.daemon.connected { session in
+            (try await make(session).page, session.status)
         }
         return .page(page.status, document(page, status))
     }

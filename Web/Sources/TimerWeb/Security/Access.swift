@@ -15,6 +15,12 @@ struct Access: Sendable {
     }
 
     let way: Way
+    /// The first part of the page's host on loopback, new with each start.
+    ///
+    /// Browsers keep cookies by host alone, whatever the port: at 127.0.0.1 a server of another user's on another port
+    /// would be sent them. A name that nobody else knows has nobody else behind it, and browsers take all names
+    /// below "localhost" for this machine.
+    let label = Secret(words: 2)
     /// In the address that is printed.
     let token = Secret()
     /// In the cookie, so that the token does not stay in addresses.
@@ -46,7 +52,7 @@ struct Access: Sendable {
     }
 
     func verdict(on request: HTTPRequest) -> Verdict {
-        guard let host = request.authority, hosts.contains(host.lowercased()) else {
+        guard let host = request.authority, isOwn(host.lowercased()) else {
             return .refused(.foreignHost)
         }
         // The first is the authority, and is not among the fields.
@@ -73,7 +79,7 @@ struct Access: Sendable {
         }
         if request.method == .get || request.method == .head { return .allowed }
         let origins = request.headerFields[values: .origin]
-        guard origins.count == 1, origins[0] == origin(host: host) else {
+        guard origins.count == 1, origins[0] == origin else {
             return .refused(.foreignOrigin)
         }
         return .allowed
@@ -85,24 +91,35 @@ struct Access: Sendable {
     }
 
     /// The address that lets in.
-    func address(port: Int) -> String { "http://127.0.0.1:\(port)/?token=\(token.text)" }
-
-    private var hosts: [String] {
+    var address: String {
         switch way {
-        case .loopback(let port): ["127.0.0.1:\(port)", "localhost:\(port)", "[::1]:\(port)"]
-        case .proxy(let origin): [origin.host]
+        case .loopback: "\(origin)/?token=\(token.text)"
+        case .proxy: "\(origin)/"
         }
     }
 
-    /// The origin of our own pages, as they were asked for.
-    private func origin(host: String) -> String {
+    /// Of our own pages.
+    var origin: String {
         switch way {
-        case .loopback: "http://\(host.lowercased())"
+        case .loopback(let port): "http://\(label.text)\(Self.behindLabel(port))"
         case .proxy(let origin): origin.text
         }
     }
 
-    /// Cookies are a host's, whatever the port.
+    /// Whether a host, in small letters, is the page's.
+    private func isOwn(_ host: String) -> Bool {
+        switch way {
+        case .loopback(let port):
+            let end = Self.behindLabel(port)
+            // Compared as a secret is: who could guess it letter by letter could have the browser come to him.
+            return host.hasSuffix(end) && label.matches(host.dropLast(end.count))
+        case .proxy(let origin): return host == origin.host
+        }
+    }
+
+    private static func behindLabel(_ port: Int) -> String { ".localhost:\(port)" }
+
+    /// With the port, as it was: what a browser has kept of another start lets nobody in.
     static func cookieName(_ port: Int) -> String { "timerd-\(port)" }
 }
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// 32 random bytes, as 64 digits: who shows them is let in.
+/// Random bytes as digits, 32 of them unless told otherwise: who shows them is let in.
 struct Secret: Sendable {
     let text: String
 
-    init() {
+    /// `words`: of 8 bytes each.
+    init(words: Int = 4) {
         // Of the system's generator, getrandom(2), which is fit for keys.
         var generator = SystemRandomNumberGenerator()
-        text = (0..<4).map { _ in
+        text = (0..<words).map { _ in
             let digits = String(generator.next(), radix: 16)
             return String(repeating: "0", count: 16 - digits.utf8.count) + digits
         }.joined()

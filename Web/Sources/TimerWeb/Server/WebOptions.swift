@@ -9,6 +9,8 @@ public struct WebOptions: Sendable {
     public var listening: Listening
     /// Dates are shown on the clocks of this zone.
     public var zone: Zone
+    /// How long a daemon may say nothing before it counts as one that hangs.
+    var patience = Duration.seconds(10)
 
     public enum Listening: Hashable, Sendable {
         /// A port of the loopback interface; 0 for any that is free.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import HummingbirdCore
 public import Logging
 import NIOCore
@@ -26,7 +27,39 @@ public final class WebServer: Service {
 
     /// - Throws: `WebError` where it cannot listen.
     public func run() async throws {
-        if case .socket(let path, _, _) = options.listening { try ListeningSocket.prepare(path) }
+        switch options.listening {
+        case .socket(let path, _, _):
+            try ListeningSocket.prepare(path)
+            do {
+                try await serve(at: .unixDomainSocket(path: path))
+            } catch let error as IOError {
+                throw ListeningSocket.refusal(error, options.listening)
+            }
+        case .port(let port): try await serve(at: port)
+        }
+        if let error = failure.withLock({ $0 }) { throw error }
+    }
+
+    /// Listens on a port of 127.0.0.1, and keeps others off the same one of ::1.
+    private func serve(at port: Int) async throws {
+        var tries = 16
+        while true {
+            let other = try OtherLoopback(port)
+            defer { other.close() }
+            do {
+                return try await serve(at: .hostname("127.0.0.1", port: other.port))
+            } catch let error as IOError
+                where error.errnoCode == EADDRINUSE && port == 0 && tries > 0
+            {
+                // Free on ::1, and not here: another one.
+                tries -= 1
+            } catch let error as IOError {
+                throw ListeningSocket.refusal(error, options.listening)
+            }
+        }
+    }
+
+    private func serve(at address: BindAddress) async throws {
         let server = try builder.buildServer(
             configuration: ServerConfiguration(
                 address: address,
@@ -46,12 +79,7 @@ public final class WebServer: Service {
             },
             onServerRunning: { self.begin($0) }
         )
-        do {
-            try await server.run()
-        } catch let error as IOError {
-            throw ListeningSocket.refusal(error, options.listening)
-        }
-        if let error = failure.withLock({ $0 }) { throw error }
+        try await server.run()
     }
 
     private let failure = Mutex<WebError?>(nil)
@@ -72,22 +100,12 @@ public final class WebServer: Service {
         )
     }
 
-    private var address: BindAddress {
-        switch options.listening {
-        case .port(let port): .hostname("127.0.0.1", port: port)
-        case .socket(let path, _, _): .unixDomainSocket(path: path)
-        }
-    }
-
     /// It listens, and takes no request before this is over.
     private func begin(_ channel: any Channel) {
         let access: Access
-        let text: String
         switch options.listening {
         case .port:
-            let port = channel.localAddress?.port ?? 0
-            access = Access(way: .loopback(port: port))
-            text = access.address(port: port)
+            access = Access(way: .loopback(port: channel.localAddress?.port ?? 0))
         case .socket(let path, let origin, let group):
             do throws(WebError) {
                 try ListeningSocket.open(path, to: group)
@@ -97,10 +115,9 @@ public final class WebServer: Service {
                 return
             }
             access = Access(way: .proxy(origin: origin))
-            text = origin.text + "/"
         }
         let site = Site(access: access, options: options)
         self.site.withLock { $0 = site }
-        onReady(text)
+        onReady(access.address)
     }
 }

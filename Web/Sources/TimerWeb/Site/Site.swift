@@ -22,7 +22,7 @@ struct Site: Sendable {
 
     init(access: Access, options: WebOptions) {
         (self.access, self.options) = (access, options)
-        daemon = Daemon(socket: options.socket)
+        daemon = Daemon(socket: options.socket, patience: options.patience)
         // Called once, at the start, by the one thread.
         let name = getpwuid(geteuid()).flatMap { $0.pointee.pw_name }
         user = name.map { String(cString: $0) } ?? "\(geteuid())"

@@ -44,7 +44,7 @@ struct Visit: Sendable {
     }
 }
 
-/// What of a daemon a page needs: a connection, and how things stood before all else was read.
+/// What of a daemon a page needs: a connection, and how things stood before all else was asked.
 struct Session: Sendable {
     let client: ControlClient
     let status: StatusReply

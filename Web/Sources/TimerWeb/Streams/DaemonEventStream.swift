@@ -49,7 +49,11 @@ struct DaemonEventStream: ServedStream {
             do {
                 let client = try await ControlClient.connect(to: daemon.socket)
                 do {
-                    try await tell(of: client, from: &seen, &stream, isAway: &isAway)
+                    try await daemon.streams.keeping(client) {
+                        try await tell(of: client, from: &seen, &stream, isAway: &isAway)
+                    }
+                    // A page's request has found that the daemon hangs.
+                    throw DaemonHangs(socket: daemon.socket, patience: daemon.patience)
                 } catch {
                     await client.close()
                     throw error
@@ -83,13 +87,22 @@ struct DaemonEventStream: ServedStream {
         isAway: inout Bool
     ) async throws {
         let lost = LostEvents()
-        var request = Subscribe()
-        request.since = seen
-        request.jobs = jobs.isEmpty ? nil : jobs
-        let reply = try await client.subscribe(request) { lost.note($0) }
-        seen = seen ?? reply.seq
+        let since = seen
+        let (newest, isAnew) = try await daemon.minding(client) {
+            try await subscribe(client, since, lost)
+        }
+        seen = isAnew ? newest : seen ?? newest
         func telling(_ body: () async throws -> Void) async throws {
             do { try await body() } catch { throw Gone(cause: error) }
+        }
+        if isAnew {
+            try await telling {
+                try await stream.send(
+                    id: "\(newest)",
+                    event: "lost",
+                    data: #"{"newest":\(newest)}"#
+                )
+            }
         }
         if isAway { try await telling { try await stream.send(event: "back", data: "{}") } }
         isAway = false
@@ -100,6 +113,23 @@ struct DaemonEventStream: ServedStream {
             }
             seen = event.seq
             try await telling { try await stream.send(id: "\(event.seq)", data: Self.json(event)) }
+        }
+    }
+
+    /// The newest number, and whether the daemon counts anew: it has another database, and never gave out `since`.
+    private func subscribe(
+        _ client: ControlClient,
+        _ since: Int64?,
+        _ lost: LostEvents
+    ) async throws -> (newest: Int64, isAnew: Bool) {
+        var request = Subscribe()
+        request.since = since
+        request.jobs = jobs.isEmpty ? nil : jobs
+        do {
+            return (try await client.subscribe(request) { lost.note($0) }.seq, false)
+        } catch let error as ControlError where error.reason == .invalidParams && since != nil {
+            request.since = nil
+            return (try await client.subscribe(request) { lost.note($0) }.seq, true)
         }
     }
 

@@ -29,7 +29,7 @@ struct OutputFile: ServedStream {
         var ask = ReadOutput(id: run)
         do {
             client = try await ControlClient.connect(to: daemon.socket)
-            reply = try await client.readOutput(ask)
+            reply = try await daemon.minding(client) { try await client.readOutput(ask) }
         } catch {
             let response = TroublePage(visit: visit).answer(error, in: .runs).response
             return try await writer.write(response: response.head, body: response.body)
@@ -60,7 +60,7 @@ struct OutputFile: ServedStream {
             // One that runs is as long as it is now.
             guard reply.more == true else { break }
             ask.after = position
-            reply = try await client.readOutput(ask)
+            reply = try await daemon.minding(client) { [ask] in try await client.readOutput(ask) }
         }
         try await body.finish(nil)
     }

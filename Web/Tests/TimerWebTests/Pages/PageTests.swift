@@ -232,7 +232,7 @@ struct PageTests {
             }
             try await add("before")
             let head =
-                "GET /events?since=\(seq) HTTP/1.1\r\nHost: 127.0.0.1:\(server.port)\r\nCookie: \(server.cookie)\r\n\r\n"
+                "GET /events?since=\(seq) HTTP/1.1\r\nHost: \(server.host)\r\nCookie: \(server.cookie)\r\n\r\n"
             let (texts, told) = AsyncStream<String>.makeStream()
             async let reading: Void = server.client.connected(head) { text in
                 told.yield(text)
@@ -266,7 +266,7 @@ struct PageTests {
         let daemon = try await TestDaemon()
         try await TestServer.run(socket: daemon.socket) { server in
             let head =
-                "GET /events HTTP/1.1\r\nHost: 127.0.0.1:\(server.port)\r\nCookie: \(server.cookie)\r\n\r\n"
+                "GET /events HTTP/1.1\r\nHost: \(server.host)\r\nCookie: \(server.cookie)\r\n\r\n"
             let stop = server.stop
             var isFirst = true
             try await server.client.connected(head) { _ in
@@ -296,7 +296,7 @@ struct PageTests {
         try await TestServer.run(socket: daemon.socket) { server in
             var text = ""
             let head =
-                "GET /runs/\(run)/output/stream HTTP/1.1\r\nHost: 127.0.0.1:\(server.port)\r\n"
+                "GET /runs/\(run)/output/stream HTTP/1.1\r\nHost: \(server.host)\r\n"
                 + "Cookie: \(server.cookie)\r\n\r\n"
             try await server.client.connected(head) { piece in
                 text += piece

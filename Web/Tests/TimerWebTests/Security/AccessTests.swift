@@ -13,7 +13,7 @@ import Testing
     private static func request(
         _ method: HTTPRequest.Method,
         _ path: String,
-        host: String? = "127.0.0.1:8123",
+        host: String? = host,
         cookie: String? = nil,
         origin: String? = nil
     ) -> HTTPRequest {
@@ -23,6 +23,8 @@ import Testing
         return request
     }
 
+    private static let host = "\(access.label.text).localhost:8123"
+
     private static var key: String { "timerd-8123=\(access.cookie.text)" }
 
     @Test(
@@ -31,16 +33,23 @@ import Testing
             "evil.example", "evil.example:8123", "127.0.0.1", "127.0.0.1:80",
             "localhost.evil.example:8123",
             "127.0.0.1:8123.evil.example", "0.0.0.0:8123", "[::]:8123", "", nil,
+            // Any other user's server on another port has these names too.
+            "127.0.0.1:8123", "localhost:8123", "[::1]:8123", ".localhost:8123",
+            Access(way: .loopback(port: 8123)).label.text + ".localhost:8123",
+            access.label.text + ".localhost", access.label.text + ".localhost:80",
+            "x." + access.label.text + ".localhost:8123", access.label.text + ".localhost.:8123",
         ]
     )
     func foreignHost(_ host: String?) {
         let request = Self.request(.get, "/", host: host, cookie: Self.key)
         #expect(Self.access.verdict(on: request) == .refused(.foreignHost))
+        let token = Self.request(.get, "/?token=\(Self.access.token.text)", host: host)
+        #expect(Self.access.verdict(on: token) == .refused(.foreignHost))
     }
 
     @Test(
-        "The loopback names are let in with the key",
-        arguments: ["127.0.0.1:8123", "localhost:8123", "LOCALHOST:8123", "[::1]:8123"]
+        "The page's own name is let in with the key",
+        arguments: [host, host.uppercased()]
     )
     func ownHost(_ host: String) {
         let request = Self.request(.get, "/", host: host, cookie: Self.key)
@@ -120,7 +129,7 @@ import Testing
         let request = Self.request(
             .post,
             "/jobs/1/fire?token=\(Self.access.token.text)",
-            origin: "http://127.0.0.1:8123"
+            origin: "http://\(Self.host)"
         )
         #expect(Self.access.verdict(on: request) == .refused(.noKey))
     }
@@ -128,8 +137,8 @@ import Testing
     @Test(
         "A form from elsewhere is refused, also with the key",
         arguments: [
-            nil, "null", "http://evil.example", "https://127.0.0.1:8123", "http://127.0.0.1:8124",
-            "http://localhost:8123", "http://127.0.0.1:8123/",
+            nil, "null", "http://evil.example", "http://127.0.0.1:8123", "http://localhost:8123",
+            "https://\(host)", "http://\(access.label.text).localhost:8124", "http://\(host)/",
         ]
     )
     func foreignOrigin(_ origin: String?) {
@@ -151,7 +160,7 @@ import Testing
 
     @Test("Two origins are none")
     func twoOrigins() {
-        var request = Self.request(.post, "/", cookie: Self.key, origin: "http://127.0.0.1:8123")
+        var request = Self.request(.post, "/", cookie: Self.key, origin: "http://\(Self.host)")
         request.headerFields.append(HTTPField(name: .origin, value: "http://evil.example"))
         #expect(Self.access.verdict(on: request) == .refused(.foreignOrigin))
     }
@@ -210,6 +219,16 @@ import Testing
             near.replaceSubrange(index...index, with: near[index] == "0" ? "1" : "0")
             #expect(!secret.matches(near))
         }
+    }
+
+    @Test("The host is a name of this machine that nobody can guess, new with each start")
+    func label() throws {
+        let others = (0..<100).map { _ in Access(way: .loopback(port: 8123)).label.text }
+        #expect(Set(others).count == 100)
+        #expect(others.allSatisfy { $0.utf8.count == 32 })
+        #expect(
+            Self.access.address == "http://\(Self.host)/?token=\(Self.access.token.text)"
+        )
     }
 
     @Test("Secrets are long, and never the same")

@@ -16,12 +16,16 @@ import Testing
     @Test("Each answer has the headers that keep other sites out, the parser's own refusals too")
     func headersOnAll() async throws {
         try await TestServer.run { server in
-            let host = "Host: 127.0.0.1:\(server.port)\r\n"
+            let host = "Host: \(server.host)\r\n"
             let key = "Cookie: \(server.cookie)\r\n"
             let tries: [(String, Int)] = [
                 ("GET / HTTP/1.1\r\n\(host)Connection: close\r\n\r\n", 403),
                 ("GET / HTTP/1.1\r\n\(host)\(key)Connection: close\r\n\r\n", 503),
                 ("GET /nothing HTTP/1.1\r\n\(host)\(key)Connection: close\r\n\r\n", 404),
+                (
+                    "GET / HTTP/1.1\r\nHost: 127.0.0.1:\(server.port)\r\n\(key)Connection: close\r\n\r\n",
+                    421
+                ),
                 ("GET / HTTP/1.1\r\nHost: evil.example\r\n\(key)Connection: close\r\n\r\n", 421),
                 (
                     "GET / HTTP/1.1\r\n\(host)Host: evil.example\r\n\(key)Connection: close\r\n\r\n",
@@ -33,7 +37,7 @@ import Testing
                     421
                 ),
                 (
-                    "GET http://127.0.0.1:\(server.port)/nothing HTTP/1.1\r\n\(host)\(key)Connection: close\r\n\r\n",
+                    "GET http://\(server.host)/nothing HTTP/1.1\r\n\(host)\(key)Connection: close\r\n\r\n",
                     404
                 ),
                 ("GET /?token=x HTTP/1.1\r\n\(host)Connection: close\r\n\r\n", 403),

@@ -68,6 +68,42 @@ import Testing
         }
     }
 
+    @Test("Nobody else can listen at the page's port of ::1, which browsers ask first")
+    func otherLoopback() async throws {
+        try await TestServer.run { server in
+            let other = Glibc.socket(AF_INET6, Int32(SOCK_STREAM.rawValue), 0)
+            guard other >= 0 else { return }
+            defer { close(other) }
+            // As a server does; it gets what nobody holds.
+            var on: Int32 = 1
+            setsockopt(
+                other,
+                SOL_SOCKET,
+                SO_REUSEADDR,
+                &on,
+                socklen_t(MemoryLayout.size(ofValue: on))
+            )
+            var address = sockaddr_in6()
+            address.sin6_family = sa_family_t(AF_INET6)
+            address.sin6_addr = in6addr_loopback
+            address.sin6_port = in_port_t(server.port).bigEndian
+            let length = socklen_t(MemoryLayout.size(ofValue: address))
+            let result = withUnsafePointer(to: &address) {
+                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(other, $0, length) }
+            }
+            #expect(result == -1)
+        }
+    }
+
+    @Test("A port whose other half is another program's is refused")
+    func taken() async throws {
+        let other = try OtherLoopback(0)
+        defer { other.close() }
+        // Without ::1 there is no other half.
+        guard other.port > 0 else { return }
+        #expect(throws: WebError.self) { try OtherLoopback(other.port) }
+    }
+
     @Test("What is no socket is not replaced")
     func noSocket() async throws {
         let server = try server("/etc/passwd") { _ in }

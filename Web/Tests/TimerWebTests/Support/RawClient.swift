@@ -6,6 +6,8 @@ import NIOPosix
 /// A browser that sends the bytes it is told, for what no browser would send.
 struct RawClient {
     let port: Int
+    /// What it asks for: the page's own name, unless told otherwise.
+    let host: String
 
     /// No test waits longer.
     static let limit = TimeAmount.seconds(20)
@@ -48,7 +50,7 @@ struct RawClient {
 
     /// The answer to one request.
     func get(_ path: String, cookie: String? = nil, method: String = "GET") async throws -> Reply {
-        var head = "\(method) \(path) HTTP/1.1\r\nHost: 127.0.0.1:\(port)\r\nConnection: close\r\n"
+        var head = "\(method) \(path) HTTP/1.1\r\nHost: \(host)\r\nConnection: close\r\n"
         if let cookie { head += "Cookie: \(cookie)\r\n" }
         return Reply(try await exchange(head + "\r\n"))
     }
@@ -62,8 +64,8 @@ struct RawClient {
         type: String = "application/x-www-form-urlencoded"
     ) async throws -> Reply {
         let head =
-            "POST \(path) HTTP/1.1\r\nHost: 127.0.0.1:\(port)\r\nConnection: close\r\nCookie: \(cookie)\r\n"
-            + "Origin: \(origin ?? "http://127.0.0.1:\(port)")\r\nContent-Type: \(type)\r\n"
+            "POST \(path) HTTP/1.1\r\nHost: \(host)\r\nConnection: close\r\nCookie: \(cookie)\r\n"
+            + "Origin: \(origin ?? "http://\(host)")\r\nContent-Type: \(type)\r\n"
             + "Content-Length: \(body.utf8.count)\r\n\r\n"
         return Reply(try await exchange(head + body))
     }

@@ -68,6 +68,18 @@ final class TestDaemon {
         process = 0
     }
 
+    /// Has it hang, until `goOn`.
+    func hang() { kill(process, SIGSTOP) }
+
+    func goOn() { kill(process, SIGCONT) }
+
+    /// Has it begin with an empty database, once it is stopped.
+    func forget() throws {
+        for name in try folderContent(folder) where name.hasPrefix("d") && !name.contains("run") {
+            unlink("\(folder)/\(name)")
+        }
+    }
+
     func connected<Value>(_ body: (ControlClient) async throws -> Value) async throws -> Value {
         let client = try await ControlClient.connect(to: socket)
         do {

@@ -10,6 +10,8 @@ import Testing
 /// The page on a free port, for as long as `body` takes.
 struct TestServer {
     let port: Int
+    /// Its own name and port.
+    let host: String
     let client: RawClient
     let cookie: String
     /// Has it stop, as SIGTERM does.
@@ -18,11 +20,14 @@ struct TestServer {
     static func run(
         socket: String = "/nonexistent/timerd.sock",
         zone: Zone = .utc,
+        patience: Duration = .seconds(10),
         _ body: (TestServer) async throws -> Void
     ) async throws {
         let (addresses, told) = AsyncStream<String>.makeStream()
+        var options = WebOptions(socket: socket, listening: .port(0), zone: zone)
+        options.patience = patience
         let server = WebServer(
-            WebOptions(socket: socket, listening: .port(0), zone: zone),
+            options,
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
             onReady: { told.yield($0) }
         )
@@ -34,14 +39,16 @@ struct TestServer {
             tasks.addTask { try await group.run() }
             var iterator = addresses.makeAsyncIterator()
             let address = try #require(await iterator.next())
-            let port = try #require(Int(address.split(separator: ":")[2].prefix { $0 != "/" }))
-            let client = RawClient(port: port)
+            let host = String(address.dropFirst("http://".count).prefix { $0 != "/" })
+            let port = try #require(Int(host.drop { $0 != ":" }.dropFirst()))
+            let client = RawClient(port: port, host: host)
             let path = String(address.drop { $0 != "?" })
             let welcome = try await client.get("/\(path)")
             try #require(welcome.status == 303)
             let cookie = try #require(welcome.field("Set-Cookie")?.split(separator: ";").first)
             let test = TestServer(
                 port: port,
+                host: host,
                 client: client,
                 cookie: String(cookie),
                 stop: { await group.triggerGracefulShutdown() }

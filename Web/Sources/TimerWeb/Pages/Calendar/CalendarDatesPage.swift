@@ -30,6 +30,11 @@ struct CalendarDatesPage {
             )
         }
         (self.from, self.before) = (from, before)
+        var address = AddressReader(visit.link.query, once: [])
+        let cursor = address.cursor { JobID($0) }
+        if let mistake = (view.mistakes + address.mistakes).first {
+            throw ControlError(.invalidParams, mistake)
+        }
         (runs, hasMoreRuns) = try await Self.runs(from, before, visit, session.client)
         guard before > visit.dates.now else {
             (jobs, next) = ([], nil)
@@ -38,7 +43,7 @@ struct CalendarDatesPage {
         var request = ReadDates(from: max(from, visit.dates.now), before: before)
         (request.tag, request.owner) = (view.tag, view.owner)
         request.each = 3
-        request.cursor = visit.query("cursor").flatMap { JobID($0) }
+        request.cursor = cursor
         let reply = try await session.client.call(.jobDates(request), as: DatesReply.self)
         (jobs, next) = (reply.jobs, reply.cursor)
     }

@@ -15,6 +15,10 @@ struct CalendarPage {
     init(_ visit: Visit, _ session: Session) async throws {
         parts = Parts(visit)
         view = CalendarView(visit)
+        guard view.mistakes.isEmpty else {
+            (cells, changes) = ([], [])
+            return
+        }
         let zone = visit.dates.zone
         let days = view.days
         let from = view.first.start(in: zone)
@@ -54,11 +58,19 @@ extension CalendarPage: PageContent {
             head
             filter
             note
-            switch view.span {
-            case .day: CalendarDay(parts: parts, view: view, cells: cells).section
-            case .week: CalendarWeek(parts: parts, view: view, cells: cells).section
-            case .month: CalendarMonth(parts: parts, view: view, cells: cells).section
+            if view.mistakes.isEmpty {
+                heat
+            } else {
+                section { parts.mistaken(view.mistakes, all: Link("calendar")) }
             }
+        }
+    }
+
+    private var heat: Node {
+        switch view.span {
+        case .day: CalendarDay(parts: parts, view: view, cells: cells).section
+        case .week: CalendarWeek(parts: parts, view: view, cells: cells).section
+        case .month: CalendarMonth(parts: parts, view: view, cells: cells).section
         }
     }
 

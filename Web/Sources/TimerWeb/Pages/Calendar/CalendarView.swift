@@ -11,17 +11,24 @@ struct CalendarView: Hashable, Sendable {
     var day: LocalDay
     var tag: String?
     var owner: String?
+    /// What the address says that means nothing: no date is shown then.
+    let mistakes: [String]
 
     enum Span: String, CaseIterable, Sendable {
         case day, week, month
     }
 
-    /// A word that is none, or a day beyond what dates can be, means today's week.
     init(_ visit: Visit) {
-        span = visit.query("view").flatMap(Span.init) ?? .week
-        let day = visit.query("date").flatMap { LocalDay($0) }
-        let isNear = day.map { 1970...9990 ~= $0.year } ?? false
-        self.day = isNear ? day ?? visit.dates.today : visit.dates.today
+        var address = AddressReader(
+            visit.link.query,
+            once: ["view", "date", "tag", "owner", "from", "before", "cursor"]
+        )
+        span = address.word("view", "view", of: Span.allCases.map(\.rawValue), Span.init) ?? .week
+        let day = address.value("date", expected: "a day from 1970 to 9990, such as 2026-12-01") {
+            LocalDay($0).flatMap { 1970...9990 ~= $0.year ? $0 : nil }
+        }
+        self.day = day ?? visit.dates.today
+        mistakes = address.mistakes
         (tag, owner) = (visit.query("tag"), visit.query("owner"))
     }
 

@@ -13,28 +13,43 @@ struct JobQuery: Hashable, Sendable {
     var state: State = .live
     var order: Order = .next
     var isDescending = false
+    /// What its address says that means nothing: no job is meant then.
+    var mistakes: [String] = []
 
     enum State: String, CaseIterable, Sendable {
         case live = ""
         case scheduled, paused, held, failing, ended
 
         var word: String { self == .live ? "live" : rawValue }
+
+        /// By the word, or by what the address has.
+        init?(word: String) {
+            guard let state = Self.allCases.first(where: { $0.word == word }) else { return nil }
+            self = state
+        }
     }
 
     enum Order: String, CaseIterable, Sendable {
         case next, name, last
     }
 
-    /// A word that is none of these counts as if it were not there.
     init(_ fields: [Link.Field]) {
-        func value(_ name: String) -> String? {
-            fields.first { $0.name == name }.flatMap { $0.value.isEmpty ? nil : $0.value }
+        var reader = AddressReader(fields, once: ["q", "tag", "owner", "state", "sort", "cursor"])
+        (text, tag, owner) = (reader.text("q"), reader.text("tag"), reader.text("owner"))
+        state =
+            reader.word("state", "state", of: State.allCases.map(\.word), State.init(word:))
+            ?? .live
+        let orders = Order.allCases.flatMap { [$0.rawValue, "-\($0.rawValue)"] }
+        let sort = reader.word("sort", "order", of: orders) { text in
+            let isDescending = text.hasPrefix("-")
+            return Order(rawValue: isDescending ? String(text.dropFirst()) : text).map {
+                (order: $0, isDescending)
+            }
         }
-        (text, tag, owner) = (value("q"), value("tag"), value("owner"))
-        state = value("state").flatMap(State.init) ?? .live
-        guard let sort = value("sort") else { return }
-        isDescending = sort.hasPrefix("-")
-        order = Order(rawValue: isDescending ? String(sort.dropFirst()) : sort) ?? .next
+        if let sort { (order, isDescending) = sort }
+        let isDirect = isDirect
+        let _: Bool? = reader.cursor { JobReader.isCursor($0, isDirect: isDirect) ? true : nil }
+        mistakes = reader.mistakes
     }
 
     /// The fields that make it, without those that say what counts anyway.
@@ -48,7 +63,9 @@ struct JobQuery: Hashable, Sendable {
     var link: Link { Link(path: ["jobs"], query: fields) }
 
     /// Whether it says anything but the order.
-    var isFiltered: Bool { text != nil || tag != nil || owner != nil || state != .live }
+    var isFiltered: Bool {
+        text != nil || tag != nil || owner != nil || state != .live || !mistakes.isEmpty
+    }
 
     private var sortWord: String { (isDescending ? "-" : "") + order.rawValue }
 

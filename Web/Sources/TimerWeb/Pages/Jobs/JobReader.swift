@@ -25,6 +25,7 @@ struct JobReader: Sendable {
     static let rows = 100
 
     func part(at cursor: String?) async throws -> Part {
+        guard query.mistakes.isEmpty else { return Part(jobs: [], total: 0) }
         guard query.isDirect else { return try await found(from: cursor.flatMap(Int.init) ?? 0) }
         var request = query.request
         request.limit = Self.rows
@@ -84,6 +85,7 @@ struct JobReader: Sendable {
     /// - Throws: `ControlError` `limitReached` where there are more jobs than are looked at: some that match would
     ///   be left out.
     func all() async throws -> [Job] {
+        if let mistake = query.mistakes.first { throw ControlError(.invalidParams, mistake) }
         let (jobs, isCut) = try await found()
         guard !isCut else {
             throw ControlError(
@@ -114,8 +116,13 @@ struct JobReader: Sendable {
         (try? JSONText(encoding: cursor))?.text
     }
 
+    /// Whether an address has a cursor of such a list.
+    static func isCursor(_ text: String, isDirect: Bool) -> Bool {
+        isDirect ? decoded(text) != nil : Int(text).map { $0 >= 0 } ?? false
+    }
+
     private static func decoded(_ text: String) -> JobCursor? {
-        // try?: what somebody wrote into the address by hand means the first page.
+        // try?: what somebody wrote into the address by hand is told by the query.
         try? JSONText(parsing: text).decoded()
     }
 }

@@ -44,7 +44,13 @@ extension JobsPage: PageContent {
                         "There are more jobs than the \(JobReader.most.grouped) that were looked at."
                     }
                 }
-                if part.jobs.isEmpty { none } else { list }
+                if !query.mistakes.isEmpty {
+                    parts.mistaken(query.mistakes, all: Link("jobs"))
+                } else if part.jobs.isEmpty {
+                    none
+                } else {
+                    list
+                }
             }
         }
     }

@@ -11,6 +11,8 @@ struct QueuePage {
     private let tasks: [QueuedTask]
     private let next: FireID?
     private let state: QueuedTask.State?
+    /// What the address says that means nothing.
+    private let mistakes: [String]
 
     init(_ name: String, _ visit: Visit, _ session: Session) async throws {
         parts = Parts(visit)
@@ -22,10 +24,18 @@ struct QueuePage {
                 ?? all.first(where: { $0.queue == name })
         else { throw NotFound(description: "there is no queue '\(name)'") }
         self.queue = queue
-        state = visit.query("state").flatMap(QueuedTask.State.init)
+        var address = AddressReader(visit.link.query, once: ["state", "owner", "cursor"])
+        let states = QueuedTask.State.allCases.map(\.rawValue)
+        state = address.word("state", "state", of: states, QueuedTask.State.init)
+        let cursor = address.cursor { FireID($0) }
+        mistakes = address.mistakes
+        guard mistakes.isEmpty else {
+            (tasks, next) = ([], nil)
+            return
+        }
         var request = ListTasks()
         (request.queue, request.state, request.owner) = (name, state, owner)
-        request.cursor = visit.query("cursor").flatMap { FireID($0) }
+        request.cursor = cursor
         let reply = try await session.client.listTasks(request)
         (tasks, next) = (reply.tasks, reply.cursor)
     }
@@ -106,7 +116,9 @@ extension QueuePage: PageContent {
                     }
                 }
             }
-            if tasks.isEmpty {
+            if !mistakes.isEmpty {
+                parts.mistaken(mistakes, all: own)
+            } else if tasks.isEmpty {
                 p(.class("empty"), .data("live", "rows")) { "There is none." }
             } else {
                 form(.method(.post), .action(link("tasks"))) {

@@ -10,8 +10,8 @@ struct RunsPage {
     private let parts: Parts
     private let runs: [Run]
     private let next: String?
-    /// Why the words of a date cannot be read.
-    private let mistake: String?
+    /// What the address says that means nothing.
+    private let mistakes: [String]
 
     private static let rows = 100
     /// How many pages of the daemon are looked through for a part of a name.
@@ -20,28 +20,34 @@ struct RunsPage {
     init(_ visit: Visit, _ session: Session) async throws {
         parts = Parts(visit)
         var request = ListRuns()
-        var mistake: String?
+        var address = AddressReader(visit.link.query, once: Self.filters + ["cursor"])
+        var mistakes: [String] = []
         if let since = visit.query("since") {
             do throws(ScheduleError) {
                 request.since = try PastDate.parse(since, visit.dates)
             } catch {
-                mistake = error.message
+                mistakes.append(error.message)
             }
         }
-        request.job = visit.query("job").flatMap(JobID.init)
+        request.job = address.value("job", expected: "a job's number") { JobID($0) }
         let text = visit.query("q")
         if let id = text.flatMap(JobID.init) { request.job = id }
         request.open = visit.query("open") == nil ? nil : true
         // The daemon has either.
         request.failed = visit.query("failed") == nil || request.open == true ? nil : true
-        request.outcome = visit.query("outcome").flatMap(RunWord.init)
+        request.outcome = address.word(
+            "outcome",
+            "outcome",
+            of: RunWord.allCases.map(\.rawValue),
+            RunWord.init
+        )
         request.tag = visit.query("tag")
         request.owner = visit.query("owner")
         request.limit = Self.rows
-        // try?: what somebody wrote into the address by hand means the first page.
-        request.cursor = visit.query("cursor").flatMap { try? JSONText(parsing: $0).decoded() }
-        self.mistake = mistake
-        guard mistake == nil else {
+        // try?: what somebody wrote into the address by hand is told as such.
+        request.cursor = address.cursor { try? JSONText(parsing: $0).decoded() }
+        self.mistakes = address.mistakes + mistakes
+        guard self.mistakes.isEmpty else {
             (runs, next) = ([], nil)
             return
         }
@@ -89,8 +95,8 @@ extension RunsPage: PageContent {
             }
             filter
             section(.id("list"), .data("live", "list")) {
-                if let mistake {
-                    p(.class("conflict")) { mistake.asSentence }
+                if !mistakes.isEmpty {
+                    parts.mistaken(mistakes, all: Link("runs"))
                 } else if runs.isEmpty {
                     p(.class("empty")) {
                         next == nil ? "No run matches. " : "None of the newest match. "

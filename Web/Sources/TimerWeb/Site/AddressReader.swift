@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTML
+
+/// Reads what an address asks for, and notes what means nothing.
+///
+/// What cannot be read is no reason to show all: whoever asked for some of it would take all for that, and act on it.
+struct AddressReader {
+    private let fields: [Link.Field]
+    /// Sentences without a full stop.
+    private(set) var mistakes: [String] = []
+
+    /// `names`: of the fields that may be said once alone.
+    init(_ fields: [Link.Field], once names: [String]) {
+        self.fields = fields
+        for name in names {
+            let values = fields.filter { $0.name == name && !$0.value.isEmpty }.map(\.value)
+            guard Set(values).count > 1 else { continue }
+            mistakes.append(
+                "'\(name)' is said \(values.count) times: \(values.joined(separator: ", ")); one is accepted"
+            )
+        }
+    }
+
+    /// The text of a field; nil where it is not there, or empty.
+    func text(_ name: String) -> String? {
+        fields.first { $0.name == name && !$0.value.isEmpty }?.value
+    }
+
+    /// What a field means, which is one of some words.
+    mutating func word<Value>(
+        _ name: String,
+        _ kind: String,
+        of accepted: [String],
+        _ read: (String) -> Value?
+    ) -> Value? {
+        guard let text = text(name) else { return nil }
+        if let value = read(text) { return value }
+        mistakes.append(
+            "'\(text)' is no \(kind); it is one of \(accepted.joined(separator: ", "))"
+        )
+        return nil
+    }
+
+    /// What a field means that is `expected`.
+    mutating func value<Value>(
+        _ name: String,
+        expected: String,
+        _ read: (String) -> Value?
+    ) -> Value? {
+        guard let text = text(name) else { return nil }
+        if let value = read(text) { return value }
+        mistakes.append("'\(name)' is '\(text)', expected \(expected)")
+        return nil
+    }
+
+    /// Where the page of a list begins.
+    mutating func cursor<Value>(_ read: (String) -> Value?) -> Value? {
+        guard let text = text("cursor") else { return nil }
+        if let value = read(text) { return value }
+        mistakes.append(
+            "no page of the list begins at '\(text)'; leave 'cursor' out for the first one"
+        )
+        return nil
+    }
+}
+
+extension Parts {
+    /// What is said in place of a list whose address means nothing.
+    func mistaken(_ mistakes: [String], all: Link) -> Node {
+        group {
+            for mistake in mistakes { p(.class("conflict")) { mistake.asSentence } }
+            p(.class("empty")) {
+                "Nothing is shown for that. "
+                a(.href(all)) { "Show all" }
+                "."
+            }
+        }
+    }
+}

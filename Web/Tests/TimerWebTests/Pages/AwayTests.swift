@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Schedules
+import Testing
+import TimerControl
+
+@testable import TimerWeb
+
+/// A daemon that hangs, or that has forgotten all.
+@Suite(
+    .enabled(if: TestDaemon.program != nil, "build the main package first, or set TIMERD_PROGRAMS")
+)
+struct AwayTests {
+    private func add(_ name: String, _ daemon: TestDaemon) async throws -> JobID {
+        var definition = JobDefinition(schedule: ScheduleWords(every: "1h"))
+        (definition.name, definition.command) = (name, ["true"])
+        return try await daemon.connected { [definition] in try await $0.addJob(definition).id }
+    }
+
+    @Test("A daemon that hangs is told of on pages and by streams, and is sent nothing to do")
+    func hangs() async throws {
+        let daemon = try await TestDaemon()
+        let job = try await add("job", daemon)
+        try await TestServer.run(socket: daemon.socket, patience: .milliseconds(400)) { server in
+            let page = try await server.get("/add")
+            let key = try #require(page.hidden("csrf"))
+            try await StreamReader.follow(server, since: try #require(page.seq)) { stream in
+                // Once it is followed.
+                _ = try await add("followed", daemon)
+                try await stream.read(until: "\"name\":\"followed\"")
+                daemon.hang()
+                defer { daemon.goOn() }
+                for path in ["/jobs", "/", "/jobs/\(job)", "/runs/1/output.txt"] {
+                    let reply = try await server.get(path)
+                    #expect(reply.status == 503, "\(path)")
+                    #expect(
+                        reply.body.contains("timerd at \(daemon.socket) does not answer."),
+                        "\(path)"
+                    )
+                }
+                try await stream.read(until: "event: away")
+                #expect(stream.all.contains("does not answer"))
+                let fired = try await server.client.post(
+                    "/jobs/\(job)/fire",
+                    "csrf=\(key)",
+                    cookie: server.cookie
+                )
+                #expect(fired.status == 503)
+                #expect(fired.body.contains("Nothing was done"))
+                daemon.goOn()
+                try await stream.read(until: "event: back")
+                let isThere = try await server.get("/jobs").status
+                #expect(isThere == 200)
+                let fires = try await daemon.connected { try await $0.job(.id(job)).fires }
+                #expect(fires == 0)
+            }
+        }
+    }
+
+    @Test("What was sent to a daemon before it began to hang is perhaps done")
+    func asked() async throws {
+        let daemon = try await TestDaemon()
+        let web = Daemon(socket: daemon.socket, patience: .milliseconds(400))
+        defer { daemon.goOn() }
+        let error = await #expect(throws: DaemonHangs.self) {
+            try await web.connected { session in
+                daemon.hang()
+                return try await session.client.status().pid
+            }
+        }
+        #expect(error?.isAsked == true)
+    }
+
+    @Test("A daemon with a new database is followed from its own numbers on")
+    func anew() async throws {
+        let daemon = try await TestDaemon()
+        for name in ["a", "b", "c"] { _ = try await add(name, daemon) }
+        try await TestServer.run(socket: daemon.socket) { server in
+            let seq = try #require(try await server.get("/jobs").seq)
+            try await StreamReader.follow(server, since: seq) { stream in
+                _ = try await add("followed", daemon)
+                try await stream.read(until: "\"name\":\"followed\"")
+                daemon.stop(SIGTERM)
+                try await stream.read(until: "event: away")
+                try daemon.forget()
+                try await daemon.start()
+                try await stream.read(until: "event: back")
+                #expect(stream.all.contains("event: lost\ndata: {\"newest\":"))
+                _ = try await add("new", daemon)
+                try await stream.read(until: "\"name\":\"new\"")
+                #expect(stream.all.contains("id: 1\n") || stream.all.contains("id: 2\n"))
+            }
+        }
+    }
+}
