@@ -6,4 +6,9 @@ extension String {
         guard let slash = lastIndex(of: "/") else { return "." }
         return slash == startIndex ? "/" : String(self[..<slash])
     }
+
+    /// What a path names in that folder: "b" of "/a/b" and of "b".
+    package var fileName: String {
+        lastIndex(of: "/").map { String(self[index(after: $0)...]) } ?? self
+    }
 }

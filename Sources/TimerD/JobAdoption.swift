@@ -32,7 +32,9 @@ public struct JobAdoption {
             let lock = try DatabaseLock(database: file)
             defer { lock.release() }
             try requireSharable(file)
-            defer { for ending in ["", "-wal", "-shm"] { unlink(copy + ending) } }
+            // Also what one that died has left.
+            removeCopy()
+            defer { removeCopy() }
             _ = try DatabaseCopy(of: file).write(
                 to: copy,
                 replacing: true,
@@ -49,6 +51,8 @@ public struct JobAdoption {
             throw DaemonError(starting: error)
         }
     }
+
+    private func removeCopy() { for ending in ["", "-wal", "-shm"] { unlink(copy + ending) } }
 
     /// Refuses jobs that wait for the start of a machine, which jobs of several hosts cannot.
     private func requireSharable(_ file: String) throws {

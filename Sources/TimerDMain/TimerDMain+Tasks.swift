@@ -22,10 +22,8 @@ extension TimerDMain {
             let old = try DatabaseRestore(database: database).restore(backup)
             let kept = old.map { "\nthe database before is kept as '\($0)'" } ?? ""
             try Self.write("restored '\(database)' from '\(backup)'\(kept)")
-        } catch let status as ExitCode {
-            throw status
-        } catch {
-            throw Self.failure("\(error)", serviceUnavailable)
+        } catch let error as DaemonError {
+            throw Self.failure("\(error)", error.status.rawValue)
         }
     }
 

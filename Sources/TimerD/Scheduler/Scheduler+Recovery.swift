@@ -73,12 +73,19 @@ extension Scheduler {
     /// busy.
     func takeOver(_ recovered: Recovered) {
         // Once: it is made anew each time that it is asked for.
-        let known = Set(runner.known.runs.keys)
+        let known = runner.known.runs
         for left in recovered.running {
             left.isKnown
-                ? takeUp(left, isHere: known.contains(left.run.rawValue)) : interrupted(left)
+                ? takeUp(left, isHere: known[left.run.rawValue] != nil) : interrupted(left)
         }
         for run in recovered.settled {
+            // Its job may begin anew beside it.
+            if fence == nil, let process = known[run.rawValue], process.phase != .ended {
+                log.warning(
+                    "a run goes on that is not in progress by the database, as after a restore",
+                    metadata: ["run": "\(run)", "pid": "\(process.pid)"]
+                )
+            }
             // Another node that led has told its end, and may have begun it anew.
             if fence != nil { runner.stop(run.rawValue, by: .standard) }
             runner.stored(run.rawValue)

@@ -60,7 +60,7 @@ struct DaemonState: Hashable, Sendable {
 
     /// On a copy that a backup made, skips the numbers that its original may have given out since.
     ///
-    /// No number of an event, fire, run or job is used twice. Events, fires and runs go on from the time in
+    /// No number of an event, fire, run, notice or job is used twice. All but jobs go on from the time in
     /// µs since 1970: a daemon that gives out fewer than a million a second has not come as far. Jobs, whose
     /// numbers people type, skip one number for each second since 2026.
     static func leaveCopy(_ database: Database, now: Timestamp) throws {
@@ -73,6 +73,7 @@ struct DaemonState: Hashable, Sendable {
         static let skipNumbers = """
             UPDATE daemon_state SET event_seq_end = max(event_seq_end, ?1), copied_at_us = NULL,
                 fires_through = max(fires_through, ?1), runs_through = max(runs_through, ?1),
+                notices_through = max(notices_through, ?1),
                 jobs_through = max(jobs_through, coalesce((SELECT max(id) FROM jobs), 0)) + ?2
             """
         /// The number of a new row of `table`: as an expression of the statement that inserts it, so that

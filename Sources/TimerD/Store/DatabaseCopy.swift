@@ -16,20 +16,16 @@ struct DatabaseCopy {
         self.source = source
     }
 
-    /// Writes the copy to `file`, mode 0600, by way of `<file>.part` beside it.
+    /// Writes the copy to `file`, mode 0600, by way of `CopyTarget.part` beside it.
     ///
     /// The copy records its own date, so that a daemon that starts on it gives out no number again.
     ///
     /// - Returns: its size in bytes.
+    /// - Throws: where `CopyTarget` finds a reason against that file, and what keeps it from being written.
     func write(to file: String, replacing: Bool, at now: Timestamp) throws(DatabaseError) -> Int64 {
-        if !replacing, access(file, F_OK) == 0 {
-            throw refusal("'\(file)' is there already, and was left alone")
-        }
-        // As root this would otherwise make, write and rename files wherever a stranger's link leads.
-        if let problem = TrustedPath.problem(with: file.parentFolder) {
-            throw refusal("cannot write a backup to '\(file)': \(problem)")
-        }
-        let part = file + ".part"
+        let target = CopyTarget(file: file, replacing: replacing)
+        if let problem = target.problem(withCopyOf: source) { throw refusal(problem) }
+        let part = target.part
         try makeEmpty(part)
         do throws(DatabaseError) {
             try fill(part, of: file, now)
@@ -38,7 +34,7 @@ struct DatabaseCopy {
             try sync(file.parentFolder, O_DIRECTORY)
             return size
         } catch {
-            unlink(part)
+            for ending in ["", "-journal"] { unlink(part + ending) }
             throw error
         }
     }

@@ -19,9 +19,13 @@ public struct DatabaseRestore {
     /// Puts a copy of `backup`, checked before, in the place of the database.
     ///
     /// - Returns: what the old database is called now; nil if there was none.
-    /// - Throws: a sentence, for a database whose daemon runs, and a backup that is not sound; the
+    /// - Throws: `DaemonError`, for a database whose daemon runs, and a backup that is not sound; the
     ///   database is as it was.
-    public func restore(_ backup: String) throws -> String? {
+    public func restore(_ backup: String) throws(DaemonError) -> String? {
+        do { return try replace(with: backup) } catch { throw DaemonError(starting: error) }
+    }
+
+    private func replace(with backup: String) throws -> String? {
         let now = SystemClock.read().wall
         try TrustedPath.checkDatabase(database)
         // SQLite makes files beside the file that it reads, also where a stranger's link leads. And a
@@ -29,7 +33,7 @@ public struct DatabaseRestore {
         if let problem = TrustedPath.problem(with: backup) {
             throw DaemonError(
                 "cannot restore '\(backup)': \(problem); copy it to a folder of your own first",
-                .unavailable
+                .configuration
             )
         }
         let lock = try DatabaseLock(database: database)
@@ -52,13 +56,13 @@ public struct DatabaseRestore {
             throw DaemonError(
                 "'\(backup)' has schema version \(version), and this timerd knows versions"
                     + " up to \([Migration].released.count); restore it with a newer timerd",
-                .unavailable
+                .configuration
             )
         }
         if let problem = try file.problems().first {
             throw DaemonError(
                 "'\(backup)' is damaged: \(problem); nothing was changed",
-                .unavailable
+                .configuration
             )
         }
     }

@@ -204,8 +204,15 @@ struct KnownRunsTests {
     func foreign() async throws {
         try await TestScheduler.with { test in
             try await test.add(ScheduleWords(every: "10s"), command: ["x"])
-            let after = try await test.crashedAndDown(for: .zero, known: known(test, 500))
+            let log = RecordedLog()
+            let after = try await test.crashedAndDown(
+                for: .zero,
+                known: known(test, 500),
+                log: log.logger
+            )
             #expect(after.runner.takenUp.isEmpty && after.runner.stored == [500])
+            let words = "a run goes on that is not in progress by the database"
+            #expect(log.all.contains { $0.contains(words) && $0.contains("run=500") })
             try await after.advance(by: .seconds(15))
             #expect(after.runner.requests.map(\.run) == [501])
             try await after.close()

@@ -88,6 +88,12 @@ import TimerControl
                 #expect(try #require(events.map(\.seq).min()) > newest.1)
                 let fires = events.filter { $0.redelivered != true }.compactMap(\.fire)
                 #expect(try #require(fires.min()) > newest.2 ?? FireID(rawValue: 0))
+                let notice = try await other.store.reader.read {
+                    try $0.prepare("SELECT \(DaemonState.SQL.next("notices"))").value(
+                        as: Int64.self
+                    )
+                }
+                #expect(try #require(notice) > test.clock.now().wall.microseconds)
                 newest = (job, events.map(\.seq).max() ?? 0, fires.max())
                 try await other.close()
             }
@@ -102,8 +108,56 @@ import TimerControl
             let refusal = try #require(await backUp(test, to: file).failure)
             #expect(refusal.message == "'\(file)' is there already, and was left alone")
             #expect(FileManager.default.contents(atPath: file) == Data("mine".utf8))
-            _ = try await backUp(test, to: file, replace: true).get()
-            #expect(FileManager.default.contents(atPath: file)?.count ?? 0 > 4096)
+            let other = test.folder + "/other.db"
+            for _ in 1...2 {
+                _ = try await backUp(test, to: other, replace: true).get()
+                #expect(FileManager.default.contents(atPath: other)?.count ?? 0 > 4096)
+            }
+        }
+    }
+
+    @Test("replaces an earlier backup, and nothing else")
+    func harmless() async throws {
+        try await TestScheduler.with { test in
+            func refusal(_ name: String) async -> String? {
+                let path = test.folder + "/" + name
+                let result = await backUp(test, to: path, replace: true)
+                return result.failure?.message.replacing(test.folder + "/", with: "")
+            }
+            try Data("mine".utf8).write(to: URL(fileURLWithPath: test.folder + "/mine"))
+            #expect(await refusal("mine") == "'mine' is no earlier backup, and was left alone")
+            symlink("mine", test.folder + "/link")
+            #expect(await refusal("link") == "'link' is no regular file, and was left alone")
+            mkfifo(test.folder + "/fifo", 0o600)
+            #expect(await refusal("fifo") == "'fifo' is no regular file, and was left alone")
+            // Another daemon's.
+            _ = try await backUp(test, to: test.folder + "/used.db").get()
+            try Data().write(to: URL(fileURLWithPath: test.folder + "/used.db-wal"))
+            let used = "is a database that is in use: 'used.db-wal' lies beside it"
+            #expect(await refusal("used.db") == "'used.db' \(used), and was left alone")
+            #expect(access(test.folder + "/mine.timerd-part", F_OK) != 0)
+        }
+    }
+
+    @Test(
+        "has no name of the database's own files, by whatever name of their folder",
+        arguments: ["", "-wal", "-shm", "-journal", ".lock", "-runner", "-runner-epoch"]
+    )
+    func own(ending: String) async throws {
+        try await TestScheduler.with { test in
+            symlink(test.folder, test.folder + "/again")
+            let before = FileManager.default.contents(atPath: test.folder + "/timerd.db" + ending)
+            for folder in [test.folder, test.folder + "/again", test.folder + "/./again/again"] {
+                let file = "\(folder)/timerd.db\(ending)"
+                for replace in [true, false] {
+                    let refusal = await backUp(test, to: file, replace: replace).failure
+                    let reason = "it is one of the database's own files"
+                    #expect(refusal?.message == "cannot write a backup to '\(file)': \(reason)")
+                }
+            }
+            let now = FileManager.default.contents(atPath: test.folder + "/timerd.db" + ending)
+            #expect((now == nil) == (before == nil))
+            try await test.add(.init(in: "1h"))
         }
     }
 
@@ -113,7 +167,7 @@ import TimerControl
             #expect(await backUp(test, to: "/tmp/no", as: 70_001).failure?.reason == .notPermitted)
             let nowhere = try #require(await backUp(test, to: test.folder + "/no/copy.db").failure)
             #expect(nowhere.reason == .storageFailed)
-            #expect(nowhere.message.hasSuffix("copy.db.part': no such file or directory"))
+            #expect(nowhere.message.hasSuffix("copy.db.timerd-part': no such file or directory"))
         }
     }
 

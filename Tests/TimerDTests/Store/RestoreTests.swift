@@ -68,7 +68,12 @@ import Testing
         var bytes = try Data(contentsOf: URL(fileURLWithPath: backup))
         bytes.replaceSubrange(8192..<12_288, with: Data(repeating: 0xff, count: 4096))
         try bytes.write(to: URL(fileURLWithPath: backup))
-        #expect(throws: (any Error).self) { try DatabaseRestore(database: path).restore(backup) }
+        let restore = DatabaseRestore(database: path)
+        let error = #expect(throws: DaemonError.self) { try restore.restore(backup) }
+        #expect(error?.status == .configuration)
+        try Data("hello".utf8).write(to: URL(fileURLWithPath: backup))
+        let other = #expect(throws: DaemonError.self) { try restore.restore(backup) }
+        #expect(other?.status == .configuration)
         #expect(try mark(of: path) == 7)
     }
 
@@ -76,10 +81,11 @@ import Testing
     func refusesInUse() throws {
         try Self.make(path, paused: 7)
         let lock = try DatabaseLock(database: path)
-        let error = #expect(throws: DatabaseError.self) {
+        let error = #expect(throws: DaemonError.self) {
             try DatabaseRestore(database: path).restore(backup)
         }
-        #expect(error?.message.contains("is in use by process \(getpid())") == true)
+        #expect(error?.status == .unavailable)
+        #expect(error?.description.contains("is in use by process \(getpid())") == true)
         lock.release()
         #expect(try mark(of: path) == 7)
     }

@@ -159,16 +159,18 @@ final class TestScheduler: Sendable {
     func crashedAndDown(
         for time: TimeSpan,
         known: KnownRuns? = nil,
+        log: Logger = Logger(label: "test"),
         _ change: (inout VirtualClock.Machine) -> Void = { _ in }
     ) async throws -> TestScheduler {
         try await settle()
-        return try await killedAndDown(for: time, known: known, change)
+        return try await killedAndDown(for: time, known: known, log: log, change)
     }
 
     /// The same without waiting for what is on its way to the store.
     func killedAndDown(
         for time: TimeSpan,
         known: KnownRuns? = nil,
+        log: Logger = Logger(label: "test"),
         _ change: (inout VirtualClock.Machine) -> Void = { _ in }
     ) async throws -> TestScheduler {
         let files = try copyFiles()
@@ -178,6 +180,7 @@ final class TestScheduler: Sendable {
         return try await TestScheduler(
             folder: files,
             machine: machine,
+            log: log,
             keeping: keeping,
             accounts: accounts,
             zones: zones,

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import LinuxSystem
+import Platform
+import SQLite
+
+/// Where a copy of a database is to be: looked at before anything is written.
+struct CopyTarget {
+    let file: String
+    /// Whether an earlier copy of that name is replaced.
+    let replacing: Bool
+
+    /// What is written before it has its name: a name that nobody else uses, as one that a dead daemon left is removed.
+    var part: String { file + ".timerd-part" }
+
+    /// Why a copy of `source` may not be written there, in a sentence; nil if it may.
+    func problem(withCopyOf source: String) -> String? {
+        // As root this would otherwise make, write and rename files wherever a stranger's link leads.
+        if let problem = TrustedPath.problem(with: file.parentFolder) {
+            return "cannot write a backup to '\(file)': \(problem)"
+        }
+        if isPart(of: source) {
+            return "cannot write a backup to '\(file)': it is one of the database's own files"
+        }
+        var status = stat()
+        guard lstat(file, &status) == 0 else { return nil }
+        guard replacing else { return "'\(file)' is there already, and was left alone" }
+        return problem(replacing: status).map { "'\(file)' \($0), and was left alone" }
+    }
+
+    /// Whether it has the name of the database, of a file that SQLite keeps beside it, or of what is its runner's.
+    private func isPart(of source: String) -> Bool {
+        // try?: where its folder cannot be found, there is no file in it to harm.
+        guard let real = try? DatabaseLock.resolve(source), isSameFolder(as: real) else {
+            return false
+        }
+        let (name, own) = (file.fileName, real.fileName)
+        return TrustedPath.endingsOfDatabase.contains { name == own + $0 }
+            || name.hasPrefix(Configuration.runner(of: own))
+    }
+
+    /// By device and inode: a folder may have several names.
+    private func isSameFolder(as other: String) -> Bool {
+        var (mine, others) = (stat(), stat())
+        return stat(file.parentFolder, &mine) == 0 && stat(other.parentFolder, &others) == 0
+            && mine.st_dev == others.st_dev && mine.st_ino == others.st_ino
+    }
+
+    /// What speaks against replacing it: what is no earlier copy is somebody's, or the machine's.
+    private func problem(replacing status: stat) -> String? {
+        guard status.st_mode & S_IFMT == S_IFREG else { return "is no regular file" }
+        guard status.st_size == 0 || isDatabase else { return "is no earlier backup" }
+        guard access(file + "-wal", F_OK) != 0 else {
+            return "is a database that is in use: '\(file)-wal' lies beside it"
+        }
+        return nil
+    }
+
+    /// Whether it begins as SQLite's files do.
+    private var isDatabase: Bool {
+        let descriptor = Glibc.open(file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        guard descriptor >= 0 else { return false }
+        defer { Glibc.close(descriptor) }
+        let start = Array("SQLite format 3\0".utf8)
+        var bytes = [UInt8](repeating: 0, count: start.count)
+        return read(descriptor, &bytes, bytes.count) == start.count && bytes == start
+    }
+}
