@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import Schedules
+
 /// The requests as functions, for programs; each throws as `call` does.
 extension ControlClient {
     public func addJob(_ definition: JobDefinition, replace: Bool = false) async throws -> Job {
@@ -50,8 +52,12 @@ extension ControlClient {
     }
 
     @discardableResult
-    public func setFireDate(of job: JobReference, to fireDate: String) async throws -> Job {
-        let request = SetFireDate(job: job, fireDate: fireDate)
+    public func setFireDate(
+        of job: JobReference,
+        to fireDate: String,
+        from: Timestamp? = nil
+    ) async throws -> Job {
+        let request = SetFireDate(job: job, fireDate: fireDate, from: from)
         return try await call(.setFireDate(request), as: JobReply.self).job
     }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import Schedules
+
 /// `job.add`: one definition, or several under `jobs` of which all are added or none.
 public struct AddJobs: Hashable, Sendable {
     public var definitions: [JobDefinition]
@@ -90,10 +92,13 @@ public struct SetFireDate: Hashable, Sendable {
     public var job: JobReference
     /// A date as on the command line: RFC 3339, `tomorrow 09:00`, `+10m`.
     public var fireDate: String
+    /// The date that the job is to have now; where it has another one it is refused, as somebody has moved it.
+    public var from: Timestamp?
 
-    public init(job: JobReference, fireDate: String) {
+    public init(job: JobReference, fireDate: String, from: Timestamp? = nil) {
         self.job = job
         self.fireDate = fireDate
+        self.from = from
     }
 }
 

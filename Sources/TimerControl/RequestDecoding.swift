@@ -23,12 +23,13 @@ extension Request {
             let kill = try parameters.optional(Bool.self, "kill") ?? false
             self = .invalidateJobs(InvalidateJobs(jobs, kill: kill))
         case .setFireDate:
-            let reference = try parameters.reference(besides: ["fireDate"])
+            let reference = try parameters.reference(besides: ["fireDate", "from"])
             guard let fireDate = try parameters.optional(String.self, "fireDate") else {
                 throw Parameters.missing("fireDate")
             }
             try checkSize(fireDate.utf8.count, Limits.words, "fireDate")
-            self = .setFireDate(SetFireDate(job: reference, fireDate: fireDate))
+            let from = try parameters.optional(Timestamp.self, "from")
+            self = .setFireDate(SetFireDate(job: reference, fireDate: fireDate, from: from))
         case .fireJob: self = .fireJob(try parameters.reference(besides: []))
         case .pauseJobs: self = .pauseJobs(try parameters.selection())
         case .resumeJobs: self = .resumeJobs(try parameters.selection())

@@ -80,7 +80,7 @@ extension Request {
         case .skipJobs(let request):
             .object(request.jobs.members.merging(["count": .integer(Int64(request.count))]) { $1 })
         case .setFireDate(let request):
-            .object(request.job.members.merging(["fireDate": .string(request.fireDate)]) { $1 })
+            .object(request.members)
         case .listRuns(let request): try JSONValue(encoding: request)
         case .getRun(let run), .killRun(let run): try JSONValue(encoding: run)
         case .listNotices(let request): try JSONValue(encoding: request)
@@ -173,5 +173,14 @@ extension JobSelection {
         case .tag(let tag): ["tag": .string(tag)]
         case .owner(let owner): ["owner": .string(owner)]
         }
+    }
+}
+
+extension SetFireDate {
+    fileprivate var members: [String: JSONValue] {
+        var members = job.members
+        members["fireDate"] = .string(fireDate)
+        members["from"] = from.map { .string($0.rfc3339) }
+        return members
     }
 }

@@ -95,7 +95,7 @@ extension CommandHandler {
         )
         let jobs = try await scheduler.change(
             JobSelection(request.job),
-            .setFireDate(date),
+            .setFireDate(date, from: request.from),
             caller: caller
         )
         guard let job = view(jobs.jobs).first else { throw ControlError.vanished }

@@ -7,8 +7,8 @@ enum JobChange: Sendable {
     case invalidate
     /// Has what a request has ended live again.
     case restore
-    /// A date of the wall clock.
-    case setFireDate(Timestamp)
+    /// Dates of the wall clock: the new one, and the one that the job is to have now.
+    case setFireDate(Timestamp, from: Timestamp? = nil)
     case pause
     case resume
     /// Pauses what is not paused, until the end of the maintenance.

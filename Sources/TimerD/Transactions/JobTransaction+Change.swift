@@ -130,7 +130,8 @@ extension JobTransaction {
             )
         case (.setFireDate, _) where job.isHeld, (.skip, _) where job.isHeld:
             try requireNotHeld(job)
-        case (.setFireDate(let date), _):
+        case (.setFireDate(let date, let from), _):
+            if let from { try requireNotMoved(job, from: from) }
             try releaseClaim(of: &job)
             try move(&job, to: moment.date(ofWall: date, on: job.clock))
         case (.pause, .paused), (.resume, .scheduled), (.beginMaintenance, .paused),
@@ -164,6 +165,21 @@ extension JobTransaction {
             try drop(count, of: &job)
             try resolveAndPut(job)
         }
+    }
+
+    /// Refuses a job that has another next date than whoever moves it has seen.
+    private func requireNotMoved(_ job: StoredJob, from: Timestamp) throws {
+        let date = job.wallFireDate(at: moment)
+        // What a clock of elapsed time shows as a date follows the wall clock's small corrections.
+        let isSame =
+            job.clock == .wall
+            ? date == from : date.map { abs($0.microseconds - from.microseconds) < 1_000_000 }
+        guard isSame != true else { return }
+        throw ControlError(
+            .conflict,
+            "job \(job.id) fires next at '\(date?.rfc3339 ?? "no date")', not at '\(from.rfc3339)': it was moved or "
+                + "has fired since"
+        )
     }
 
     /// Moves the whole grid of a one-shot or interval, and the next fire alone of cron and calendar.

@@ -68,7 +68,8 @@ struct TimerdWeb: AsyncParsableCommand {
         }
         guard Origin(origin) != nil else {
             throw ValidationError(
-                "--origin '\(origin)' is not a scheme and a host, such as https://timers.example.org"
+                "--origin '\(origin)' is not what browsers send: a scheme and a host, such as https://timers.example.org, "
+                    + "and a port from 1 to 65535 where it is not the scheme's own"
             )
         }
     }

@@ -63,13 +63,47 @@ enum BulkAction: String, CaseIterable, Sendable {
         }
     }
 
-    /// Whether it makes a difference to a job: what is paused already is not to be resumed by an undo.
-    func changes(_ job: Job) -> Bool {
+    /// Whether it makes a difference to a job of a state: what is paused already is not to be resumed by an undo.
+    ///
+    /// Nil is the state of one that lives no more.
+    private func changes(_ state: Job.State?) -> Bool {
         switch self {
-        case .pause: job.state == .scheduled
-        case .resume: job.state == .paused
-        case .skip, .fire, .end, .undo: true
+        case .pause: state == .scheduled
+        case .resume: state == .paused
+        case .end: state != nil
+        case .undo: state == nil
+        case .skip, .fire: true
         }
+    }
+
+    func changes(_ job: Job) -> Bool { changes(job.state.isLive ? job.state : nil) }
+
+    /// Those of the jobs that it makes a difference to as they are now; others may have done it meanwhile.
+    func changed(_ ids: [JobID], _ client: ControlClient) async throws -> [JobID] {
+        // Nothing undoes these, and the daemon says how many there were.
+        guard self != .skip, self != .fire else { return ids }
+        var states: [JobID: Job.State] = [:]
+        if ids.count <= JobReader.rows {
+            for id in ids {
+                do {
+                    let state = try await client.job(.id(id)).state
+                    if state.isLive { states[id] = state }
+                } catch let error as ControlError where error.reason == .notFound {
+                    // It lives no more.
+                    continue
+                }
+            }
+        } else {
+            let wanted = Set(ids)
+            var request = ListJobs()
+            request.limit = 1000
+            repeat {
+                let reply = try await client.listJobs(request)
+                for job in reply.jobs where wanted.contains(job.id) { states[job.id] = job.state }
+                request.cursor = reply.cursor
+            } while request.cursor != nil && states.count < wanted.count
+        }
+        return ids.filter { changes(states[$0]) }
     }
 
     /// How many it takes at most.

@@ -61,6 +61,10 @@ struct Revert: Sendable {
             fireDate != changed.fireDate
         else { return changed }
         // A grid begins anew with a change, and a moved fire is the schedule's own again.
-        return try await client.setFireDate(of: .id(job), to: fireDate.rfc3339)
+        return try await client.setFireDate(
+            of: .id(job),
+            to: fireDate.rfc3339,
+            from: changed.fireDate
+        )
     }
 }

@@ -35,12 +35,20 @@ extension Visit {
             let reply = try await client.fireJob(.id(id))
             return .done(sentence(reply.job, " was fired."))
         case .pause:
+            let before = try await client.job(.id(id))
+            guard before.state != .paused else {
+                return .done(sentence(before, " was paused already."))
+            }
             let job = try await one(client.pauseJobs(jobs), id)
             return .done(
                 sentence(job, " is paused: no date fires until it is resumed."),
                 undo: undo("Undo", .resume)
             )
         case .resume:
+            let before = try await client.job(.id(id))
+            guard before.state != .scheduled else {
+                return .done(sentence(before, " was resumed already."))
+            }
             let job = try await one(client.resumeJobs(jobs), id)
             return .done(sentence(job, " goes on\(next(job))."), undo: undo("Undo", .pause))
         case .skip:
@@ -53,13 +61,22 @@ extension Visit {
             // Read here: the daemon would read the words by its own clock.
             let to = try DateExpression.parse(field("to") ?? "", now: dates.now, zone: dates.zone)
                 .date
-            let before = try await client.job(.id(id)).fireDate
-            let job = try await client.setFireDate(of: .id(id), to: to.rfc3339)
+            let shown = field("from").flatMap { Timestamp(rfc3339: $0) }
+            let before = if let shown { shown } else { try await client.job(.id(id)).fireDate }
+            let job = try await client.setFireDate(of: .id(id), to: to.rfc3339, from: before)
+            // Both are to be there: what somebody moves in between stays.
+            let undone = [("to", before), ("from", job.fireDate)].compactMap { name, date in
+                date.map { Link.Field(name, $0.rfc3339) }
+            }
             return .done(
                 sentence(job, " fires next \(dates.distance(to)), \(dates.short(to))."),
-                undo: before.map { undo("Undo", .move, [Link.Field("to", $0.rfc3339)]) }
+                undo: undone.count == 2 ? undo("Undo", .move, undone) : nil
             )
         case .end:
+            let before = try await client.job(.id(id))
+            guard before.state.isLive else {
+                return .done(sentence(before, " had ended already."))
+            }
             let reply = try await client.invalidateJobs(jobs, kill: field("kill") != nil)
             let job = try one(reply, id)
             return .done(
@@ -96,7 +113,7 @@ extension Visit {
     }
 
     /// A number of the form; nil where it was left empty.
-    func number(_ name: String) throws -> Int? {
+    func number(_ name: String) throws(ControlError) -> Int? {
         guard let text = field(name) else { return nil }
         guard let number = Int(text) else {
             throw ControlError(.invalidParams, "'\(name)' is '\(text)', expected a number")
@@ -170,7 +187,7 @@ extension Visit {
                     }
                 }
             case .move:
-                question("Move the next fire of", "Move", choice: moved) {
+                question("Move the next fire of", "Move", choice: moved(job)) {
                     p { "A date such as 'tomorrow 09:00' or '+10min'. It can be undone." }
                 }
             case .end:
@@ -194,8 +211,9 @@ extension Visit {
         }
     }
 
-    private var moved: Node {
+    private func moved(_ job: Job) -> Node {
         p {
+            Parts(self).seen(job)
             label {
                 "To "
                 input(.name("to"), .flag("required"))

@@ -16,9 +16,19 @@ extension Visit {
         }
         do {
             if field("confirmed") == nil { return try await question(action, query) }
-            let ids = fields("ids").flatMap { $0.split(separator: ",") }.compactMap { JobID($0) }
-            let count = try await site.daemon.connected {
-                try await action.carryOut(ids, $0.client)
+            let chosen = fields("ids").flatMap { $0.split(separator: ",") }.compactMap { JobID($0) }
+            let (ids, count) = try await site.daemon.connected { session in
+                let ids = try await action.changed(chosen, session.client)
+                // Of none the daemon would take all.
+                let count = ids.isEmpty ? 0 : try await action.carryOut(ids, session.client)
+                return (ids, count)
+            }
+            guard !ids.isEmpty else {
+                let words = "nothing is to be done: \(chosen.count.of("job")) "
+                return redirect(
+                    to: query.link,
+                    .refused(words + "\(action.done(chosen.count == 1)) already")
+                )
             }
             let undo = action.opposite.map { opposite in
                 Flash.Undo(

@@ -11,7 +11,7 @@ extension Visit {
             if action == .tasks, field("do") == "drop", field("confirmed") == nil {
                 return try await questionOfTasks(name)
             }
-            let words = try await site.daemon.connected { session -> String in
+            let (words, isChanged) = try await site.daemon.connected { session in
                 try await done(action, name, session.client)
             }
             return redirect(
@@ -22,9 +22,11 @@ extension Visit {
                         bdi { name }
                         ": \(words)."
                     },
-                    undo: action.opposite.map {
-                        Flash.Undo(label: "Undo", action: Link("queues", name, $0.rawValue))
-                    }
+                    // What somebody else has done is not undone.
+                    undo: isChanged
+                        ? action.opposite.map {
+                            Flash.Undo(label: "Undo", action: Link("queues", name, $0.rawValue))
+                        } : nil
                 )
             )
         } catch let error as ControlError {
@@ -32,24 +34,46 @@ extension Visit {
         }
     }
 
-    /// What was done, in words.
+    /// What was done, in words, and whether it was not so before.
     private func done(
         _ action: QueueAction,
         _ name: String,
         _ client: ControlClient
-    ) async throws -> String {
-        var request = SetQueue(queue: name)
+    ) async throws -> (words: String, isChanged: Bool) {
         switch action {
         case .pause, .resume:
-            request.paused = action == .pause
+            let isPause = action == .pause
+            if try await own(name, client)?.paused ?? false == isPause {
+                return (isPause ? "it was paused already" : "it was resumed already", false)
+            }
+            var request = SetQueue(queue: name)
+            request.paused = isPause
             try await client.setQueue(request)
-            return action == .pause
+            let words =
+                isPause
                 ? "no task is handed out until it is resumed" : "its tasks are handed out again"
+            return (words, true)
         case .limit:
-            request.maxReserved = try number("maxReserved") ?? 0
-            request.maxRate = field("maxRate") ?? "none"
+            let request = try QueueLimits(self, name).request(changing: await own(name, client))
             let limits = try await client.setQueue(request).limits
-            return limits.isEmpty ? "it has no limits" : limits
+            return (limits.isEmpty ? "it has no limits" : limits, true)
+        case .kick, .retry, .drop, .tasks:
+            return (try await doneWithTasks(action, name, client), true)
+        }
+    }
+
+    /// This user's queue of a name, the only one that can be changed.
+    private func own(_ name: String, _ client: ControlClient) async throws -> TaskQueue? {
+        try await client.listQueues(owner: site.user).first { $0.queue == name }
+    }
+
+    private func doneWithTasks(
+        _ action: QueueAction,
+        _ name: String,
+        _ client: ControlClient
+    ) async throws -> String {
+        switch action {
+        case .pause, .resume, .limit: throw NotFound(description: "there are no such tasks")
         case .kick:
             let count = try await client.kickTasks(KickTasks(queue: name, count: Limits.manyTasks))
             return "\(count.of("delayed task")) \(count == 1 ? "is" : "are") ready"

@@ -34,18 +34,40 @@ struct JobForm: PageContent {
                 }
             }
             if isRefused { summary }
-            form(.method(.post), .action(action), .class("beside"), .data("preview")) {
-                parts.visit.formKey
-                if let job {
-                    input(.type("hidden"), .name("revision"), .value("\(revision(job))"))
-                }
-                div(.class("form")) {
-                    JobFormFields(draft: draft, errors: errors, parts: parts).all
-                    buttons
-                }
-                aside(.aria("label", "Preview")) {
-                    div(.class("preview"), .id("preview"), .aria("live", "polite")) { previewed }
-                }
+            if let job, job.owner != parts.visit.site.user {
+                others(job)
+            } else {
+                filled
+            }
+        }
+    }
+
+    /// Said before somebody fills in a form that would be refused.
+    private func others(_ job: Job) -> Node {
+        group {
+            p(.class("conflict")) {
+                "It is a job of "
+                bdi { job.owner }
+                "'s, who alone may change it."
+            }
+            p {
+                a(.class("button"), .href(Link("jobs", "\(job.id)"))) { "Back to the job" }
+            }
+        }
+    }
+
+    private var filled: Node {
+        form(.method(.post), .action(action), .class("beside"), .data("preview")) {
+            parts.visit.formKey
+            if let job {
+                input(.type("hidden"), .name("revision"), .value("\(revision(job))"))
+            }
+            div(.class("form")) {
+                JobFormFields(draft: draft, errors: errors, parts: parts).all
+                buttons
+            }
+            aside(.aria("label", "Preview")) {
+                div(.class("preview"), .id("preview"), .aria("live", "polite")) { previewed }
             }
         }
     }

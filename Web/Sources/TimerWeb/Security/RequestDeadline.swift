@@ -5,7 +5,8 @@ import NIOHTTPTypes
 
 /// Closes a connection that has not sent a whole request in time, so that who says nothing keeps nobody out.
 ///
-/// Later requests of a connection have the server's own limit of idleness, in which they must be whole as well.
+/// The time of the first request begins with the connection, that of each later one with its first byte: between two
+/// there is the server's own limit of idleness.
 final class RequestDeadline: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPRequestPart
     typealias InboundOut = HTTPRequestPart
@@ -13,6 +14,13 @@ final class RequestDeadline: ChannelInboundHandler, RemovableChannelHandler {
     private var deadline: Scheduled<Void>?
 
     func handlerAdded(context: ChannelHandlerContext) {
+        do {
+            let bytes = FirstByte { [unowned self] in begin($0) }
+            try context.pipeline.syncOperations.addHandler(bytes, position: .first)
+        } catch {
+            // Without it a head could take for ever: rather no connection.
+            context.close(promise: nil)
+        }
         if context.channel.isActive { begin(context) }
     }
 
@@ -22,24 +30,40 @@ final class RequestDeadline: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        switch unwrapInboundIn(data) {
-        case .head: begin(context)
-        case .end: deadline?.cancel()
-        case .body: break
-        }
+        if case .end = unwrapInboundIn(data) { end() }
         context.fireChannelRead(data)
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        deadline?.cancel()
+        end()
         context.fireChannelInactive()
     }
 
     private func begin(_ context: ChannelHandlerContext) {
-        deadline?.cancel()
+        // What is dripped does not have the time begin anew.
+        guard deadline == nil else { return }
         let channel = context.channel
         deadline = context.eventLoop.scheduleTask(in: WebLimits.request) {
             channel.close(promise: nil)
+        }
+    }
+
+    private func end() {
+        deadline?.cancel()
+        deadline = nil
+    }
+
+    /// Tells of bytes before the parser has made a head of them.
+    private final class FirstByte: ChannelInboundHandler, RemovableChannelHandler {
+        typealias InboundIn = ByteBuffer
+
+        private let tell: (ChannelHandlerContext) -> Void
+
+        init(_ tell: @escaping (ChannelHandlerContext) -> Void) { self.tell = tell }
+
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+            tell(context)
+            context.fireChannelRead(data)
         }
     }
 }

@@ -13,7 +13,7 @@ enum WebLimits {
     /// Fewer where there are not enough descriptors.
     static let connections = 4096
     static let streams = 200
-    /// How long a connection may take to send a whole request.
+    /// How long a whole request may take: the first from the connection's begin, others from their first byte.
     static let request = TimeAmount.seconds(10)
     /// How long a connection may be silent between two requests.
     static let idle = TimeAmount.seconds(60)

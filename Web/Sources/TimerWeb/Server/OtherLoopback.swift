@@ -17,35 +17,34 @@ struct OtherLoopback {
     init(_ port: Int) throws(WebError) {
         let descriptor = socket(AF_INET6, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         self.descriptor = descriptor
-        guard descriptor >= 0 else {
-            // Without IPv6 no browser looks there.
+        // try?: it is an address. Without IPv6 no browser looks there.
+        guard descriptor >= 0, let address = try? SocketAddress(ipAddress: "::1", port: port) else {
             self.port = port
             return
         }
         // Not to be shared: SO_REUSEADDR would let another one have it as well.
-        var address = sockaddr_in6()
-        address.sin6_family = sa_family_t(AF_INET6)
-        address.sin6_port = in_port_t(port).bigEndian
-        address.sin6_addr = in6addr_loopback
-        var length = socklen_t(MemoryLayout.size(ofValue: address))
-        let result = withUnsafeMutablePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
-                let isBound = bind(descriptor, pointer, length) == 0
-                let code = isBound ? 0 : errno
-                if isBound { getsockname(descriptor, pointer, &length) }
-                return code
-            }
+        let error = address.withSockAddr { pointer, size in
+            bind(descriptor, pointer, socklen_t(size)) == 0 ? 0 : errno
         }
-        switch result {
-        case 0: self.port = Int(in_port_t(bigEndian: address.sin6_port))
+        switch error {
+        case 0: self.port = Self.port(of: descriptor)
         case EADDRNOTAVAIL: self.port = port
         default:
             Glibc.close(descriptor)
-            throw ListeningSocket.refusal(
-                IOError(errnoCode: result, reason: "bind"),
-                .port(port)
-            )
+            throw ListeningSocket.refusal(IOError(errnoCode: error, reason: "bind"), .port(port))
         }
+    }
+
+    /// The port behind the family, in the network's order, as in each address of IP.
+    private static func port(of descriptor: Int32) -> Int {
+        var address = sockaddr_storage()
+        var size = socklen_t(MemoryLayout.size(ofValue: address))
+        withUnsafeMutablePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
+                _ = getsockname(descriptor, pointer, &size)
+            }
+        }
+        return withUnsafeBytes(of: address) { Int($0[2]) << 8 | Int($0[3]) }
     }
 
     func close() {

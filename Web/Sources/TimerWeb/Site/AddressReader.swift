@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import HTML
+import HTTPTypes
+import TimerControl
 
 /// Reads what an address asks for, and notes what means nothing.
 ///
@@ -10,10 +12,18 @@ struct AddressReader {
     /// Sentences without a full stop.
     private(set) var mistakes: [String] = []
 
-    /// `names`: of the fields that may be said once alone.
+    /// `names`: of the fields that may be said once alone, and at no great length.
     init(_ fields: [Link.Field], once names: [String]) {
         self.fields = fields
         for name in names {
+            if let long = fields.first(where: {
+                $0.name == name && $0.value.utf8.count > Limits.words
+            }) {
+                mistakes.append(
+                    "'\(name)' has \(long.value.utf8.count) bytes; at most \(Limits.words) are accepted"
+                )
+                continue
+            }
             let values = fields.filter { $0.name == name && !$0.value.isEmpty }.map(\.value)
             guard Set(values).count > 1 else { continue }
             mistakes.append(
@@ -63,6 +73,11 @@ struct AddressReader {
         )
         return nil
     }
+}
+
+extension [String] {
+    /// Of a page that tells these mistakes.
+    var status: HTTPResponse.Status { isEmpty ? .ok : .badRequest }
 }
 
 extension Parts {

@@ -79,12 +79,14 @@ struct CalendarTests {
     }
 
     @Test(
-        "An address that means nothing is today's week",
+        "An address that means nothing is told, and shows nothing",
         arguments: ["?view=year", "?date=x", "?date=0000-00-00", "?view=month&date=9999-12-31"]
     )
     func nonsense(_ query: String) async throws {
         try await page("/calendar\(query)") { reply, _ in
-            #expect(reply.status == 200)
+            #expect(reply.status == 400)
+            #expect(reply.body.contains("class=\"conflict\""))
+            #expect(!reply.body.contains("/calendar/dates"))
         }
     }
 }

@@ -199,11 +199,22 @@ import Testing
         arguments: [
             "timers.example.org", "ftp://x", "https://", "https://x/", "https://x/path",
             "https://a b",
-            "https://x\"y",
+            "https://x\"y", "https://x:443", "http://x:80", "https://x:99999", "https://x:0",
+            "https://x:", "https://:8443", "https://x:08443", "https://x:1:2", "https://[::1]:443",
         ]
     )
     func badOrigins(_ text: String) {
         #expect(Origin(text) == nil)
+    }
+
+    @Test(
+        "A port is kept where it is not the scheme's own",
+        arguments: [
+            "https://x", "https://x:80", "http://x:443", "https://[::1]", "http://[::1]:81",
+        ]
+    )
+    func goodOrigins(_ text: String) {
+        #expect(Origin(text)?.text == text)
     }
 
     @Test("No other text is taken for a secret, however near or far")

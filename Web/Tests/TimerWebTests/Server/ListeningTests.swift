@@ -2,6 +2,7 @@
 
 import Glibc
 import Logging
+import NIOCore
 import Schedules
 import ServiceLifecycle
 import Testing
@@ -83,14 +84,8 @@ import Testing
                 &on,
                 socklen_t(MemoryLayout.size(ofValue: on))
             )
-            var address = sockaddr_in6()
-            address.sin6_family = sa_family_t(AF_INET6)
-            address.sin6_addr = in6addr_loopback
-            address.sin6_port = in_port_t(server.port).bigEndian
-            let length = socklen_t(MemoryLayout.size(ofValue: address))
-            let result = withUnsafePointer(to: &address) {
-                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(other, $0, length) }
-            }
+            let address = try SocketAddress(ipAddress: "::1", port: server.port)
+            let result = address.withSockAddr { bind(other, $0, socklen_t($1)) }
             #expect(result == -1)
         }
     }

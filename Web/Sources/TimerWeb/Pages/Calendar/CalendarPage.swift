@@ -54,7 +54,7 @@ struct CalendarPage {
 
 extension CalendarPage: PageContent {
     var page: Page {
-        Page(view.title, in: .calendar) {
+        Page(view.title, in: .calendar, status: view.mistakes.status) {
             head
             filter
             note

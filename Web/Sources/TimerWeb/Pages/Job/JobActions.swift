@@ -88,12 +88,15 @@ struct JobActions {
     }
 
     private var moved: Node {
-        input(
-            .name("to"),
-            .placeholder("tomorrow 09:00"),
-            .flag("required"),
-            .aria("label", "Move the next fire to")
-        )
+        group {
+            parts.seen(job)
+            input(
+                .name("to"),
+                .placeholder("tomorrow 09:00"),
+                .flag("required"),
+                .aria("label", "Move the next fire to")
+            )
+        }
     }
 
     private func link(_ verb: String) -> Link { Link("jobs", "\(job.id)", verb) }
@@ -135,5 +138,12 @@ struct JobActions {
             }
             p { sentence }
         }
+    }
+}
+
+extension Parts {
+    /// The next date that a form was made with, so that nobody's move in between is undone.
+    func seen(_ job: Job) -> Node {
+        job.fireDate.map { input(.type("hidden"), .name("from"), .value($0.rfc3339)) } ?? .empty
     }
 }

@@ -29,7 +29,7 @@ struct JobsPage {
 
 extension JobsPage: PageContent {
     var page: Page {
-        Page("Jobs", in: .jobs) {
+        Page("Jobs", in: .jobs, status: query.mistakes.status) {
             div(.class("head")) {
                 h1 { "Jobs" }
                 " "

@@ -78,6 +78,13 @@ struct QueueActions {
             h2 { "Limits" }
             form(.method(.post), .action(link(.limit)), .class("form")) {
                 parts.visit.formKey
+                // What the form was made with, so that nobody's change in between is undone.
+                input(
+                    .type("hidden"),
+                    .name("shownReserved"),
+                    .value("\(queue.maxReserved ?? 0)")
+                )
+                input(.type("hidden"), .name("shownRate"), .value(queue.maxRate ?? "none"))
                 div(.class("field")) {
                     label(.for("f-maxReserved")) { "Tasks in progress at most" }
                     input(

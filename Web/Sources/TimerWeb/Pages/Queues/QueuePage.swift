@@ -50,7 +50,7 @@ struct QueuePage {
 
 extension QueuePage: PageContent {
     var page: Page {
-        Page("Queue \(queue.queue)", in: .queues) {
+        Page("Queue \(queue.queue)", in: .queues, status: mistakes.status) {
             div(.class("beside")) {
                 div {
                     head

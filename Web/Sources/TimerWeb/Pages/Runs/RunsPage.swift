@@ -87,7 +87,7 @@ extension RunsPage: PageContent {
     }
 
     var page: Page {
-        Page("Runs", in: .runs) {
+        Page("Runs", in: .runs, status: mistakes.status) {
             div(.class("head")) {
                 h1 { "Runs" }
                 " "
