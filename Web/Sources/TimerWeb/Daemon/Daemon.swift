@@ -67,7 +67,8 @@ struct Daemon: Sendable {
         do {
             return try await body()
         } catch let error as ClientError where error.reason == .closed {
-            // Nobody else closes it before its time.
+            // A stream's may have been closed by what another page has found.
+            minder.cancel()
             guard await minder.value else { throw error }
             throw DaemonHangs(socket: socket, patience: patience)
         }

@@ -72,6 +72,23 @@ struct AwayTests {
         #expect(error?.isAsked == true)
     }
 
+    @Test(
+        "A connection that was closed from elsewhere ends what is asked by it",
+        .timeLimit(.minutes(1))
+    )
+    func closed() async throws {
+        let daemon = try await TestDaemon()
+        let web = Daemon(socket: daemon.socket, patience: .seconds(1))
+        let client = try await ControlClient.connect(to: daemon.socket)
+        let error = await #expect(throws: ClientError.self) {
+            try await web.minding(client) {
+                await client.close()
+                return try await client.status().pid
+            }
+        }
+        #expect(error?.reason == .closed)
+    }
+
     @Test("A daemon with a new database is followed from its own numbers on")
     func anew() async throws {
         let daemon = try await TestDaemon()

@@ -69,7 +69,12 @@ final class TestDaemon {
     }
 
     /// Has it hang, until `goOn`.
-    func hang() { kill(process, SIGSTOP) }
+    func hang() {
+        kill(process, SIGSTOP)
+        var status: CInt = 0
+        // Until it has stopped: it could answer once more.
+        waitpid(process, &status, WUNTRACED)
+    }
 
     func goOn() { kill(process, SIGCONT) }
 
