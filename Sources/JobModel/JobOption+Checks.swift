@@ -23,7 +23,7 @@ extension JobOption {
         case (.url, .text(let url)):
             try checkSize(url.utf8.count, Limits.place)
             guard MaskedURL.isMasked(url) || MaskedURL(of: url) != nil else {
-                throw refusal(of: url.debugDescription)
+                throw refusal(of: NoticePlace.refused(url))
             }
         case (.environment, .variables(let variables)): try checkEnvironment(variables)
         case (.json, .json(let text)): try checkSize(text.text.utf8.count, Limits.userInfo)
@@ -111,7 +111,7 @@ extension JobOption {
         for (index, text) in places.enumerated() {
             try checkSize(text.utf8.count, Limits.place, at: .index(index))
             guard let place = NoticePlace(text) else {
-                throw refusal(of: text.debugDescription, at: .index(index))
+                throw refusal(of: NoticePlace.refused(text), at: .index(index))
             }
             if place == .none, places.count > 1 {
                 throw refusal(of: "'none'", at: .index(index), expecting: "it alone")

@@ -72,6 +72,28 @@ package enum NoticePlace: Hashable, Sendable {
         guard case .web(let url) = self else { return text }
         return MaskedURL(of: url)?.description ?? "…"
     }
+
+    /// What is no place, as a message may repeat it: of what may be a URL with a slip no more than how it begins.
+    package static func shown(_ text: String) -> String {
+        if text.hasPrefix("command:") { return text }
+        if let mark = text.firstRange(of: "://") { return text[..<mark.upperBound] + "…" }
+        guard let end = text.firstIndex(where: { "/\\?#".contains($0) }) else { return text }
+        let front = text[...end]
+        return (front.lastIndex(of: "@").map { "…" + front[$0...] } ?? "\(front)") + "…"
+    }
+
+    /// The same in quotes, with what keeps it from being a URL, where it begins as one.
+    package static func refused(_ text: String) -> String {
+        let quoted = shown(text).debugDescription
+        let lowercased = text.lowercased()
+        guard lowercased.hasPrefix("http://") || lowercased.hasPrefix("https://") else {
+            return quoted
+        }
+        let wrong = text.unicodeScalars.firstIndex { !(0x21...0x7E).contains($0.value) }
+        guard let wrong else { return "\(quoted), whose host cannot be read" }
+        let number = text.unicodeScalars.distance(from: text.unicodeScalars.startIndex, to: wrong)
+        return "\(quoted), whose character \(number + 1) stands in no URL"
+    }
 }
 
 /// A URL without what may be secret in it: its user, password, path and query.
@@ -111,8 +133,16 @@ package struct MaskedURL: Hashable, Sendable, CustomStringConvertible {
     /// The same with what tells it from others: how a job's definition shows it.
     package var reference: String { "\(self)#\(fingerprint)" }
 
-    /// Whether this is how a URL is shown, and not one itself.
+    /// Whether this is how a URL is shown, with or without its fingerprint, and not one itself.
+    ///
+    /// Nothing else may stand in it: what is shown is repeated in messages.
     package static func isMasked(_ text: String) -> Bool {
-        (text.hasPrefix("http://") || text.hasPrefix("https://")) && text.contains("/…")
+        guard let mark = text.firstRange(of: "/…") else { return false }
+        let (front, rest) = (text[..<mark.lowerBound], text[mark.upperBound...])
+        let isEnd =
+            rest.isEmpty
+            || rest.first == "#" && rest.utf8.count == 5
+                && rest.utf8.dropFirst().allSatisfy { "0123456789abcdef".utf8.contains($0) }
+        return isEnd && Self(of: String(front)).map { $0.origin == front } ?? false
     }
 }

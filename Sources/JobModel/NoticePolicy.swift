@@ -85,8 +85,10 @@ extension JobDefinition {
         return masked
     }
 
+    /// A place as it is shown in a definition, or what was taken for one.
     package static func reference(_ text: String) -> String {
-        MaskedURL(of: text)?.reference ?? text
+        if let url = MaskedURL(of: text) { return url.reference }
+        return NoticePlace(text) == nil ? NoticePlace.shown(text) : text
     }
 
     /// Puts the URLs of `old` in the place of what stands for them.

@@ -12,18 +12,23 @@ struct JSONParser {
     private var depth = 0
     /// Members of this name are checked, then kept as text.
     private let keptKey: String?
+    /// Numbers are kept as text, in one form of all that are equal.
+    private let isExact: Bool
 
-    private init(_ bytes: [UInt8], keeping key: String?) {
+    private init(_ bytes: [UInt8], keeping key: String?, isExact: Bool) {
         self.bytes = bytes
         keptKey = key
+        self.isExact = isExact
     }
 
-    /// Parses the whole text as one value; members named `key` become `JSONValue.verbatim`, except null.
+    /// Parses the whole text as one value; members named `key` become `JSONValue.verbatim`, except null, and where it
+    /// is to be exact, numbers do.
     static func parse(
         _ bytes: [UInt8],
-        keeping key: String? = nil
+        keeping key: String? = nil,
+        isExact: Bool = false
     ) throws(JSONSyntaxError) -> JSONValue {
-        var parser = Self(bytes, keeping: key)
+        var parser = Self(bytes, keeping: key, isExact: isExact)
         parser.skipBlanks()
         let value = try parser.value()
         guard parser.next == nil else { throw parser.fault("the end") }
@@ -233,14 +238,14 @@ extension JSONParser {
             _ = skip("+") || skip("-")
             try digits { _ in }
         }
-        if let integer, isNegative || integer != .min {
+        if !isExact, let integer, isNegative || integer != .min {
             return .integer(isNegative ? integer : -integer)
         }
-        let value = Double(String(decoding: bytes[start..<position], as: UTF8.self))
-        guard let value, value.isFinite else {
+        let text = String(decoding: bytes[start..<position], as: UTF8.self)
+        guard let value = Double(text), value.isFinite else {
             throw JSONSyntaxError(offset: start, expected: "a number up to 1.8e308")
         }
-        return .number(value)
+        return isExact ? .verbatim(JSONText(number: text)) : .number(value)
     }
 
     /// Reads one digit or more.

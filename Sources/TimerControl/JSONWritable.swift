@@ -45,6 +45,7 @@ extension ApplyReply: JSONWritable {
         writer.object { writer in
             writer.member("added", added)
             writer.member("changed", changed)
+            writer.member("existing", existing)
             writer.member("invalidated", invalidated)
             writer.member("others", others)
         }

@@ -59,15 +59,16 @@ extension JobDefinition: Codable {
     package static func masked(_ stored: JSONValue) -> JSONValue {
         guard case .object(var members) = stored else { return stored }
         for option in [JobOption.notify, .ping] {
-            members[option.rawValue] = members[option.rawValue].map(masked(url:))
+            members[option.rawValue] = members[option.rawValue].map(shownPlaces)
         }
         return .object(members)
     }
 
-    private static func masked(url value: JSONValue) -> JSONValue {
+    /// A URL, or places with some among them, as they are shown.
+    package static func shownPlaces(_ value: JSONValue) -> JSONValue {
         switch value.read {
         case .string(let text): .string(reference(text))
-        case .array(let values): .array(values.map(masked(url:)))
+        case .array(let values): .array(values.map(shownPlaces))
         default: value
         }
     }

@@ -40,27 +40,6 @@ public struct JobsReply: Codable, Hashable, Sendable {
     }
 }
 
-/// `job.apply`: the jobs as they stand, in the order of the request.
-public struct ApplyReply: Codable, Hashable, Sendable {
-    public var invalidated: [Job]
-    public var changed: [Job]
-    public var added: [Job]
-    /// Jobs that were invalidated as well but do not fit into the reply; nil if all fit.
-    public var others: [JobID]?
-
-    public init(
-        invalidated: [Job],
-        changed: [Job],
-        added: [Job],
-        others: [JobID]? = nil
-    ) {
-        self.others = others
-        self.invalidated = invalidated
-        self.changed = changed
-        self.added = added
-    }
-}
-
 /// `job.fire`.
 public struct FireReply: Codable, Hashable, Sendable {
     public var job: Job

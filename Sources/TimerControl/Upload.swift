@@ -56,13 +56,46 @@ public struct UploadsReply: Codable, Hashable, Sendable {
     public init(uploads: [Upload]) { self.uploads = uploads }
 }
 
+/// `job.apply`: the jobs as they stand, in the order of the request.
+public struct ApplyReply: Codable, Hashable, Sendable {
+    public var invalidated: [Job]
+    public var changed: [Job]
+    public var added: [Job]
+    /// Jobs that were invalidated as well but do not fit into the reply; nil if all fit.
+    public var others: [JobID]?
+    /// Those of `added` that were there by their `key`; nil for none.
+    public var existing: [JobID]?
+
+    public init(
+        invalidated: [Job],
+        changed: [Job],
+        added: [Job],
+        others: [JobID]? = nil,
+        existing: [JobID]? = nil
+    ) {
+        self.existing = existing
+        self.others = others
+        self.invalidated = invalidated
+        self.changed = changed
+        self.added = added
+    }
+}
+
 /// `job.apply` of an upload: the jobs in the order of the parts.
 public struct UploadedReply: Codable, Hashable, Sendable {
     public var invalidated: [JobID]
     public var changed: [JobID]
     public var added: [JobID]
+    /// As in `ApplyReply`.
+    public var existing: [JobID]?
 
-    public init(invalidated: [JobID], changed: [JobID], added: [JobID]) {
+    public init(
+        invalidated: [JobID],
+        changed: [JobID],
+        added: [JobID],
+        existing: [JobID]? = nil
+    ) {
+        self.existing = existing
         self.invalidated = invalidated
         self.changed = changed
         self.added = added

@@ -56,6 +56,36 @@ import Testing
         #expect(MaskedURL.isMasked(reference) && !MaskedURL.isMasked(url))
     }
 
+    @Test(
+        "A URL with a slip is refused without what is secret in it, and with where the slip is",
+        arguments: [
+            (
+                "http://u:PW@exämple.invalid/SECRET",
+                "\"http://…\", whose character 15 stands in no URL"
+            ),
+            ("https://u:PW@host\\SECRET", "\"https://…\", whose host cannot be read"),
+            ("http://u:PW@host/SECRET x", "\"http://…\", whose character 24 stands in no URL"),
+            ("http://u:PW@exämple.invalid/…", "\"http://…\", whose character 15 stands in no URL"),
+            ("https://hooks.example/SECRET/…#3f9a", nil),
+            ("htps://u:PW@host/SECRET", "\"htps://…\""),
+            ("hooks.example/SECRET", "\"hooks.example/…\""),
+            ("u:PW@hooks.example/SECRET", "\"…@hooks.example/…\""),
+            ("https:/u:PW@host/SECRET", "\"https:/…\""), ("somewhere", "\"somewhere\""),
+        ] as [(String, String?)]
+    )
+    func slips(text: String, found: String?) {
+        for (option, value) in [
+            (JobOption.notify, OptionValue.texts([text])), (.ping, .text(text)),
+        ] {
+            let refusal = #expect(throws: OptionRefusal.self) { try option.check(value) }
+            let words = refusal?.description ?? ""
+            #expect(!words.contains("PW") && !words.contains("SECRET"), "\(words)")
+            if let found { #expect(words.contains(" is \(found), expected "), "\(words)") }
+        }
+        let shown = JobDefinition.reference(text)
+        #expect(!shown.contains("PW") && !shown.contains("SECRET"), "\(shown)")
+    }
+
     @Test("Two tokens of one host are seen to differ, and one is seen to be the same")
     func fingerprint() throws {
         let one = try #require(MaskedURL(of: "https://hooks.example/one"))

@@ -236,7 +236,8 @@ struct RandomWireValues {
                 invalidated: [],
                 changed: jobs,
                 added: [jobs[1]],
-                others: maybe { $0.list { $0.id() } }
+                others: maybe { $0.list { $0.id() } },
+                existing: maybe { $0.list { $0.id() } }
             ),
             FireReply(job: jobs[0], fire: id()),
             RunReply(run: run()),

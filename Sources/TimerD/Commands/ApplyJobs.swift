@@ -42,7 +42,8 @@ extension CommandHandler {
             invalidated: view(Array(applied.invalidated.jobs.prefix(applied.invalidated.told))),
             changed: view(applied.changed),
             added: view(applied.added),
-            others: applied.invalidated.untold
+            others: applied.invalidated.untold,
+            existing: applied.existing
         )
     }
 

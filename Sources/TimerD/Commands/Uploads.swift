@@ -99,7 +99,8 @@ extension UploadedReply {
         self.init(
             invalidated: applied.invalidated.jobs.map(\.id),
             changed: applied.changed.map(\.id),
-            added: applied.added.map(\.id)
+            added: applied.added.map(\.id),
+            existing: applied.existing
         )
     }
 }

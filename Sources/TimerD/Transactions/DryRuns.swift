@@ -56,8 +56,11 @@ struct DryRun: Sendable {
         if case .ids(let ids) = changes.touched { for id in ids { try touch.run(id) } }
         try database.execute("CREATE TEMP TABLE named (name TEXT PRIMARY KEY)")
         let name = try database.prepare("INSERT OR IGNORE INTO named VALUES (?1)")
+        try database.execute("CREATE TEMP TABLE keyed (key TEXT PRIMARY KEY)")
+        let key = try database.prepare("INSERT OR IGNORE INTO keyed VALUES (?1)")
         for new in changes.add + changes.change.map(\.to) {
             if let word = new.definition.name { try name.run(word) }
+            if let word = new.definition.key { try key.run(word) }
         }
         try database.execute(Self.copy)
         try database.execute("COMMIT")
@@ -86,6 +89,17 @@ struct DryRun: Sendable {
         INSERT OR IGNORE INTO fires SELECT f.* FROM jobs AS j JOIN disk.fires AS f ON f.id IN (
             SELECT id FROM disk.fires WHERE job_id = j.id AND last_date_us IS NOT NULL
             ORDER BY fire_date_us DESC LIMIT 8);
+        -- Jobs that have a key; of their history what is not over.
+        INSERT INTO job_keys
+            SELECT k.* FROM disk.owners AS o CROSS JOIN keyed
+            CROSS JOIN disk.job_keys AS k ON k.owner_id = o.id AND k.key = keyed.key;
+        INSERT OR IGNORE INTO jobs
+            SELECT j.* FROM job_keys AS k CROSS JOIN disk.jobs AS j ON j.id = k.job_id;
+        INSERT OR IGNORE INTO job_definitions
+            SELECT d.* FROM job_keys AS k CROSS JOIN disk.job_definitions AS d ON d.job_id = k.job_id;
+        INSERT OR IGNORE INTO fires
+            SELECT fires.* FROM job_keys AS k CROSS JOIN disk.fires AS fires
+            ON fires.job_id = k.job_id WHERE \(RunRow.isUnfinished);
         DELETE FROM owners;
         INSERT INTO owners SELECT * FROM disk.owners;
         -- What it counts, which is in owners only later.

@@ -6,26 +6,33 @@ import TimerControl
 extension JobTransaction {
     /// Adds `jobs`, in order, and returns them as they stand.
     ///
-    /// `limit`: how many live jobs their owner may have; nil for any number.
+    /// `limit`: how many live jobs their owner may have; nil for any number. `isDeclared`: see `keptJob`.
     /// - Throws: `ControlError` `nameTaken` or `limitReached`, and what the database throws; then
     ///   none is added.
     mutating func add(
         _ jobs: [NewJob],
         replace: Bool,
-        limit: Int?
+        limit: Int?,
+        isDeclared: Bool = false
     ) throws -> [StoredJob] {
         guard let owner = jobs.first?.owner else { return [] }
         if let limit { try requireRoom(for: jobs, of: owner, replace: replace, limit: limit) }
         let ownerID: OwnerID
         (ownerID, isInMaintenance) = try owners.standing(of: owner)
-        try requireQueues(for: jobs, of: ownerID)
+        try requireQueues(for: jobs, of: ownerID, isDeclared: isDeclared)
         countLive(jobs.count, of: ownerID)
         outcome.jobs.reserveCapacity(outcome.jobs.count + jobs.count)
         let isFew = jobs.count <= ClaimDepth.addedAtOnce
         let depth = try isFew && liveJobs(of: ownerID) <= ClaimDepth.jobs ? ClaimDepth.atAdd : 0
         return try requiringSpace(for: owner, ownerID) { transaction in
             try jobs.map {
-                try transaction.add($0, of: ownerID, replace: replace, depth: depth)
+                if let key = $0.definition.key,
+                    let kept = try transaction.keptJob(of: key, ownerID, isDeclared: isDeclared)
+                {
+                    transaction.countLive(-1, of: ownerID)
+                    return kept
+                }
+                return try transaction.add($0, of: ownerID, replace: replace, depth: depth)
             }
         }
     }
@@ -57,10 +64,6 @@ extension JobTransaction {
         replace: Bool,
         depth: Int
     ) throws -> StoredJob {
-        if let key = new.definition.key, let kept = try keptJob(of: key, owner) {
-            countLive(-1, of: owner)
-            return kept
-        }
         if let name = new.definition.name, let holder = try jobs.id(named: name, owner: owner) {
             guard replace, var old = try job(holder) else {
                 throw ControlError(

@@ -28,6 +28,12 @@ struct AppliedChanges: Sendable {
     var invalidated = ChangedJobs()
     var changed: [StoredJob] = []
     var added: [StoredJob] = []
+
+    /// Those of `added` that were there, by their key; nil for none.
+    var existing: [JobID]? {
+        let ids = added.filter(\.isExisting).map(\.id)
+        return ids.isEmpty ? nil : ids
+    }
 }
 
 extension JobTransaction {
@@ -48,7 +54,7 @@ extension JobTransaction {
         applied.changed = try requiringSpace(for: caller.owner, own) { transaction in
             try changes.change.map { try transaction.make($0, caller: caller) }
         }
-        applied.added = try add(changes.add, replace: false, limit: limit)
+        applied.added = try add(changes.add, replace: false, limit: limit, isDeclared: true)
         return applied
     }
 
@@ -61,7 +67,7 @@ extension JobTransaction {
         try requireChangeable(job, to: change.to, caller: caller)
         try requireQueue(change.to.policy.queue, of: job, hadOne: job.policy.queue != nil)
         if change.to.definition.key != job.definition.key {
-            try requireFree(change.to.definition.key, for: job)
+            try requireFree(change.to.definition.key, for: job, isDeclared: true)
         }
         if let revision = change.ifRevision, revision != job.definitionRevision {
             throw ControlError.changedMeanwhile(job, since: revision)

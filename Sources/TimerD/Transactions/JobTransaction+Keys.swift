@@ -6,11 +6,15 @@ import TimerControl
 /// What a new job is held against beside its owner's number of jobs: keys that are taken, queues that are full.
 extension JobTransaction {
     /// The job that has the key of a new one still; nil where the key is free.
-    func keptJob(of key: String, _ owner: OwnerID) throws -> StoredJob? {
+    ///
+    /// `isDeclared`: it is said what the jobs are to be, not that one is to be added. Then the key is free where its
+    /// owner has ended the job that has it, and not where that has come to its end.
+    func keptJob(of key: String, _ owner: OwnerID, isDeclared: Bool = false) throws -> StoredJob? {
         guard let id = try jobs.id(ofKey: key, owner: owner), var job = try job(id),
             // It may have been given another key, or none.
             job.definition.key == key
         else { return nil }
+        if isDeclared, try wasEndedAlive(job) { return nil }
         if !job.state.isLive, let end = job.endedAt, try !fires.hasOpen(id) {
             guard moment.wall - end < job.definition.keyLife else { return nil }
         }
@@ -18,13 +22,23 @@ extension JobTransaction {
         return job
     }
 
-    /// Refuses a key to a job that another one has still.
+    /// Whether a request ended it before it had come to its end.
+    private func wasEndedAlive(_ job: StoredJob) throws -> Bool {
+        switch job.endReason {
+        case .replaced: true
+        case .invalidated: try jobs.standingBeforeEnd(of: job.id) != nil
+        default: false
+        }
+    }
+
+    /// Refuses a key to a job that another one has still; `isDeclared` as above.
     ///
     /// - Throws: `ControlError` `conflict`.
-    func requireFree(_ key: String?, for job: StoredJob) throws {
-        guard let key, let holder = try keptJob(of: key, job.ownerID), holder.id != job.id else {
-            return
-        }
+    func requireFree(_ key: String?, for job: StoredJob, isDeclared: Bool = false) throws {
+        guard let key,
+            let holder = try keptJob(of: key, job.ownerID, isDeclared: isDeclared),
+            holder.id != job.id
+        else { return }
         throw ControlError(
             .conflict,
             "job \(holder.id) has the key '\(key)', which stands for one job, so job \(job.id) cannot have it"
@@ -35,10 +49,12 @@ extension JobTransaction {
     ///
     /// - Throws: `ControlError` `limitReached` where the owner has too many queues, or would have too many tasks: those
     ///   that are due at once count with what is there. One that is there by its key is none more.
-    func requireQueues(for new: [NewJob], of owner: OwnerID) throws {
+    func requireQueues(for new: [NewJob], of owner: OwnerID, isDeclared: Bool) throws {
         let fresh = try new.filter { job in
             guard job.policy.queue != nil else { return false }
-            return try job.definition.key.map { try keptJob(of: $0, owner) == nil } ?? true
+            return try job.definition.key.map {
+                try keptJob(of: $0, owner, isDeclared: isDeclared) == nil
+            } ?? true
         }
         for name in Set(fresh.compactMap { $0.policy.queue?.queue }) {
             try ensure(QueueKey(owner: owner, name: name))

@@ -51,45 +51,83 @@ struct AppliedJobs {
         return [user.name, "\(user.uid)"]
     }
 
-    /// Has the daemon do the plan, all of it or nothing; returns each job as a line of JSON.
+    /// What has become of a plan.
+    struct Outcome {
+        /// Each job as a line of JSON.
+        var lines = ""
+        /// The jobs that were there by the key of an addition, by the addition's place in the plan.
+        var existing: [Int: JobID] = [:]
+    }
+
+    /// Has the daemon do the plan, all of it or nothing.
     ///
     /// - Throws: what the daemon refuses, with the place in the file.
     func send(
         _ parts: [ApplyPart],
         dryRun: Bool,
         _ progress: Progress
-    ) async throws -> String {
+    ) async throws -> Outcome {
         switch parts.count {
-        case 0: return ""
+        case 0: return Outcome()
         case 1:
-            let lines = try await send(parts[0], dryRun: dryRun)
+            let outcome = try await send(parts[0], dryRun: dryRun)
             progress.advance(by: parts[0].count)
-            return lines
+            return outcome
         default:
             let upload = try JobUpload(parts.map(\.request), to: daemon)
             try await upload.send(progress) { parts[$0].placed($1) }
             let whole = ApplyPart.joined(parts)
             let reply = try await upload.apply(dryRun: dryRun) { whole.placed($0) }
-            return lines("invalidated", reply.invalidated) + lines("changed", reply.changed)
-                + lines("added", reply.added)
+            let existing = Set(reply.existing ?? [])
+            return Outcome(
+                lines: lines("invalidated", reply.invalidated) + lines("changed", reply.changed)
+                    + lines("added", reply.added.filter { !existing.contains($0) }),
+                existing: Self.places(of: existing, in: reply.added)
+            )
         }
     }
 
-    private func send(_ part: ApplyPart, dryRun: Bool) async throws(Failure) -> String {
+    private func send(_ part: ApplyPart, dryRun: Bool) async throws(Failure) -> Outcome {
         var request = part.request
         request.dryRun = dryRun
-        let answer: Answer<JSONValue>
+        let answer: Answer<ApplyReply>
         do {
             let json = try await daemon.client.call(.applyJobs(request), as: JSONValue.self)
-            answer = Answer(value: json, json: json)
+            answer = Answer(value: try json.decoded(), json: json)
         } catch let error as ControlError {
             throw Failure(ControlError(error.reason, part.placed(error.message)))
         } catch {
             throw Failure(answering: error)
         }
-        return lines("invalidated", answer.json["invalidated"])
-            + lines("invalidated", answer.json["others"]) { .object(["id": $0]) }
-            + lines("changed", answer.json["changed"]) + lines("added", answer.json["added"])
+        let existing = Set(answer.value.existing ?? [])
+        var added = answer.json["added"]
+        if case .array(let jobs)? = added {
+            let isNew = answer.value.added.map { !existing.contains($0.id) }
+            added = .array(zip(jobs, isNew).filter(\.1).map(\.0))
+        }
+        return Outcome(
+            lines: lines("invalidated", answer.json["invalidated"])
+                + lines("invalidated", answer.json["others"]) { .object(["id": $0]) }
+                + lines("changed", answer.json["changed"]) + lines("added", added),
+            existing: Self.places(of: existing, in: answer.value.added.map(\.id))
+        )
+    }
+
+    private static func places(of existing: Set<JobID>, in added: [JobID]) -> [Int: JobID] {
+        Dictionary(
+            uniqueKeysWithValues: added.enumerated().filter { existing.contains($1) }
+                .map { ($0, $1) }
+        )
+    }
+
+    /// Takes out of the plan what is not added because a job has its key.
+    ///
+    /// - Throws: what the daemon answers for one of those jobs.
+    func leaveOut(_ existing: [Int: JobID], of plan: inout ApplyPlan) async throws(Failure) {
+        for (index, id) in existing.sorted(by: { $0.key > $1.key }) {
+            let job = try await daemon.ask(.getJob(.id(id)), for: JobReply.self).value.job
+            plan.leaveOut(index, for: job)
+        }
     }
 
     private func lines(

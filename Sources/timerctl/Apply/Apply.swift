@@ -74,7 +74,7 @@ struct Apply: AsyncParsableCommand {
             )
         }
         let applied = AppliedJobs(daemon: try await Daemon.connect(common), label: files.label)
-        let plan = try await Progress.show("reading jobs") { _ in
+        var plan = try await Progress.show("reading jobs") { _ in
             try await applied.plan(files, adopts: adopt)
         }
         for stranger in plan.strangers { Output.complain(Self.sentence(on: stranger, plan.label)) }
@@ -82,27 +82,51 @@ struct Apply: AsyncParsableCommand {
         for job in plan.passed {
             Output.tell("note: \(job.place): the date of '\(job.name)' has passed; not added")
         }
-        let parts = try ApplyPart.parts(of: plan)
-        if dryRun { try await send(parts, applied) }
-        if !common.json { try Output.write(PlanText.text(of: plan, for: .current)) }
+        var lines = ""
+        // The daemon alone knows who has a key.
+        if dryRun || plan.additions.contains(where: { $0.definition.key != nil }) {
+            lines = try await send(&plan, applied, dryRun: true)
+            // A live one is in the way; one that is over has done what the key stands for.
+            guard !plan.kept.contains(where: { $0.job.state.isLive }) else {
+                throw Failure(.refused, "")
+            }
+        }
+        let text = PlanText.text(of: plan, for: .current)
+        if dryRun || !common.json { try Output.write(common.json ? lines : text) }
         if dryRun {
             if exitCode, !plan.isEmpty { throw ExitCode(2) }
             return
         }
         try confirm(plan)
-        try await send(parts, applied)
-        if !plan.isEmpty { Output.tell(PlanText.summary(of: plan, isDone: true)) }
+        let known = plan.kept.count
+        let isEmpty = plan.isEmpty
+        lines = try await send(&plan, applied, dryRun: false)
+        if common.json { try Output.write(lines) }
+        if !isEmpty { Output.tell(PlanText.summary(of: plan, isDone: true)) }
+        // Meanwhile another job got a key of the plan's.
+        if plan.kept.count > known { throw ExitCode(ExitStatus.refused.rawValue) }
     }
 
-    private func send(_ parts: [ApplyPart], _ applied: AppliedJobs) async throws {
+    /// Has the plan done or tried, and tells of jobs that are not added; returns each other one as a line of JSON.
+    private func send(
+        _ plan: inout ApplyPlan,
+        _ applied: AppliedJobs,
+        dryRun: Bool
+    ) async throws -> String {
+        let parts = try ApplyPart.parts(of: plan)
         let total = parts.reduce(0) { $0 + $1.count }
-        let lines = try await Progress.show(
+        let outcome = try await Progress.show(
             dryRun ? "trying" : "applying",
             of: total
         ) { progress in
             try await applied.send(parts, dryRun: dryRun, progress)
         }
-        if common.json { try Output.write(lines) }
+        try await applied.leaveOut(outcome.existing, of: &plan)
+        for (declared, job) in plan.kept.prefix(outcome.existing.count) {
+            let sentence = Self.sentence(on: declared, keptBy: job)
+            if job.state.isLive { Output.complain(sentence) } else { Output.tell(sentence) }
+        }
+        return outcome.lines
     }
 
     /// Asks before jobs are removed, if input and errors are on a terminal.
@@ -112,6 +136,15 @@ struct Apply: AsyncParsableCommand {
         let count = plan.removals.count
         Output.tell("remove \(count) \(count == 1 ? "job" : "jobs") for good? 'yes' does it:")
         guard readLine() == "yes" else { throw Failure(.refused, "nothing was changed") }
+    }
+
+    private static func sentence(on declared: DeclaredJob, keptBy job: Job) -> String {
+        let key = declared.definition.key ?? ""
+        return job.state.isLive
+            ? "\(declared.place): \(job.title) has the key '\(key)', which stands for one job; "
+                + "'\(declared.name)' cannot be added"
+            : "note: \(declared.place): \(job.title) had the key '\(key)' and is over; "
+                + "'\(declared.name)' is not added"
     }
 
     private static func sentence(

@@ -13,6 +13,8 @@ struct ApplyPlan {
     var unchanged = 0
     /// One-shots whose date has passed.
     var passed: [DeclaredJob] = []
+    /// Those whose key another job has.
+    private(set) var kept: [(declared: DeclaredJob, job: Job)] = []
     /// Live jobs with a declared name but without the label.
     var strangers: [(declared: DeclaredJob, job: Job)] = []
 
@@ -84,6 +86,11 @@ struct ApplyPlan {
         }
     }
 
+    /// Says of an addition that it is none, for that job has its key.
+    mutating func leaveOut(_ index: Int, for job: Job) {
+        kept.insert((additions.remove(at: index), job), at: 0)
+    }
+
     private mutating func compare(
         _ declared: DeclaredJob,
         _ job: Job,
@@ -115,6 +122,8 @@ struct ApplyPlan {
             unchanged += 1
             return
         }
+        var declared = declared
+        declared.definition.keepUserInfo(of: job.definition)
         changes.append(
             Change(declared: declared, job: job, fields: fields, isRedated: isRedated)
         )

@@ -93,7 +93,7 @@ struct ExportedFile {
                 if let line = Self.shellLine(fields[field]) { fields[field] = .string(line) }
             }
             if let userInfo = job.definition.userInfo {
-                fields["userInfo"] = YAMLText.verbatim(userInfo)
+                fields["userInfo"] = .verbatim(YAMLText.verbatim(userInfo))
             }
             self.jobs.append((name, fields))
         }

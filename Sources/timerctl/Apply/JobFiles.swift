@@ -61,6 +61,7 @@ struct JobFiles {
                 )
             }
         }
+        mistakes += Self.sharedKeys(of: jobs)
         let labels = files.compactMap { file in file.label.map { ($0, file.labelPlace) } }
         self.label = label ?? labels.first?.0 ?? ""
         for (other, place) in labels where other != self.label {
@@ -76,6 +77,23 @@ struct JobFiles {
                 label == nil
                     ? "no label; say whose jobs these are, 'label: NAME' in the file or --label NAME"
                     : "--label '\(self.label)' is not accepted, which is \(Label.accepted)"
+            )
+        }
+    }
+
+    /// Keys that two jobs have: the daemon would add the first of them alone.
+    private static func sharedKeys(of jobs: [DeclaredJob]) -> [Mistake] {
+        var first: [String: DeclaredJob] = [:]
+        return jobs.compactMap { job in
+            guard let key = job.definition.key else { return nil }
+            guard let other = first[key] else {
+                first[key] = job
+                return nil
+            }
+            return Mistake(
+                place: job.place,
+                message: "job '\(job.name)' has the key '\(key)', which job '\(other.name)' "
+                    + "at \(other.place) has; a key stands for one job"
             )
         }
     }

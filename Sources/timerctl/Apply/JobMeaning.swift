@@ -55,6 +55,15 @@ extension JobDefinition {
         return fields
     }
 
+    /// Leaves userInfo as another definition has it written, where it means the same there.
+    mutating func keepUserInfo(of other: JobDefinition) {
+        guard let mine = self.userInfo, let theirs = other.userInfo else { return }
+        let option = JobOption.userInfo
+        if option.meaning(of: .json(mine)) == option.meaning(of: .json(theirs)) {
+            self.userInfo = theirs
+        }
+    }
+
     /// Its tags but for the label.
     fileprivate var ownTags: [String]? {
         let own = (self.tags ?? []).filter { !$0.hasPrefix(Label.prefix) }

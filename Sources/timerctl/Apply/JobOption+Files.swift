@@ -17,6 +17,9 @@ extension JobOption {
     /// What may stand in the defaults of a file.
     static let inDefaults = inFiles.filter { !$0.isOfSchedule }
 
+    /// Whether its value may be a URL, which is a secret.
+    var hidesURLs: Bool { form == .places || form == .url }
+
     /// What is accepted, in the words of a message.
     var acceptedInFile: String {
         form == .command ? "a list \(form.accepted), or a line for /bin/sh -c" : form.accepted
@@ -48,7 +51,7 @@ extension JobOption {
                 variables[name] = text
             }
             return .variables(variables)
-        case .json: return .json(JSONText(try yaml.json))
+        case .json: return .json(try yaml.jsonText)
         case .flag:
             guard case .bool(let flag) = try yaml.json else { return nil }
             return .flag(flag)
@@ -67,7 +70,7 @@ extension JobOption {
     /// The one form of all values that mean the same; what means nothing stays what it is.
     func meaning(of value: OptionValue) -> OptionValue {
         // try?: as above; it differs from all others then.
-        if case .json(let text) = value { return (try? .json(JSONText(text.parsed()))) ?? value }
+        if case .json(let text) = value { return (try? .json(JSONText(text.meaning()))) ?? value }
         return (try? normal(value)) ?? value
     }
 

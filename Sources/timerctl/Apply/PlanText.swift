@@ -30,7 +30,7 @@ enum PlanText {
         func phrase(_ count: Int, _ verb: String, _ past: String) -> String {
             isDone ? "\(count) \(past)" : "\(count) to \(verb)"
         }
-        let unchanged = plan.unchanged + plan.passed.count
+        let unchanged = plan.unchanged + plan.passed.count + plan.kept.count
         return "\(plan.label): " + phrase(plan.additions.count, "add", "added") + ", "
             + phrase(plan.changes.count, "change", "changed") + ", "
             + phrase(plan.removals.count, "remove", "removed") + ", \(unchanged) unchanged"
@@ -65,12 +65,15 @@ enum PlanText {
 
     private static func said(_ said: JSONValue?, _ field: String) -> String {
         guard let said else { return "(none)" }
-        guard JobOption(rawValue: field)?.form == .command, case .array(let words) = said else {
-            return value(said)
+        switch (JobOption(rawValue: field)?.form, said) {
+        case (.command, .array(let words)):
+            return command(
+                words.compactMap { if case .string(let word) = $0 { word } else { nil } }
+            )
+        // As the daemon shows them: a file may have the whole URL, which is a secret.
+        case (.places, _), (.url, _): return value(JobDefinition.shownPlaces(said))
+        default: return value(said)
         }
-        return command(
-            words.compactMap { if case .string(let word) = $0 { word } else { nil } }
-        )
     }
 
     private static func value(_ value: JSONValue) -> String {

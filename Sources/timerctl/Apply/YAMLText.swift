@@ -23,13 +23,38 @@ enum YAMLText {
         }
     }
 
-    /// The text as it is, if YAML reads it as JSON does; else its parsed value.
+    /// The text as it is, if YAML reads it as JSON does; else with blanks for tabs, and strings without escapes that
+    /// need not be.
     ///
     /// YAML does not read two escapes as one character, and restricts tabs.
-    static func verbatim(_ text: JSONText) -> JSONValue {
+    static func verbatim(_ text: JSONText) -> JSONText {
         let differs = text.text.utf8.contains { $0 == UInt8(ascii: "\\") || $0 == 0x09 }
         // try?: a text from a damaged database stays as it is.
-        return differs ? (try? text.parsed()) ?? .verbatim(text) : .verbatim(text)
+        guard differs, (try? text.parsed()) != nil else { return text }
+        var bytes: [UInt8] = []
+        var rest = Array(text.text.utf8)[...]
+        while let byte = rest.first {
+            guard byte == UInt8(ascii: "\"") else {
+                bytes.append(byte == 0x09 ? 0x20 : byte)
+                rest.removeFirst()
+                continue
+            }
+            let string = rest.prefix(lengthOfString(rest))
+            rest = rest.dropFirst(string.count)
+            // try?: as above.
+            bytes += (try? JSONValue(parsing: Array(string)).jsonBytes) ?? Array(string)
+        }
+        return JSONText(checked: bytes[...])
+    }
+
+    /// How many bytes the string of JSON has that the text begins with, its quotes among them.
+    private static func lengthOfString(_ text: ArraySlice<UInt8>) -> Int {
+        var isEscaped = false
+        for (index, byte) in text.enumerated().dropFirst() {
+            if byte == UInt8(ascii: "\""), !isEscaped { return index + 1 }
+            isEscaped = byte == UInt8(ascii: "\\") && !isEscaped
+        }
+        return text.count
     }
 
     /// A value as JSON that is YAML as well: characters that YAML does not accept are escaped.

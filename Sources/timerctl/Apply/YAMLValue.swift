@@ -65,6 +65,13 @@ struct YAMLValue: Sendable {
         return true
     }
 
+    /// The same as it is shown where a URL may stand.
+    var masked: Self {
+        guard case .scalar(let text, let isPlain) = content else { return self }
+        let shown = JobDefinition.reference(text)
+        return Self(place: place, content: .scalar(shown, isPlain: isPlain))
+    }
+
     /// The value as JSON, by the core schema of YAML 1.2: `yes` is a string, `true` is not.
     ///
     /// - Throws: a `Mistake` for a key that is no string, and for a number that JSON cannot express.
@@ -88,47 +95,39 @@ struct YAMLValue: Sendable {
         }
     }
 
-    private func plain(_ text: String) throws(Mistake) -> JSONValue {
-        if isNull { return .null }
-        if ["true", "True", "TRUE"].contains(text) { return .bool(true) }
-        if ["false", "False", "FALSE"].contains(text) { return .bool(false) }
-        if let number = integer(text) { return .integer(number) }
-        if Self.isDecimal(text), let number = Double(text) { return .number(number) }
-        let unsigned = text.hasPrefix("-") || text.hasPrefix("+") ? text.dropFirst() : text[...]
-        guard ![".inf", ".Inf", ".INF"].contains(unsigned),
-            ![".nan", ".NaN", ".NAN"].contains(text)
-        else { throw Mistake(place: place, message: "'\(text)' is no number that JSON has") }
-        return .string(text)
+    /// The same as text, in which numbers and the order of keys are as they were written.
+    ///
+    /// - Throws: as `json`.
+    var jsonText: JSONText {
+        get throws(Mistake) {
+            var text = ""
+            try write(to: &text)
+            return JSONText(checked: Array(text.utf8)[...])
+        }
     }
 
-    /// Whether it has the form `[-+]? ( \. [0-9]+ | [0-9]+ ( \. [0-9]* )? ) ( [eE] [-+]? [0-9]+ )?`.
-    private static func isDecimal(_ text: String) -> Bool {
-        var rest = text.utf8[...]
-        func skip(_ bytes: String) -> Bool {
-            guard let byte = rest.first, bytes.utf8.contains(byte) else { return false }
-            rest.removeFirst()
-            return true
+    private func write(to text: inout String) throws(Mistake) {
+        switch content {
+        case .scalar(let word, isPlain: false): text += JSONValue.string(word).jsonText
+        case .scalar(let word, isPlain: true): text += try plainText(word)
+        case .list(let elements):
+            text += "["
+            for (index, element) in elements.enumerated() {
+                if index > 0 { text += "," }
+                try element.write(to: &text)
+            }
+            text += "]"
+        case .map(let members):
+            text += "{"
+            for (index, (key, value)) in members.enumerated() {
+                guard let name = key.text else {
+                    throw Mistake(place: key.place, message: "a key is \(key.kind), not a name")
+                }
+                text += (index > 0 ? "," : "") + JSONValue.string(name).jsonText + ":"
+                try value.write(to: &text)
+            }
+            text += "}"
         }
-        func skipDigits() -> Bool {
-            let count = rest.count
-            rest = rest.drop { UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }
-            return rest.count < count
-        }
-        _ = skip("-+")
-        let hasWhole = skipDigits()
-        let hasFraction = skip(".") && skipDigits()
-        guard hasWhole || hasFraction else { return false }
-        if skip("eE") {
-            _ = skip("-+")
-            guard skipDigits() else { return false }
-        }
-        return rest.isEmpty
-    }
-
-    private func integer(_ text: String) -> Int64? {
-        if text.hasPrefix("0x") { return Int64(text.dropFirst(2), radix: 16) }
-        if text.hasPrefix("0o") { return Int64(text.dropFirst(2), radix: 8) }
-        return Int64(text)
     }
 
     /// The value in the words of a message: "'soon'", "a list".

@@ -105,6 +105,7 @@ struct EditedJob {
             throw Mistakes(reader.mistakes)
         }
         definition.name = name
+        definition.keepUserInfo(of: job.definition)
         if let label = job.label { definition.tags = (definition.tags ?? []) + [Label.tag(label)] }
         return definition
     }

@@ -9,7 +9,7 @@ import TimerControl
     private static let example = URL(filePath: #filePath)
         .appending(path: "../../../../examples/jobs.yaml").standardized.path
 
-    private func write(_ text: String, _ name: String, _ daemon: DaemonProcess) throws -> String {
+    func write(_ text: String, _ name: String, _ daemon: DaemonProcess) throws -> String {
         let path = daemon.folder + "/" + name
         try FileManager.default.createDirectory(
             atPath: (path as NSString).deletingLastPathComponent,

@@ -50,6 +50,62 @@ import TimerControl
         )
     }
 
+    @Test(
+        "userInfo that another number stands in has changed, by however little; else its text stays",
+        arguments: [
+            ("12345678901234567890", "12345678901234567891", false),
+            ("12345678901234567890", "12345678901234567890", true),
+            ("19.90", "19.9", true), ("-0", "0", false), ("1", "1.0", false),
+            ("0.1", "0.1000000000000000055511151231257827", false), ("1e2", "100.0", true),
+        ]
+    )
+    func numbers(old: String, new: String, isSame: Bool) throws {
+        let text = try JSONText(parsing: #"{ "z":\#(old),"a":[] }"#)
+        let job = live(1, "a") { $0.definition.userInfo = text }
+        let plan = try plan("a: {every: 5s, nice: 1, userInfo: {a: [], z: \(new)}}", [job])
+        let change = try #require(plan.changes.first)
+        #expect(change.fields.map(\.name) == (isSame ? ["nice"] : ["userInfo", "nice"]))
+        let sent = change.declared.definition.userInfo?.text
+        #expect(sent == (isSame ? text.text : #"{"a":[],"z":\#(new)}"#))
+        let edited = try EditedJob(job, now: testNow, zone: berlin)
+        let read = try edited.definition(of: "name: a\nevery: 6s\nuserInfo: {a: [], z: \(new)}\n")
+        #expect(read.userInfo?.text == sent)
+    }
+
+    @Test("A plan shows no URL whole")
+    func masked() throws {
+        let job = live(1, "a") {
+            $0.definition.notify = ["https://hooks.example/…#3f9a"]
+            $0.definition.command = ["true"]
+        }
+        let url = "https://u:PW@hooks.example/SECRET"
+        let text =
+            "a: {every: 5s, command: [\"true\"], notify: ['\(url)', desktop], ping: '\(url)'}"
+        let plan = PlanText.text(of: try plan(text, [job]), for: .plain)
+        let shown = JobDefinition.reference(url)
+        #expect(plan.contains("ping: (none) -> \(shown)\n"), "\(plan)")
+        #expect(
+            plan.contains(#"notify: ["https://hooks.example/…#3f9a"] -> ["\#(shown)","desktop"]"#)
+        )
+        #expect(!plan.contains("PW") && !plan.contains("SECRET"))
+        let edited = try EditedJob(job, now: testNow, zone: berlin)
+        let new = try edited.definition(
+            of: "name: a\nevery: 5s\ncommand: [\"true\"]\nping: '\(url)'\n"
+        )
+        #expect(edited.changes(to: new).contains("ping: (none) -> \(shown)"))
+    }
+
+    @Test("What is not added because a job has its key is no more to do, and counted as unchanged")
+    func kept() throws {
+        var plan = try plan("a: {every: 5s, key: K}, b: {every: 5s}", [])
+        plan.leaveOut(0, for: job(3) { $0.state = .finished })
+        #expect(plan.additions.map(\.name) == ["b"] && plan.kept.map(\.declared.name) == ["a"])
+        #expect(
+            PlanText.summary(of: plan, isDone: true)
+                == "web: 1 added, 0 changed, 0 removed, 1 unchanged"
+        )
+    }
+
     @Test("What is declared and not there is added; what is there and not declared is removed")
     func additionsAndRemovals() throws {
         let plan = try plan("a: {every: 5s}, new: {every: 5s}", [live(1, "a"), live(2, "old")])

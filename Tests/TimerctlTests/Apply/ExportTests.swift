@@ -40,7 +40,11 @@ import TimerControl
             (#"{"b":18446744073709551616,"a":1e2}"#, #"{"b":18446744073709551616,"a":1e2}"#),
             (#"[1.10,  "é"]"#, #"[1.10,  "é"]"#),
             // A pair of escapes for one character.
-            (#"{"b":"\ud83d\ude00","a":1}"#, #"{"a": 1, "b": "😀"}"#),
+            (#"{"b":"\ud83d\ude00","a":1.50}"#, #"{"b":"😀","a":1.50}"#),
+            (
+                "{\"z\":\t18446744073709551616, \"\\u0061\\\"\\n\":[-0,\"\"]}",
+                #"{"z": 18446744073709551616, "a\"\n":[-0,""]}"#
+            ),
         ]
     )
     func userInfo(text: String, exported: String) throws {
@@ -55,7 +59,9 @@ import TimerControl
             "\(file.text(schema: nil))"
         )
         let read = try #require(jobFile(file.text(schema: nil)).jobs.first?.definition.userInfo)
-        #expect(try read.parsed() == info.parsed())
+        #expect(try read.meaning() == info.meaning())
+        let json = try #require(jobFile(YAMLText.json(file.json)).jobs.first?.definition.userInfo)
+        #expect(try json.meaning() == info.meaning())
     }
 
     @Test("Every field of a job reads back as the same")

@@ -179,6 +179,19 @@ func jobFile(_ text: String, _ name: String = "jobs.yaml") -> JobFile {
             ),
             ("jobs: {b: 1, a: 1, 'b': 2, a: 3}", "jobs.yaml:1:14: 'a', 'b' is given twice"),
             ("jobs: {a: {every: 1s, userInfo: .inf}}", "jobs.yaml:1:33: '.inf' is no number"),
+            ("jobs: {a: {every: 1s, userInfo: 1e999}}", "jobs.yaml:1:33: '1e999' is no number"),
+            (
+                "jobs: {a: {every: 1s, notify: 'https://u:PW@hooks.example/x'}}",
+                "jobs.yaml:1:31: 'notify' is the text 'https://hooks.example/…#"
+            ),
+            (
+                "jobs: {a: {every: 1s, notify: 'https://u:PW@hooks.exämple/x'}}",
+                "jobs.yaml:1:31: 'notify' is the text 'https://…', accepted is mail:"
+            ),
+            (
+                "jobs: {a: {every: 1s, ping: 'https://u:PW@hooks.exämple/x'}}",
+                "jobs.yaml:1:29: 'ping' is \"https://…\", whose character 22 stands in no URL, accepted"
+            ),
             ("jobs: {a: {every: 1s, userInfo: {[a]: 1}}}", "jobs.yaml:1:34: a key is a list"),
         ]
     )
@@ -231,6 +244,24 @@ func jobFile(_ text: String, _ name: String = "jobs.yaml") -> JobFile {
         #expect(try value.json.jsonText == json)
     }
 
+    @Test(
+        "userInfo has numbers and the order of keys as they are written, in what JSON has for them"
+    )
+    func userInfoText() throws {
+        let text =
+            "{z: 12345678901234567890, a: [1.0, -0, 19.90, 1E400, 1e-9], q: ['1', x, ~, true],"
+            + " 5: [+5, 007, .50, 5., -00.10e+2, 0x10, 123456789012345678901234567890]}"
+        let value = try #require(
+            try YAMLReader.value(of: text.replacing("1E400", with: "1E4"), file: "a")
+        )
+        #expect(
+            try value.jsonText.text == #"{"z":12345678901234567890,"a":[1.0,-0,19.90,1E4,1e-9],"#
+                + #""q":["1","x",null,true],"#
+                + #""5":[5,7,0.50,5,-0.10e+2,16,123456789012345678901234567890]}"#
+        )
+        #expect(throws: Mistake.self) { try YAMLReader.value(of: text, file: "a")?.jsonText }
+    }
+
     @Test("Files of a folder agree on the label, and each name is one's alone")
     func together() throws {
         let one = jobFile("label: web\njobs: {a: {every: 5s}}", "1.yaml")
@@ -244,6 +275,14 @@ func jobFile(_ text: String, _ name: String = "jobs.yaml") -> JobFile {
             mistakes?.all.map(\.description) == [
                 "3.yaml:1:8: the label is 'db', expected 'web'",
                 "3.yaml:2:8: job 'a' is at 1.yaml:2:8, too",
+            ]
+        )
+        let keyed = jobFile("label: web\njobs: {x: {every: 5s, key: K}, y: {every: 5s, key: K}}")
+        let shared = #expect(throws: Mistakes.self) { try JobFiles([one, keyed], label: nil) }
+        #expect(
+            shared?.all.map(\.description) == [
+                "jobs.yaml:2:32: job 'y' has the key 'K', which job 'x' at jobs.yaml:2:8 has; "
+                    + "a key stands for one job"
             ]
         )
         let failure = #expect(throws: Failure.self) { try JobFiles([two], label: nil) }
