@@ -20,7 +20,7 @@ package struct Teardown: Sendable, Hashable {
 
     /// SIGTERM, then SIGKILL after 5 s.
     package static let standard = terminate(killAfter: .seconds(5))
-    /// As `standard`, but what the process has left behind may go on for 20 s first.
+    /// As `standard`, but what the process has left behind may go on for 20 s first; the process itself may not.
     ///
     /// A mail program returns once it has the mail, and a process of its own delivers it. SIGCONT does nothing to what
     /// is not stopped.

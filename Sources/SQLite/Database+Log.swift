@@ -16,6 +16,12 @@ extension Database {
         sqlite3_wal_checkpoint_v2(handle, nil, SQLITE_CHECKPOINT_PASSIVE, nil, nil)
     }
 
+    /// A write that changes nothing: of the page that has the number of the schema, which is set to what it is.
+    package func rewriteFirstPage() throws(DatabaseError) {
+        let version = try prepare("PRAGMA user_version").value(as: Int.self) ?? 0
+        try execute("PRAGMA user_version = \(version)")
+    }
+
     /// Copies what the log holds into the file, and syncs that, before anything is added to it.
     ///
     /// A log from an earlier daemon may hold a commit whose sync failed. A loss of power would end the log

@@ -205,15 +205,16 @@ extension Request {
     /// not matter.
     package var isPreview: Bool { if case .previewSchedule = self { true } else { false } }
 
-    /// Whether it changes nothing, so that it can be cancelled when the client is gone.
-    package var isRead: Bool {
+    /// Whether it is cancelled when the client is gone: it changes nothing, or, as a backup, heeds that only while it
+    /// waits for its turn.
+    package var endsWithClient: Bool {
         switch self {
         case .getJob, .listJobs, .listRuns, .getRun, .readOutput, .previewSchedule, .status,
             .metrics, .listUploads, .listNotices, .listTasks, .listQueues, .jobCalendar,
-            .runCalendar, .jobDates, .listNodes:
+            .runCalendar, .jobDates, .listNodes, .checkDatabase, .backUp:
             true
         case .addJobs, .applyJobs, .invalidateJobs, .setFireDate, .fireJob, .pauseJobs, .resumeJobs,
-            .restoreJobs, .skipJobs, .killRun, .subscribe, .backUp, .checkDatabase,
+            .restoreJobs, .skipJobs, .killRun, .subscribe,
             .putPart, .dropUpload, .beginMaintenance, .endMaintenance,
             .reserveTasks, .extendTasks, .finishTasks, .failTasks, .releaseTasks, .retryTasks,
             .dropTasks, .kickTasks, .setQueue, .drainNode:

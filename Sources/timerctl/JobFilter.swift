@@ -94,7 +94,7 @@ extension Daemon {
     func runs(
         _ request: ListRuns,
         atMost number: Int
-    ) async throws -> (page: RunsReply, json: [JSONValue]) {
+    ) async throws(Failure) -> (page: RunsReply, json: [JSONValue]) {
         var request = request
         var (all, json) = (RunsReply(runs: []), [] as [JSONValue])
         repeat {

@@ -4,6 +4,7 @@
 #include "signals.h"
 
 #include <signal.h>
+#include <string.h>
 #include <sys/wait.h>
 
 // A process that is not its owner's yet refuses a signal. That takes a moment, in which nothing blocks.
@@ -176,6 +177,13 @@ void end_run(struct run *run, const struct teardown *teardown, enum cause cause,
         send_next(ending);
 }
 
+void end_command(struct run *run, enum cause cause) {
+    struct teardown by = run->rules;
+    // SIGCONT ends nothing: it gives time to what the command leaves behind, and the command has had its own.
+    while (by.count > 1 && by.steps[0].signal == SIGCONT) memmove(by.steps, by.steps + 1, --by.count * sizeof by.steps[0]);
+    end_run(run, &by, cause, false);
+}
+
 void stop_ending(struct run *run) {
     for (int i = 0; i < ENDINGS; i++) {
         alarm_clear(&run->endings[i].alarm);
@@ -188,7 +196,7 @@ void stop_ending(struct run *run) {
 
 static void end_one(struct run *run, void *context) {
     (void)context;
-    if (run->phase < phase_surviving) end_run(run, &run->rules, cause_end_of_all, false);
+    if (run->phase < phase_surviving) end_command(run, cause_end_of_all);
 }
 
 void end_all(void) {

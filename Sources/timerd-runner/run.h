@@ -216,6 +216,9 @@ void close_run(struct run *run);
 /// Begins to end a run, by `teardown` in place of what is under way.
 void end_run(struct run *run, const struct teardown *teardown, enum cause cause, bool as_runner);
 
+/// Begins to end a run whose own process lives, by the run's rules.
+void end_command(struct run *run, enum cause cause);
+
 /// Stops ending it.
 void stop_ending(struct run *run);
 

@@ -137,7 +137,7 @@ bool is_for_now(int error) { return lacks_room(error) || error == EAGAIN || erro
 static void ring_timeout(struct alarm *alarm) {
     struct run *run = (struct run *)((char *)alarm - offsetof(struct run, timeout));
     run->is_timed_out = true;
-    end_run(run, &run->rules, cause_timeout, false);
+    end_command(run, cause_timeout);
 }
 
 int start_run(struct reader *frame, uint64_t *id) {

@@ -18,8 +18,6 @@ import TimerWords
         isClockSynchronized: true,
         hasZones: true,
         space: HostFacts.Space(free: 1 << 30, all: 1 << 34),
-        databaseMode: 0o600,
-        folderMode: 0o700,
         service: HostFacts.Service(runsDaemon: true, isEnabled: true, isInstalled: true)
     )
 
@@ -145,7 +143,6 @@ import TimerWords
             Diagnosis.runs([]), Diagnosis.writing(status()),
             Diagnosis.database("/var/lib/timerd/timerd.db", problems: []),
             Diagnosis.space(try #require(facts.space)),
-            try #require(Diagnosis.permissions(facts)),
             Diagnosis.clock(facts, daemon: testNow + .seconds(1)), Diagnosis.zones(facts),
             try #require(Diagnosis.service(facts)),
         ]
@@ -200,7 +197,6 @@ import TimerWords
         var facts = facts
         facts.isClockSynchronized = false
         facts.hasZones = false
-        facts.databaseMode = 0o644
         facts.space = HostFacts.Space(free: 5 << 20, all: 1 << 30)
         facts.service?.isEnabled = false
         var failed = Run(
@@ -216,7 +212,6 @@ import TimerWords
             (Diagnosis.writing(status { $0.trouble = "disk full" }), .broken, "make room"),
             (Diagnosis.database("/x.db", problems: ["page 3"]), .broken, "timerd --restore FILE"),
             (Diagnosis.space(try #require(facts.space)), .warning, "make room"),
-            (try #require(Diagnosis.permissions(facts)), .warning, "chmod 600"),
             (Diagnosis.clock(facts, daemon: nil), .warning, "timedatectl set-ntp true"),
             (Diagnosis.zones(facts), .warning, "apt-get install tzdata"),
             (try #require(Diagnosis.service(facts)), .warning, "systemctl enable timerd"),

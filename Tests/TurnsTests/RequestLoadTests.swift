@@ -50,6 +50,7 @@ import TimerControl
         Row(request: .metrics, kind: .lookup),
         Row(request: .subscribe(Subscribe()), kind: .light),
         Row(request: .checkDatabase, kind: .light),
+        Row(request: .backUp(BackUp(file: "/b")), kind: .light),
         Row(request: .listNodes, kind: .lookup),
         Row(request: .drainNode(DrainNode(name: "alpha")), kind: .light),
     ]
@@ -95,11 +96,16 @@ import TimerControl
         #expect((load?.bytes ?? 0 > 0) == (kind == .bulk))
     }
 
-    @Test("What changes nothing may be dropped once its client has gone, and nothing else")
-    func reads() {
-        let reads = Self.rows.filter(\.request.isRead).map(\.request.method)
+    @Test(
+        "What changes nothing, or waits for its turn, is dropped once its client has gone, and nothing else"
+    )
+    func dropped() {
+        let dropped = Self.rows.filter(\.request.endsWithClient).map(\.request.method)
         #expect(
-            Set(reads) == [.listJobs, .listRuns, .getJob, .status, .metrics, .listNodes]
+            Set(dropped) == [
+                .listJobs, .listRuns, .getJob, .status, .metrics, .listNodes, .checkDatabase,
+                .backUp,
+            ]
         )
     }
 }

@@ -11,7 +11,7 @@ extension CommandHandler {
         let bytes = try await care.copy(
             to: request.file,
             replacing: request.replace ?? false,
-            at: clock.now().wall
+            at: { [clock] in clock.now().wall }
         )
         return BackUpReply(file: request.file, bytes: bytes)
     }

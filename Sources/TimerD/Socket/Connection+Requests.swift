@@ -70,7 +70,7 @@ extension Connection {
             let isOnLoop = way == .brief || way == .alone && fewToEnd == 1
             let executor = isOnLoop ? environment.executor : nil
             let task = Task.immediate(executorPreference: executor, operation: body)
-            if request.isRead, replies.isMissing(ticket) { reads[ticket] = task }
+            if request.endsWithClient, replies.isMissing(ticket) { reads[ticket] = task }
         }
     }
 

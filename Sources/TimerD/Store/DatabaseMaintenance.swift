@@ -1,54 +1,114 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CSQLite
 import LinuxSystem
+import Locks
 import SQLite
 import Schedules
 
 /// Copies and checks the whole database while it is in use.
 ///
-/// One at a time, on a connection and a thread of its own: it delays no fire, no commit and no list.
-/// The log grows meanwhile, as the copy stays at one state.
-actor DatabaseMaintenance {
+/// One at a time, in the order in which they are asked for, on a connection and a thread of its own: it delays no fire,
+/// no commit and no list. The log grows meanwhile, as the copy stays at one state.
+final class DatabaseMaintenance: Sendable {
     private let path: String
     private let thread = BlockingThreads(named: "timerd-care", limit: 1)
-    private var isBusy = false
 
     init(path: String) {
         self.path = path
     }
 
-    /// Copies the database, as it is at this moment, to `file`.
+    /// Copies the database, as it is once its turn has come, to `file`.
+    ///
+    /// `now`: asked for the date of the copy at that moment.
     ///
     /// - Returns: the size of the copy in bytes.
-    /// - Throws: `DatabaseError` for a file that is there and not to be replaced, for one that
-    ///   cannot be written, and while another copy or check is in progress.
-    func copy(to file: String, replacing: Bool, at now: Timestamp) async throws -> Int64 {
-        try await alone { [path] in
-            try DatabaseCopy(of: path).write(to: file, replacing: replacing, at: now)
+    /// - Throws: `DatabaseError` for a file that is there and not to be replaced, and for one that cannot be
+    ///   written; `CancellationError` if the task is cancelled before its turn.
+    func copy(
+        to file: String,
+        replacing: Bool,
+        at now: @escaping @Sendable () -> Timestamp
+    ) async throws -> Int64 {
+        try await inTurn { [path] in
+            try DatabaseCopy(of: path).write(to: file, replacing: replacing, at: now())
         }
     }
 
     /// What is wrong with the database: a sentence each, none for a sound one.
+    ///
+    /// - Throws: as `copy`.
     func check() async throws -> [String] {
-        try await alone { [path] in
-            let database = try Database(path: path, mode: .readOnly)
-            defer { database.close() }
-            return try database.problems()
+        try await inTurn { [path] in
+            do {
+                let database = try Database(path: path, mode: .readOnly)
+                defer { database.close() }
+                return try database.problems()
+            } catch let error as DatabaseError where error.isCorrupt {
+                // So damaged that the check itself cannot go on: that is what it was to find.
+                return [error.message]
+            }
         }
     }
 
-    private func alone<T: Sendable>(_ body: @escaping @Sendable () throws -> T) async throws -> T {
-        guard !isBusy else {
-            throw DatabaseError(
-                code: SQLITE_BUSY,
-                message: "the database is being copied or checked already",
-                path: path
-            )
+    /// Runs `body` once those that were asked for before are over; who is cancelled waits no longer.
+    func inTurn<Value: Sendable>(
+        _ body: @escaping @Sendable () throws -> Value
+    ) async throws -> Value {
+        let turn = Turn<Value>()
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                turn.wait(continuation)
+                thread.submit { turn.begin()?.resume(with: Result { try body() }) }
+            }
+        } onCancel: {
+            turn.giveUp()
         }
-        isBusy = true
-        defer { isBusy = false }
-        return try await thread.run { Result { try body() } }.get()
+    }
+}
+
+/// The place of a copy or a check among the others.
+private final class Turn<Value: Sendable>: Sendable {
+    private enum State {
+        case new
+        case waiting(CheckedContinuation<Value, any Error>)
+        case begun
+        case givenUp
+    }
+
+    private let state = Locked(State.new)
+
+    func wait(_ waiter: CheckedContinuation<Value, any Error>) {
+        let isGivenUp = state.withLock { state in
+            if case .givenUp = state { return true }
+            state = .waiting(waiter)
+            return false
+        }
+        if isGivenUp { waiter.resume(throwing: CancellationError()) }
+    }
+
+    /// Who waits for it; nil if nobody does any more.
+    func begin() -> CheckedContinuation<Value, any Error>? {
+        state.withLock { state in
+            guard case .waiting(let waiter) = state else { return nil }
+            state = .begun
+            return waiter
+        }
+    }
+
+    /// Without effect once it has begun.
+    func giveUp() {
+        let waiter = state.withLock { state -> CheckedContinuation<Value, any Error>? in
+            switch state {
+            case .begun: return nil
+            case .new, .givenUp:
+                state = .givenUp
+                return nil
+            case .waiting(let waiter):
+                state = .givenUp
+                return waiter
+            }
+        }
+        waiter?.resume(throwing: CancellationError())
     }
 }
 

@@ -15,6 +15,9 @@ protocol StoreLoop: SerialExecutor {
     @discardableResult
     func performDeferred(within delay: Duration, _ work: @escaping @Sendable () -> Void) -> Bool
 
+    /// Runs `work` after `delay`, however many batches come before; never, if the thread is stopped before.
+    func perform(after delay: Duration, _ work: @escaping @Sendable () -> Void)
+
     /// Sets what is run, on the thread, after each batch from the next one on.
     func onBatchEnd(_ hook: @escaping @Sendable () -> Void)
 

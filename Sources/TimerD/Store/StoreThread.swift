@@ -33,9 +33,24 @@ final class StoreThread: StoreLoop {
         var items: [Item] = []
         /// When the items must be taken at the latest; nil for whenever others are.
         var deadline: SuspendingClock.Instant?
+        /// What is queued at a time of its own.
+        var later: [(date: SuspendingClock.Instant, work: @Sendable () -> Void)] = []
         var phase = Phase.running
         var afterBatch: @Sendable () -> Void = {}
         var stopped: [CheckedContinuation<Void, Never>] = []
+
+        /// Queues what has its time now; returns when the next batch has to begin at the latest, nil for never.
+        mutating func nextDeadline() -> SuspendingClock.Instant? {
+            guard !later.isEmpty else { return deadline }
+            let now = SuspendingClock.now
+            let due = later.filter { $0.date <= now }
+            if !due.isEmpty {
+                later.removeAll { $0.date <= now }
+                items += due.map { .work($0.work) }
+                deadline = now
+            }
+            return ([deadline].compactMap(\.self) + later.map(\.date)).min()
+        }
     }
 
     private let state = Monitor(State())
@@ -74,6 +89,15 @@ final class StoreThread: StoreLoop {
         append(.work(work), by: .now + delay)
     }
 
+    /// Runs `work` after `delay`, however many batches come before; never, if the thread is stopped before.
+    func perform(after delay: Duration, _ work: @escaping @Sendable () -> Void) {
+        state.withLock { state in
+            guard state.phase == .running else { return }
+            state.later.append((.now + delay, work))
+        }
+        state.wakeOne()
+    }
+
     /// Sets what is run, on the thread, after each batch from the next one on.
     func onBatchEnd(_ hook: @escaping @Sendable () -> Void) {
         state.withLock { $0.afterBatch = hook }
@@ -90,6 +114,7 @@ final class StoreThread: StoreLoop {
             let isEnded = state.withLock { state in
                 guard state.phase != .ended else { return true }
                 state.phase = .stopping
+                state.later = []
                 state.stopped.append(continuation)
                 return false
             }
@@ -140,9 +165,8 @@ final class StoreThread: StoreLoop {
     /// Takes what there is to do; nil at the end.
     private static func nextBatch(_ state: inout State) -> Monitor<State>.Look<[Item]?> {
         if state.phase == .running {
-            guard let deadline = state.deadline, deadline <= .now else {
-                return .wait(until: state.deadline)
-            }
+            let next = state.nextDeadline()
+            guard let next, next <= .now else { return .wait(until: next) }
         }
         guard !state.items.isEmpty else {
             // Only `stop` ends the wait with nothing queued.

@@ -63,7 +63,7 @@ actor WriteQueue {
     private let published = Locked(WriteStatistics())
     /// See `onTold`.
     private let afterTelling = Locked(AfterTelling(call: {}))
-    private var isClosed = false
+    var isClosed = false
 
     var batch = Batch.open
     /// Who waits for the commit of this batch, in order of submission.
@@ -75,17 +75,15 @@ actor WriteQueue {
     /// Not stored yet, and applied in no transaction.
     var heldRecords: [WriteRecord] = []
     var writes = 0
-    private var isRetryQueued = false
+    var isRetryQueued = false
+    var isProbeQueued = false
     /// Set once a file of the database was taken away; from then on nothing is written.
-    private var lost: DatabaseError?
-    private var retryDelay = WriteQueue.firstRetryDelay
+    private(set) var lost: DatabaseError?
+    var retryDelay = WriteQueue.firstRetryDelay
     /// See `postpone`.
     var postponed = PostponedRecords() {
         didSet { database.notes.hasPostponed = !postponed.records.isEmpty }
     }
-
-    private static let firstRetryDelay = Duration.milliseconds(250)
-    private static let longestRetryDelay = Duration.seconds(5)
 
     /// Takes over `database`, and the hook of `thread`.
     ///
@@ -233,7 +231,7 @@ actor WriteQueue {
         }
         guard !isClosed else { return }
         database.checkpointIfDue()
-        if !heldRecords.isEmpty { retryLater() }
+        if !heldRecords.isEmpty { retryLater() } else if statistics.trouble != nil { probeLater() }
     }
 
     /// Commits; returns how long it took, nil if it failed or nothing had been changed.
@@ -271,30 +269,5 @@ actor WriteQueue {
             retryDelay = Self.firstRetryDelay
             onRecovered()
         }
-    }
-
-    private func retryLater() {
-        guard !isRetryQueued else { return }
-        isRetryQueued = true
-        thread.performDeferred(within: retryDelay) { self.assumeIsolated { $0.retry() } }
-        retryDelay = min(retryDelay * 2, Self.longestRetryDelay)
-    }
-
-    private func retry() {
-        isRetryQueued = false
-        if !isClosed { applyRecords() }
-    }
-
-    // MARK: - Errors
-
-    nonisolated var closedError: DatabaseError { failure("the database is closed") }
-
-    nonisolated func failure(_ message: String) -> DatabaseError {
-        DatabaseError(code: SQLITE_MISUSE, message: "\(message): '\(path)'", path: path)
-    }
-
-    nonisolated func asDatabaseError(_ error: any Error) -> DatabaseError {
-        error as? DatabaseError
-            ?? DatabaseError(code: SQLITE_ERROR, message: "\(error)", path: path)
     }
 }

@@ -38,9 +38,8 @@ extension JobTransaction {
         guard bytes > maxBytes, bytes > before else { return value }
         throw ControlError(
             .limitReached,
-            "uid \(owner.uid) has \(before / 1_048_576) MiB stored, with this it would be above "
-                + "maxBytesPerUser, which is \(maxBytes / 1_048_576) MiB; ended jobs are removed "
-                + "first, and none are left"
+            "uid \(owner.uid) has \(before) bytes stored, with this it would be \(bytes), more than "
+                + "maxBytesPerUser, which is \(maxBytes); ended jobs are removed first, and none are left"
         )
     }
 

@@ -48,6 +48,15 @@ enum Diagnosis {
         )
     }
 
+    /// A check that could not be made.
+    static func unchecked(_ subject: String, _ failure: Failure) -> Finding {
+        let text = "not checked: \(failure.message)"
+        guard failure.isRefusal else {
+            return .broken(subject, text, "journalctl -u timerd says what became of the daemon")
+        }
+        return .warning(subject, text, "mend what it says, and ask again: timerctl doctor")
+    }
+
     // MARK: - The daemon
 
     static func daemon(_ status: StatusReply) -> Finding {
@@ -206,28 +215,14 @@ enum Diagnosis {
     }
 
     static func space(_ space: HostFacts.Space) -> Finding {
-        let text = "\(space.free >> 20) MiB of \(space.all >> 20) MiB are free for the database"
+        let text = "\(size(space.free)) of \(size(space.all)) are free for the database"
         guard space.free < 100 << 20 else { return .ok("disk", text) }
         return .warning("disk", text, "make room: a full disk refuses new jobs")
     }
 
-    static func permissions(_ facts: HostFacts) -> Finding? {
-        guard facts.databaseMode != nil || facts.folderMode != nil else { return nil }
-        if let mode = facts.databaseMode, mode & 0o077 != 0 {
-            return .warning(
-                "permissions",
-                "others may open the database: its mode is \(String(mode, radix: 8))",
-                "chmod 600, and the -wal and -shm beside it: commands and outputs are in it"
-            )
-        }
-        if let mode = facts.folderMode, mode & 0o022 != 0, mode & 0o1000 == 0 {
-            return .warning(
-                "permissions",
-                "others may replace the database: its folder's mode is \(String(mode, radix: 8))",
-                "chmod 700 the folder"
-            )
-        }
-        return .ok("permissions", "the database is its user's alone")
+    /// In a unit of which there are enough that the rest does not count.
+    private static func size(_ bytes: Int64) -> String {
+        bytes < 10 << 20 ? "\(bytes >> 10) KiB" : "\(bytes >> 20) MiB"
     }
 
     // MARK: - The clock

@@ -12,7 +12,8 @@ struct Doctor: AsyncParsableCommand {
         abstract: "Look at daemon, socket, database, clock and service, and say what to do.",
         discussion: """
             Needs no daemon, and says so where none answers. Ends with 0 where nothing is broken, else \
-            with 1. As root, or as the daemon's user, it has the whole database checked.
+            with 1. As root, or as the daemon's user, it has the whole database checked; that waits for \
+            a backup, or another's check, that is in progress. A check that is refused is a warning.
 
             Examples:
               timerctl doctor
@@ -36,7 +37,6 @@ struct Doctor: AsyncParsableCommand {
     private func examine() async throws -> [Finding] {
         let path = common.socketPath
         let client: ControlClient
-        let status: StatusReply
         do throws(ClientError) {
             client = try await ControlClient.connect(to: path)
         } catch {
@@ -45,51 +45,80 @@ struct Doctor: AsyncParsableCommand {
         }
         let daemon = Daemon(client: client, socket: path)
         do throws(Failure) {
-            status = try await daemon.ask(.status, for: StatusReply.self).value
+            let status = try await daemon.ask(.status, for: StatusReply.self).value
+            return await examine(daemon, status, at: path)
         } catch {
-            let finding: Finding
-            switch error.status {
-            case .unavailable: finding = Diagnosis.silence(error)
-            case .protocolBroken: finding = Diagnosis.stranger(error, at: path)
-            default: throw error
-            }
+            let finding =
+                switch error.status {
+                case .unavailable: Diagnosis.silence(error)
+                case .protocolBroken: Diagnosis.stranger(error, at: path)
+                default: Diagnosis.unchecked("daemon", error)
+                }
             return [finding] + host(HostFacts.read(socket: path, daemon: nil), nil)
         }
-        let nodes = status.node == nil ? nil : try await nodes(daemon)
+    }
+
+    private func examine(
+        _ daemon: Daemon,
+        _ status: StatusReply,
+        at path: String
+    ) async -> [Finding] {
+        let nodes = status.node == nil ? nil : await nodes(daemon)
         // try?: why the nodes are not known is a finding of its own.
         let isElsewhere = (try? nodes?.get())?.isLed(elsewhereThan: HostFacts.hostName) ?? false
         let facts = HostFacts.read(
             socket: path,
             daemon: isElsewhere ? nil : (status.pid, status.database)
         )
-        let runs = try await daemon.runs(ListRuns(), atMost: 100).page.runs
-        var heldJobs = ListJobs()
-        heldJobs.held = true
-        heldJobs.limit = 5
-        let held = try await daemon.ask(.listJobs(heldJobs), for: JobsReply.self).value.jobs
-        let waiting = Request.listNotices(ListNotices(limit: Limits.page))
-        let notices = try await daemon.ask(waiting, for: NoticesReply.self).value.notices
         return [
             Diagnosis.socket(facts, trouble: nil), Diagnosis.daemon(status), Diagnosis.jobs(status),
-        ] + Diagnosis.nodes(nodes) + [Diagnosis.held(status, held)].compactMap(\.self) + [
-            Diagnosis.runs(runs), Diagnosis.notices(notices),
-        ]
+        ] + Diagnosis.nodes(nodes) + (await told(by: daemon, status)).compactMap(\.self)
             + [
                 status.runner.map { Diagnosis.runner($0, of: status.version) },
                 status.controlGroups.map(Diagnosis.groups),
                 status.defaults.flatMap { Diagnosis.defaults(HandlerProgram.read($0)) },
             ].compactMap(\.self) + [
-                Diagnosis.writing(status),
-                Diagnosis.database(status.database, problems: try await problems(daemon)),
+                Diagnosis.writing(status), await database(daemon, status),
             ] + host(facts, status, isElsewhere: isElsewhere)
     }
 
+    /// What the daemon's lists tell.
+    private func told(by daemon: Daemon, _ status: StatusReply) async -> [Finding?] {
+        [
+            await Self.finding("held") { () throws(Failure) in
+                var held = ListJobs()
+                (held.held, held.limit) = (true, 5)
+                let jobs = try await daemon.ask(.listJobs(held), for: JobsReply.self).value.jobs
+                return Diagnosis.held(status, jobs)
+            },
+            await Self.finding("runs") { () throws(Failure) in
+                Diagnosis.runs(try await daemon.runs(ListRuns(), atMost: 100).page.runs)
+            },
+            await Self.finding("notices") { () throws(Failure) in
+                let waiting = Request.listNotices(ListNotices(limit: Limits.page))
+                let reply = try await daemon.ask(waiting, for: NoticesReply.self).value
+                return Diagnosis.notices(reply.notices)
+            },
+        ]
+    }
+
+    /// What one check finds, or why it could not be made: that is no reason to make no other.
+    static func finding(
+        _ subject: String,
+        _ check: () async throws(Failure) -> Finding?
+    ) async -> Finding? {
+        do throws(Failure) {
+            return try await check()
+        } catch {
+            return Diagnosis.unchecked(subject, error)
+        }
+    }
+
     /// The daemons that share their jobs, or why they cannot be listed.
-    private func nodes(_ daemon: Daemon) async throws(Failure) -> Result<NodesReply, Failure> {
+    private func nodes(_ daemon: Daemon) async -> Result<NodesReply, Failure> {
         do throws(Failure) {
             return .success(try await daemon.ask(.listNodes, for: NodesReply.self).value)
         } catch {
-            guard error.isRefusal else { throw error }
             return .failure(error)
         }
     }
@@ -101,23 +130,26 @@ struct Doctor: AsyncParsableCommand {
         isElsewhere: Bool = false
     ) -> [Finding] {
         let findings: [Finding?] = [
-            facts.space.map(Diagnosis.space), Diagnosis.permissions(facts),
             Diagnosis.clock(facts, daemon: status?.now), Diagnosis.zones(facts),
             // Only root's daemon is the system's service.
             geteuid() == 0 && !isElsewhere ? Diagnosis.service(facts) : nil,
         ]
-        return findings.compactMap(\.self)
+        return [facts.space.map(Diagnosis.space)].compactMap(\.self)
+            + Diagnosis.permissions(facts) + findings.compactMap(\.self)
     }
 
-    /// The faults that the check of the whole database found; nil if the caller may not ask for it.
-    private func problems(_ daemon: Daemon) async throws -> [String]? {
+    /// What the check of the whole database finds.
+    private func database(_ daemon: Daemon, _ status: StatusReply) async -> Finding {
         do throws(Failure) {
-            return try await Progress.show("checking the database") { _ throws(Failure) in
-                try await daemon.ask(.checkDatabase, for: CheckReply.self).value.problems
+            let reply = try await Progress.show("checking the database") { _ throws(Failure) in
+                try await daemon.ask(.checkDatabase, for: CheckReply.self).value
             }
+            return Diagnosis.database(status.database, problems: reply.problems)
         } catch {
-            guard error.status == .notPermitted else { throw error }
-            return nil
+            guard error.status == .notPermitted else {
+                return Diagnosis.unchecked("database", error)
+            }
+            return Diagnosis.database(status.database, problems: nil)
         }
     }
 }

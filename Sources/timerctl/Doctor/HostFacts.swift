@@ -23,9 +23,10 @@ struct HostFacts: Hashable {
     var hasZones: Bool
     /// The space for the database's folder: bytes that the daemon may still use, and all; nil if unknown.
     var space: Space?
-    /// The mode of the database's file, and of its folder; nil if they cannot be seen.
-    var databaseMode: UInt32?
-    var folderMode: UInt32?
+    /// Who the daemon is; nil if its process cannot be seen.
+    var daemon: DaemonUser?
+    /// Those of the daemon's files and folders that can be seen.
+    var files: [File] = []
     /// The daemon's unit in systemd; nil if this machine does not run systemd.
     var service: Service?
 
@@ -53,10 +54,12 @@ struct HostFacts: Hashable {
             hasZones: access("/usr/share/zoneinfo/Europe/Berlin", R_OK) == 0
         )
         if let daemon {
-            facts.databaseMode = mode(of: daemon.database)
-            let folder = daemon.database.parentFolder
-            facts.folderMode = mode(of: folder)
-            facts.space = space(of: folder)
+            facts.daemon = user(of: daemon.pid)
+            facts.files = files(
+                ofDatabase: daemon.database,
+                configuration: configuration(of: daemon.pid, as: facts.daemon?.user)
+            )
+            facts.space = space(of: daemon.database.parentFolder)
         }
         if access("/run/systemd/system", F_OK) == 0 { facts.service = service(daemon?.pid) }
         return facts
@@ -82,11 +85,6 @@ struct HostFacts: Hashable {
         let result = adjtimex(&state)
         // A container may forbid the call; that says nothing about the clock.
         return result == -1 || state.status & STA_UNSYNC == 0
-    }
-
-    private static func mode(of path: String) -> UInt32? {
-        var status = stat()
-        return stat(path, &status) == 0 ? status.st_mode & 0o7777 : nil
     }
 
     private static func space(of folder: String) -> Space? {

@@ -104,19 +104,23 @@ final class PoolLane: Conductor.Lane, TaskExecutor, @unchecked Sendable {
 /// The thread of a connection to the database.
 final class StoreLane: Conductor.Lane, StoreLoop, @unchecked Sendable {
     private var items: [(deadline: Timestamp?, work: @Sendable () -> Void)] = []
+    private var later: [(date: Timestamp, work: @Sendable () -> Void)] = []
     private var afterBatch: @Sendable () -> Void = {}
 
-    /// When what waits for a batch has to run at the latest; nil if nothing does.
-    var deadline: Timestamp? { items.compactMap(\.deadline).min() }
+    /// When what waits has to run at the latest; nil if nothing does.
+    var deadline: Timestamp? { (items.compactMap(\.deadline) + later.map(\.date)).min() }
 
     var queueLength: Int { items.count }
 
     override var isRunnable: Bool {
-        items.contains { item in item.deadline.map { $0 <= conductor.now } ?? true }
+        later.contains { $0.date <= conductor.now }
+            || items.contains { item in item.deadline.map { $0 <= conductor.now } ?? true }
     }
 
     /// A batch: all that is queued, or what had come by the time that it began.
     override func step() {
+        items += later.filter { $0.date <= conductor.now }.map { (nil, $0.work) }
+        later.removeAll { $0.date <= conductor.now }
         let all = items.count
         let count =
             conductor.dice.isTrue(0.6) ? all : Int.random(in: 1...all, using: &conductor.dice)
@@ -127,7 +131,7 @@ final class StoreLane: Conductor.Lane, StoreLoop, @unchecked Sendable {
     }
 
     override func clear() {
-        items = []
+        (items, later) = ([], [])
         afterBatch = {}
     }
 
@@ -147,10 +151,13 @@ final class StoreLane: Conductor.Lane, StoreLoop, @unchecked Sendable {
 
     @discardableResult
     func performDeferred(within delay: Duration, _ work: @escaping @Sendable () -> Void) -> Bool {
-        let (seconds, attoseconds) = delay.components
-        let microseconds = seconds * 1_000_000 + attoseconds / 1_000_000_000_000
-        items.append((conductor.now + TimeSpan(microseconds: microseconds), work))
+        items.append((conductor.now + TimeSpan(delay), work))
         return true
+    }
+
+    func perform(after delay: Duration, _ work: @escaping @Sendable () -> Void) {
+        conductor.checkThread()
+        later.append((conductor.now + TimeSpan(delay), work))
     }
 
     func onBatchEnd(_ hook: @escaping @Sendable () -> Void) { afterBatch = hook }

@@ -81,7 +81,7 @@ struct DiskCrossingTests {
                 let added = try await daemon.ask(as: ann, [Self.add(job, times: 1)])
                 if let reply = added.first, reply.contains("limitReached") { refusal = reply }
             }
-            #expect(refusal.contains("maxBytesPerUser, which is 1 MiB"), "\(refusal)")
+            #expect(refusal.contains("maxBytesPerUser, which is 1048576;"), "\(refusal)")
             #expect(refusal.contains("uid \(ann.uid)"), "\(refusal)")
             let his = try await daemon.ask(as: ben, [Self.add(job, times: 8)])
             #expect(his.first?.contains(#""result""#) == true)

@@ -38,13 +38,17 @@ import Testing
         // Its timeout came before, and has not ended it yet.
         try begin(5, loop, peer) {
             $0.timeout = .zero
-            $0.teardown = Teardown(steps: [.init(signal: SIGCONT, grace: .seconds(1))])
+            $0.teardown = Teardown(steps: [.init(signal: SIGWINCH, grace: .seconds(1))])
+        }
+        // The time for what it leaves behind is not its own.
+        try begin(6, loop, peer) {
+            $0.teardown = Teardown(steps: [.init(signal: SIGCONT, grace: .seconds(3600))])
         }
         kill(runner.pid, SIGTERM)
         // To which all of them are told.
         peer = try runner.connect()
         var ends: [Int64: RunnerReport.End] = [:]
-        while ends.count < 5 {
+        while ends.count < 6 {
             if case .ended(let run, let end) = try peer.next() { ends[run] = end }
         }
         #expect(ends[1]?.outcome == .exited && ends[1]?.code == 3)
@@ -52,6 +56,7 @@ import Testing
         #expect(ends[3]?.outcome == .interrupted && ends[3]?.code == 4)
         #expect(ends[4]?.outcome == .interrupted && ends[4]?.code == SIGKILL)
         #expect(ends[5]?.outcome == .timedOut)
+        #expect(ends[6]?.outcome == .interrupted && ends[6]?.code == SIGKILL)
         for run in ends.keys { try peer.send(.stored(run: run)) }
         #expect(runner.wait() == 0)
     }

@@ -73,34 +73,6 @@ import TimerControl
         #expect(end.endedAtMicroseconds >= end.startedAtMicroseconds)
     }
 
-    @Test("What a mail program leaves behind to deliver the mail has time for that")
-    func leftover() throws {
-        let folder = try TemporaryFolder()
-        let (gate, mail) = (folder.file("gate"), folder.file("mail"))
-        mkfifo(gate, 0o600)
-        let script = """
-            p=$$
-            (
-                while [ -e /proc/$p ] && ! grep -q 'State:.Z' /proc/$p/status; do sleep 0.01; done
-                read word <\(gate)
-                echo "$word" >\(mail)
-            ) &
-            """
-        let runner = try RunnerProcess()
-        let peer = try runner.connect()
-        var request = request(1, script)
-        request.teardown = .afterLeftovers
-        try peer.send(ScriptedRun.start(request))
-        // Opened once what is left of it reads.
-        let writer = open(gate, O_WRONLY)
-        #expect(writer >= 0 && write(writer, "delivered\n", 10) == 10)
-        close(writer)
-        let end = try peer.end(of: 1).end
-        #expect(end.outcome == .exited && end.code == 0 && end.survivors == [])
-        #expect(try String(contentsOfFile: mail, encoding: .utf8) == "delivered\n")
-        withExtendedLifetime(runner) {}
-    }
-
     @Test("An order that is read behind its latest time begins nothing; one ahead of it does")
     func latest() throws {
         let runner = try RunnerProcess()

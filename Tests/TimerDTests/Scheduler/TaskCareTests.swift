@@ -217,6 +217,11 @@ struct TaskCareTests {
                 if refused == nil { count += 1 }
             }
             #expect(refused == .limitReached)
+            let refusal = await #expect(throws: ControlError.self) { try await add() }
+            let words = /has (\d+) bytes stored, with this it would be (\d+), .*, which is 1048576;/
+            let match = try #require(refusal?.message.firstMatch(of: words))
+            let (before, after) = try (#require(Int(match.1)), #require(Int(match.2)))
+            #expect(before > 1_000_000 && before <= 1 << 20 && after > 1 << 20)
             try await test.advance(by: .seconds(3600))
             let queue = try #require(try await test.queue("mails"))
             #expect(queue.ready == count && count > 10)

@@ -78,6 +78,20 @@ import Testing
         await thread.stop()
     }
 
+    @Test("What has a time of its own runs then, by itself, and not with what comes before")
+    func later() async {
+        let notes = Notes()
+        thread.perform(after: .seconds(1000)) { notes.add("late") }
+        thread.perform { notes.add("now") }
+        await settle()
+        #expect(notes.all == ["now"])
+        await withCheckedContinuation { continuation in
+            thread.perform(after: .milliseconds(1)) { continuation.resume() }
+        }
+        await thread.stop()
+        #expect(notes.all == ["now"])
+    }
+
     @Test("What is queued during a batch is the next one, and a hook ends each")
     func batches() async {
         let notes = Notes()

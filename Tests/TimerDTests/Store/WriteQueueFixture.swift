@@ -16,7 +16,8 @@ final class WriteQueueFixture: Sendable {
     /// What the completions of `submit` and `record` said, in order.
     let notes = Notes()
 
-    init() throws {
+    /// `loop`: the thread as the queue sees it.
+    init(_ loop: (StoreThread) -> any StoreLoop = { $0 }) throws {
         folder = try TemporaryFolder()
         path = folder.file("timerd.db")
         let database = try Database(path: path, mode: .readWriteCreate)
@@ -31,7 +32,7 @@ final class WriteQueueFixture: Sendable {
         let reports = reports
         queue = WriteQueue(
             database: database,
-            thread: thread,
+            thread: loop(thread),
             onTrouble: { reports.add("trouble: \($0.codeName)") },
             onRecovered: { reports.add("recovered") }
         )

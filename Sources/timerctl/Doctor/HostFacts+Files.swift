@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// `stat` is CLinux's if any module of the program imports that.
+import CLinux
+import Glibc
+import Platform
+import TimerControl
+
+extension HostFacts {
+    /// A file or folder that the daemon depends on.
+    struct File: Hashable {
+        enum Role: String {
+            case database = "the database"
+            case log = "the database's log"
+            case folder = "the database's folder"
+            case configuration = "the configuration"
+        }
+
+        var role: Role
+        var path: String
+        var mode: UInt32
+        var user: UInt32
+        var group: UInt32
+        var userName: String?
+    }
+
+    /// Who the daemon's process is.
+    struct DaemonUser: Hashable {
+        var user: UInt32
+        var group: UInt32
+        var userName: String?
+    }
+
+    /// What can be seen of a database, what is beside it, and the configuration.
+    static func files(ofDatabase path: String, configuration: String?) -> [File] {
+        // SQLite's log is beside the file itself, not beside a link to it.
+        let path = resolved(path)
+        let files: [(File.Role, String)] = [
+            (.database, path), (.log, path + "-wal"), (.log, path + "-shm"),
+            (.folder, path.parentFolder),
+        ]
+        return (files + (configuration.map { [(.configuration, $0)] } ?? []))
+            .compactMap { file($0, at: $1) }
+    }
+
+    private static func file(_ role: File.Role, at path: String) -> File? {
+        var status = stat()
+        guard stat(path, &status) == 0 else { return nil }
+        return File(
+            role: role,
+            path: path,
+            mode: status.st_mode & 0o7777,
+            user: status.st_uid,
+            group: status.st_gid,
+            userName: name(of: status.st_uid)
+        )
+    }
+
+    private static func resolved(_ path: String) -> String {
+        guard let real = realpath(path, nil) else { return path }
+        defer { free(real) }
+        return String(cString: real)
+    }
+
+    private static func name(of user: UInt32) -> String? {
+        // try?: its number says it too.
+        (try? UserDatabase.user(user))?.name
+    }
+
+    // MARK: - The process
+
+    /// The user of the process, if it is a timerd that can be seen; in a container it may be another's number.
+    static func user(of pid: Int32) -> DaemonUser? {
+        guard isDaemon(pid) else { return nil }
+        let lines = String(decoding: read("/proc/\(pid)/status"), as: UTF8.self).split(
+            separator: "\n"
+        )
+        // The real id, the effective one, and two more.
+        func effective(_ label: String) -> UInt32? {
+            let words = lines.first { $0.hasPrefix(label) }?.split(whereSeparator: \.isWhitespace)
+            return words.flatMap { $0.count > 2 ? UInt32($0[2]) : nil }
+        }
+        guard let user = effective("Uid:"), let group = effective("Gid:") else { return nil }
+        return DaemonUser(user: user, group: group, userName: name(of: user))
+    }
+
+    /// The configuration file that the process was given, else the one of its user; nil if unknown.
+    static func configuration(of pid: Int32, as user: UInt32?) -> String? {
+        guard isDaemon(pid) else { return nil }
+        let words = texts(in: "/proc/\(pid)/cmdline")
+        let variables = texts(in: "/proc/\(pid)/environ")
+        let option = words.firstIndex(of: "--config").flatMap { index in
+            words.indices.contains(index + 1) ? words[index + 1] : nil
+        }
+        let given =
+            option ?? value(of: "--config=", in: words)
+            ?? value(of: "TIMERD_CONFIG=", in: variables)
+        if let given { return given.hasPrefix("/") ? given : nil }
+        if user == geteuid() { return DefaultPaths.current.configuration }
+        guard user == 0 else { return nil }
+        return DefaultPaths(environment: [:], uid: 0) { _ in false }.configuration
+    }
+
+    private static func value(of prefix: String, in words: [String]) -> String? {
+        words.first { $0.hasPrefix(prefix) }.map { String($0.dropFirst(prefix.count)) }
+    }
+
+    private static func isDaemon(_ pid: Int32) -> Bool {
+        texts(in: "/proc/\(pid)/cmdline").first?.split(separator: "/").last == "timerd"
+    }
+
+    private static func texts(in file: String) -> [String] {
+        read(file).split(separator: 0).map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    private static func read(_ file: String) -> [UInt8] {
+        // try?: the process may be another user's, or may have ended.
+        (try? InputFile.bytes(of: file)) ?? []
+    }
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import Testing
+
+@testable import timerctl
+
+/// What `timerctl doctor` says of the daemon's files, and of what it could not check.
+@Suite("Doctor's checks") struct DoctorChecksTests {
+    private typealias File = HostFacts.File
+
+    private static let wal = File(role: .log, path: "/d/t.db-wal", mode: 0o600, user: 0, group: 0)
+
+    private func permissions(
+        _ files: [File],
+        of daemon: HostFacts.DaemonUser? = .init(user: 0, group: 0, userName: "root")
+    ) -> [Finding] {
+        var facts = HostFacts(
+            socketPath: "/s",
+            socketFile: .socket,
+            now: testNow,
+            isClockSynchronized: true,
+            hasZones: true
+        )
+        (facts.daemon, facts.files) = (daemon, files)
+        return Diagnosis.permissions(facts)
+    }
+
+    @Test("What is the daemon's alone is well; where nothing can be seen nothing is said")
+    func sound() {
+        var files = [
+            File(role: .database, path: "/d/t.db", mode: 0o600, user: 0, group: 0), Self.wal,
+            File(role: .folder, path: "/d", mode: 0o755, user: 0, group: 0),
+        ]
+        #expect(permissions(files) == [.ok("permissions", "the database is its user's alone")])
+        files.append(File(role: .configuration, path: "/c", mode: 0o644, user: 0, group: 0))
+        let all = "the database is its user's alone, and nobody else may change '/c'"
+        #expect(permissions(files) == [.ok("permissions", all)])
+        #expect(permissions([]).isEmpty)
+        let folder = File(role: .folder, path: "/tmp", mode: 0o1777, user: 0, group: 0)
+        #expect(permissions([folder]).map(\.level) == [.ok])
+    }
+
+    @Test("Each file with a stranger for its owner is named, with the command that mends it")
+    func strangers() {
+        let database = File(
+            role: .database,
+            path: "/d/t.db",
+            mode: 0o600,
+            user: 1005,
+            group: 0,
+            userName: "ann"
+        )
+        #expect(
+            permissions([database, Self.wal]) == [
+                .warning(
+                    "permissions",
+                    "the database '/d/t.db' belongs to 'ann', who may read commands and outputs, and change them; "
+                        + "accepted are root and the daemon's user",
+                    "chown root /d/t.db"
+                )
+            ]
+        )
+        var shm = Self.wal
+        (shm.path, shm.user) = ("/a b/t.db-shm", 7)
+        let daemon = HostFacts.DaemonUser(user: 1005, group: 1005)
+        let findings = permissions([database, shm, Self.wal], of: daemon)
+        #expect(findings.map(\.advice) == ["chown 1005 '/a b/t.db-shm'"])
+        #expect(findings.first?.text.contains("belongs to uid 7") == true)
+        // Whose they should be is not known.
+        #expect(permissions([database], of: nil).map(\.level) == [.ok])
+    }
+
+    @Test("Each file that others may read or change is named with its mode, the log among them")
+    func open() {
+        var wal = Self.wal
+        wal.mode = 0o666
+        let folder = File(role: .folder, path: "/d", mode: 0o777, user: 0, group: 0)
+        let configuration = File(role: .configuration, path: "/c", mode: 0o664, user: 0, group: 9)
+        let findings = permissions([wal, folder, configuration])
+        #expect(findings.allSatisfy { $0.level == .warning })
+        #expect(
+            findings.map(\.text) == [
+                "others may read commands and outputs, and change them: the mode of the database's log "
+                    + "'/d/t.db-wal' is 666",
+                "others may replace the database: the mode of the database's folder '/d' is 777",
+                "others may change the settings: the mode of the configuration '/c' is 664",
+            ]
+        )
+        #expect(
+            findings.map(\.advice) == ["chmod 600 /d/t.db-wal", "chmod go-w /d", "chmod go-w /c"]
+        )
+        // The group of a user's own daemon is trusted, as that does itself.
+        let own = HostFacts.DaemonUser(user: 1005, group: 9)
+        #expect(permissions([configuration], of: own).map(\.level) == [.ok])
+    }
+
+    @Test("The files beside the database are looked at where it really is")
+    func files() throws {
+        let folder = NSTemporaryDirectory() + "doctor-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        for (name, mode) in [("t.db", 0o640), ("t.db-wal", 0o604), ("t.db-shm", 0o600)] {
+            try Data().write(to: URL(fileURLWithPath: "\(folder)/\(name)"))
+            chmod("\(folder)/\(name)", mode_t(mode))
+        }
+        try FileManager.default.createSymbolicLink(
+            atPath: folder + "/link",
+            withDestinationPath: "t.db"
+        )
+        let files = HostFacts.files(
+            ofDatabase: folder + "/link",
+            configuration: folder + "/none.json"
+        )
+        #expect(files.map(\.role) == [.database, .log, .log, .folder])
+        #expect(files.prefix(3).map(\.mode) == [0o640, 0o604, 0o600])
+        #expect(files.allSatisfy { $0.user == geteuid() })
+        #expect(files.first?.path.hasSuffix("/t.db") == true)
+    }
+
+    @Test("A check that is refused is a finding; one that finds the daemon gone is broken")
+    func unchecked() async {
+        let refused = await Doctor.finding("runs") { () throws(Failure) in
+            throw Failure(.refused, "too much at once")
+        }
+        #expect(refused?.level == .warning && refused?.text == "not checked: too much at once")
+        let gone = await Doctor.finding("runs") { () throws(Failure) in
+            throw Failure(.unavailable, "the daemon has ended")
+        }
+        #expect(gone?.level == .broken && gone?.subject == "runs")
+        let sound = await Doctor.finding("runs") { () throws(Failure) in .ok("runs", "none") }
+        #expect(sound == .ok("runs", "none"))
+    }
+
+    @Test("Little room is told in KiB")
+    func space() {
+        let space = HostFacts.Space(free: 300 << 10, all: 3 << 20)
+        #expect(
+            Diagnosis.space(space).text == "300 KiB of 3072 KiB are free for the database"
+        )
+    }
+}
