@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+@Suite("A move that says from where", .timeLimit(.minutes(1))) struct MoveFromTests {
+    @Test("A date that somebody else has moved meanwhile stays", arguments: ["1h", "2h"])
+    func from(_ every: String) async throws {
+        try await TestScheduler.with { test in
+            let definition = JobDefinition(schedule: ScheduleWords(every: every))
+            let job = try await test.jobs(.addJobs(AddJobs(definition)), as: 0)[0]
+            let seen = try #require(job.fireDate)
+            func request(_ seconds: Int64, from: Timestamp?) -> Request {
+                let date = (TestScheduler.start + .seconds(seconds)).rfc3339
+                return .setFireDate(
+                    SetFireDate(job: .id(job.id), fireDate: date, from: from)
+                )
+            }
+            #expect(await test.refusal(request(600, from: seen), as: 0) == nil)
+            // It was made of the date before.
+            let refusal = await test.refusal(request(900, from: seen), as: 0)
+            #expect(refusal?.reason == .conflict)
+            let moved = TestScheduler.start + .seconds(600)
+            #expect(
+                refusal?.message.contains("'\(moved.rfc3339)', not at '\(seen.rfc3339)'") == true
+            )
+            #expect(await test.refusal(request(900, from: moved), as: 0) == nil)
+            #expect(await test.refusal(request(1200, from: nil), as: 0) == nil)
+        }
+    }
+
+    @Test("The date is read and written as it is")
+    func wire() throws {
+        let from = TestScheduler.start + .seconds(5)
+        let request = Request.setFireDate(
+            SetFireDate(job: .name("a"), fireDate: "+10m", from: from)
+        )
+        let line = try RequestLine(parsing: try request.line(id: .integer(7)))
+        #expect(line == .single(RequestEnvelope(id: .integer(7), request: .success(request))))
+    }
+}
