@@ -29,7 +29,8 @@ struct DueSearch {
 extension Queries {
     func dueJobs(_ search: DueSearch) throws -> DueJobs {
         if search.filter.name != nil { return try fewDueJobs(search, .named) }
-        if let tag = search.filter.tag, try !isOnMany(tag, owner: search.owner) {
+        // What few jobs have to be searched may be much: the walk below looks at a part of it.
+        if search.words == nil, let tag = search.filter.tag, try !isOnMany(tag, owner: search.owner) {
             return try fewDueJobs(search, .tagged)
         }
         let parts = [
@@ -46,7 +47,7 @@ extension Queries {
     /// Of the jobs that wait on one clock.
     private func waitingJobs(_ search: DueSearch, on clock: ScheduleClock) throws -> DueJobs {
         var found = DueJobs()
-        var lookedAt = 0
+        var (lookedAt, searched) = (0, 0)
         let (moment, hasOwner) = (search.moment, search.owner != nil)
         // Two queries, so that many jobs on one date are not read again for each page.
         for part in DuePart.allCases where found.end == nil {
@@ -64,8 +65,11 @@ extension Queries {
                 let date = moment.wallDate(try row.get(0), on: clock)
                 let job = DueJob(date: date, id: try row.get(1))
                 lookedAt += 1
+                searched += try row.get(3, as: Int.self)
                 if try row.get(2, as: Bool.self) { found.jobs.append(job) }
-                guard found.jobs.count < search.limit, lookedAt < mostLookedAt else {
+                guard found.jobs.count < search.limit, lookedAt < mostLookedAt,
+                    searched < mostSearched
+                else {
                     found.end = job
                     return nil
                 }
@@ -149,7 +153,8 @@ extension Queries {
 extension Queries.SQL {
     /// Uses jobs_waiting, or jobs_waiting_by_owner.
     ///
-    /// Each takes the same values, up to ?8, and says of each row whether it matches.
+    /// Each takes the same values, up to ?8, and says of each row whether it matches, and how much
+    /// was searched.
     static func waiting(_ part: Queries.DuePart, hasOwner: Bool, isFiltered: Bool) -> String {
         let isBehind =
             switch part {
@@ -158,7 +163,7 @@ extension Queries.SQL {
             }
         let isMatch = isFiltered ? isMatch(tag: "?5", search: "?6", "?7", "?8") : any("?8")
         return """
-            SELECT jobs.due_us, jobs.id, \(isMatch)
+            SELECT jobs.due_us, jobs.id, \(isMatch), \(isFiltered ? size : "0")
             FROM jobs INDEXED BY \(hasOwner ? "jobs_waiting_by_owner" : "jobs_waiting")
             \(isFiltered ? definitions : "")
             WHERE \(hasOwner ? "jobs.owner_id = ?4" : "?4 IS NULL") AND jobs.clock = ?1 AND \(isBehind)
@@ -183,6 +188,11 @@ extension Queries.SQL {
             """
     }
 
+    /// The bytes of what a search reads of a job; 0 where there is none.
+    private static let size = """
+        iif(?6 IS NULL OR ?5 IS NOT NULL AND NOT \(hasTag("?5")), 0,
+            length(CAST(job_definitions.definition AS BLOB)))
+        """
     private static let definitions =
         "CROSS JOIN job_definitions ON job_definitions.job_id = jobs.id"
 

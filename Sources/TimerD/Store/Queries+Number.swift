@@ -73,12 +73,16 @@ extension Queries {
         let after = filter.cursor?.listedThrough ?? JobID(rawValue: 0)
         let isShort = walk.isShort || (filter.tag != nil && !isOnMany)
         // The last job that is looked at; nil where each that is looked at is listed, or few are.
-        let end: JobID? =
-            isShort || (filter.leavesNoneOut && !isIdle)
-            ? nil
-            : try database.prepare(SQL.jobAfterSome(walk))
-                .value(after, mostLookedAt - 1, owner, filter.tag)
         let search = filter.search.map(JobSearch.init)
+        let end: JobID? =
+            if search != nil, filter.name == nil {
+                try endOfSearch(walk, after: after, owner: owner, tag: filter.tag)
+            } else if isShort || (filter.leavesNoneOut && !isIdle) {
+                nil
+            } else {
+                try database.prepare(SQL.jobAfterSome(walk))
+                    .value(after, mostLookedAt - 1, owner, filter.tag)
+            }
         let select = try database.prepare(SQL.jobs(walk, hasUserInfo: hasUserInfo))
         var jobs = try select.page(
             after,
@@ -101,6 +105,23 @@ extension Queries {
         if jobs.count > limit { jobs.removeLast(jobs.count - limit) }
         let through = isCut ? jobs.last?.id ?? after : end
         return JobPage(jobs: jobs, cursor: through.map { isIdle ? .idle($0) : .id($0) })
+    }
+
+    /// The last job that a search looks at in one page; nil where it comes to the end of the list.
+    private func endOfSearch(_ walk: JobWalk, after: JobID, owner: OwnerID?, tag: String?) throws
+        -> JobID?
+    {
+        var (lookedAt, bytes) = (0, 0)
+        var end: JobID?
+        let none: Int64? = nil
+        _ = try database.prepare(SQL.jobSizes(walk)).page(after, none, owner, tag) { row -> Void? in
+            guard lookedAt < mostLookedAt, bytes < mostSearched else { return nil }
+            lookedAt += 1
+            bytes += try row.get(1, as: Int.self)
+            end = try row.get(0)
+            return ()
+        }
+        return lookedAt < mostLookedAt && bytes < mostSearched ? nil : end
     }
 
     /// Whether a tag is on more jobs than a page looks at.
@@ -162,6 +183,22 @@ extension Queries.SQL {
             SELECT \(id) FROM \(table)
             WHERE \(id) > ?1 AND \(isOnWay) AND \(any("?4"))
             ORDER BY \(id) LIMIT 1 OFFSET ?2
+            """
+    }
+
+    /// The same jobs, each with the bytes of what a search reads of it.
+    static func jobSizes(_ walk: JobWalk) -> String {
+        let (table, id, isOnWay) = way(
+            walk == .tagged ? .all : walk,
+            owner: "?3",
+            name: "NULL",
+            tag: "?4"
+        )
+        return """
+            SELECT \(id), length(CAST(job_definitions.definition AS BLOB))
+            FROM \(table) CROSS JOIN job_definitions ON job_definitions.job_id = \(id)
+            WHERE \(id) > ?1 AND \(isOnWay) AND \(any("?4"))
+            ORDER BY \(id)
             """
     }
 

@@ -130,6 +130,36 @@ struct ListSearchTests {
         }
     }
 
+    @Test(
+        "A page ends where much was searched, though in few jobs; the pages have them all",
+        arguments: [ListJobs.Order.id, .nextFire]
+    )
+    func boundedBytes(order: ListJobs.Order) async throws {
+        try await TestScheduler.with { test in
+            for number in 1...40 {
+                let word = String(repeating: "a", count: 120_000)
+                try await add(test, "job \(number)", [word]) { $0.tags = ["x"] }
+            }
+            for (owner, tag) in [(nil, nil), ("1001", nil), (nil, "x"), ("1001", "x")] {
+                var filter = ListJobs()
+                (filter.order, filter.owner, filter.tag) = (order, owner, tag)
+                filter.search = "job 4"
+                var (found, pages): ([JobID], Int) = ([], 0)
+                repeat {
+                    let answer = await test.handler().handle(.listJobs(filter), from: 0)
+                    let page = try #require(answer.get() as? JobsReply)
+                    found += page.jobs.map(\.id)
+                    filter.cursor = page.cursor
+                    pages += 1
+                } while filter.cursor != nil && pages < 100
+                #expect(found == [4, 40].map(JobID.init(rawValue:)))
+                // 2 MiB have 17 of them. In the order of next fires those without one are looked for behind them.
+                let expected = order == .id ? 3...3 : 3...6
+                #expect(expected.contains(pages), "\(owner ?? "all"), \(tag ?? "no tag")")
+            }
+        }
+    }
+
     @Test("A definition that is no JSON is found by its name and its number, and hides no other")
     func damaged() async throws {
         try await TestScheduler.with { test in

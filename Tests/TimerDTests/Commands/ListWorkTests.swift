@@ -122,6 +122,7 @@ import TimerControl
     ) throws -> Int {
         var queries = Queries(database)
         queries.mostLookedAt = [1, 2, 7, 50, 10_000].randomElement(using: &random) ?? 1
+        queries.mostSearched = [1, 300, 2000, 2 << 20].randomElement(using: &random) ?? 1
         let limit = [1, 2, 5, 200].randomElement(using: &random) ?? 1
         let owner = random.isTrue(0.4) ? nil : known.randomElement(using: &random)?.job.ownerID
         var filter = ListJobs()

@@ -50,6 +50,7 @@ import Testing
         "UPDATE daemon_state SET copied_at_us = ?1",
         // Tables in memory.
         "INSERT OR IGNORE INTO touched VALUES (?1)", "INSERT OR IGNORE INTO named VALUES (?1)",
+        "INSERT OR IGNORE INTO keyed VALUES (?1)",
     ]
 
     /// The Swift files of the daemon.

@@ -13,6 +13,7 @@ extension AllStatements {
                 Queries.SQL.jobs(walk, hasUserInfo: hasUserInfo)
             )
         }
+        lists.append(("Queries.SQL.jobSizes(\(walk))", Queries.SQL.jobSizes(walk)))
         if !walk.isShort {
             lists.append(("Queries.SQL.jobAfterSome(\(walk))", Queries.SQL.jobAfterSome(walk)))
         }
