@@ -30,7 +30,8 @@ extension Queries {
     func dueJobs(_ search: DueSearch) throws -> DueJobs {
         if search.filter.name != nil { return try fewDueJobs(search, .named) }
         // What few jobs have to be searched may be much: the walk below looks at a part of it.
-        if search.words == nil, let tag = search.filter.tag, try !isOnMany(tag, owner: search.owner) {
+        if search.words == nil, let tag = search.filter.tag, try !isOnMany(tag, owner: search.owner)
+        {
             return try fewDueJobs(search, .tagged)
         }
         let parts = [

@@ -25,7 +25,9 @@ extension CrashSimulation {
         // Until it is answered it may come behind any that is asked for meanwhile.
         if case .tag(let tag) = selection { endedTags[tag] = .max }
         // One that is restored at the same time may live after it.
-        let restores = Dictionary(uniqueKeysWithValues: ids.map { ($0, jobs[$0]?.restoresAnswered) })
+        let restores = Dictionary(
+            uniqueKeysWithValues: ids.map { ($0, jobs[$0]?.restoresAnswered) }
+        )
         let kill = conductor.dice.isTrue(0.3)
         let request = InvalidateJobs(selection, kill: kill)
         ask(.invalidateJobs(request), of: ids, surely: certain) { [self] answer, error in
