@@ -24,6 +24,11 @@ import Testing
                 return later
             }
             for item in due { thread.perform(item.work) }
+            await settle()
+        }
+
+        /// Waits for the end of the batch that is under way: who waits for a write is answered before it.
+        func settle() async {
             await withCheckedContinuation { continuation in
                 _ = thread.perform { continuation.resume() }
             }
@@ -69,6 +74,7 @@ import Testing
         await #expect(throws: DatabaseError.self) {
             try await queue.write(WriteQueueFixture.insert(2))
         }
+        await loop.settle()
         #expect(loop.delays == [.seconds(5)])
         await loop.pass()
         #expect(queue.statistics.trouble?.isBusy == true && loop.delays == [.seconds(5)])
@@ -88,6 +94,7 @@ import Testing
         }
         await #expect(throws: DatabaseError.self) { try await queue.write(fail) }
         try await queue.write(WriteQueueFixture.insert(1))
+        await loop.settle()
         let commits = queue.statistics.commits
         await loop.pass()
         #expect(queue.statistics.commits == commits && loop.delays.isEmpty)
