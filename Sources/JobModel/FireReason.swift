@@ -50,7 +50,8 @@ public enum FireReason: String, Codable, Hashable, Sendable, CaseIterable {
         case .coalesced: "missed; one later fire stands for it"
         case .misfireLimit: "missed, and beyond the number that is made up for (misfire limit)"
         case .misfireWindow: "missed too long ago to be made up for (misfire window)"
-        case .overload: "missed; its user's fires were more than maxFiresPerSecondPerUser"
+        case .overload:
+            "missed; its user had more fires than maxFiresPerSecondPerUser, 10,000 that waited, or maxTasksPerUser"
         case .held: "the job was held"
         case .withdrawn: "fired by hand, and ended or replaced before its command began"
         case .overlap: "the run before was still in progress"

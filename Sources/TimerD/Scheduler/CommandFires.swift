@@ -55,8 +55,35 @@ struct CommandFires: Sendable {
         var timer: (any ArmedTimer)?
     }
 
+    /// The fires of one job, counted so that no question about it looks at each.
+    private struct OfJob {
+        var ids: Set<FireID> = []
+        /// Those that wait for a run's end.
+        var queued: Set<FireID> = []
+        var waiting = 0
+        /// Those that keep the job busy, and of these the ones whose command runs or is on the way to.
+        var inProgress = 0
+        var begun = 0
+        var running = 0
+
+        mutating func count(_ entry: Entry, by change: Int) {
+            waiting += entry.isWaiting ? change : 0
+            inProgress += entry.isInProgress ? change : 0
+            begun += entry.isBegunOwn ? change : 0
+            running += entry.isRunning ? change : 0
+            guard entry.waitsForRun else { return }
+            if change > 0 {
+                queued.insert(entry.fire.id)
+            } else {
+                queued.remove(entry.fire.id)
+            }
+        }
+    }
+
     private var entries: [FireID: Entry] = [:]
-    private var byJob: [JobID: Set<FireID>] = [:]
+    private var byJob: [JobID: OfJob] = [:]
+    /// How many of each user wait.
+    private var waitingOfUsers: [UInt32: Int] = [:]
     private var byRun: [RunID: FireID] = [:]
     private var words = BusyIndex()
     /// How many have a process, or are about to.
@@ -82,7 +109,7 @@ struct CommandFires: Sendable {
 
     /// The fires of a job, oldest first.
     func of(_ job: JobID) -> [Entry] {
-        guard let ids = byJob[job] else { return [] }
+        guard let ids = byJob[job]?.ids else { return [] }
         return ids.sorted().compactMap { entries[$0] }
     }
 
@@ -108,13 +135,18 @@ struct CommandFires: Sendable {
     // MARK: - What it says of a job
 
     /// Whether a command of the job is in progress: running, about to, or between two attempts.
-    func isBusy(_ job: JobID) -> Bool { of(job).contains { $0.isInProgress } }
+    func isBusy(_ job: JobID) -> Bool { byJob[job].map { $0.inProgress > 0 } ?? false }
 
     /// The fire that waits for a run's end, if one does.
-    func queued(of job: JobID) -> FireID? { of(job).first { $0.waitsForRun }?.fire.id }
+    func queued(of job: JobID) -> FireID? { byJob[job]?.queued.min() }
 
     /// Whether a process of the job runs, or may.
-    func isRunning(_ job: JobID) -> Bool { of(job).contains { $0.isRunning } }
+    func isRunning(_ job: JobID) -> Bool { byJob[job].map { $0.running > 0 } ?? false }
+
+    /// Whether one more fire of a job may wait: one of each job may, beyond that `most` of its user.
+    func hasRoom(for job: StoredJob, most: Int) -> Bool {
+        waitingOfUsers[job.owner.uid, default: 0] < most || (byJob[job.id]?.waiting ?? 0) == 0
+    }
 
     /// Whether the fire's command may begin beside the other commands of its job.
     ///
@@ -122,28 +154,40 @@ struct CommandFires: Sendable {
     /// date which the running one would have skipped.
     func mayBegin(_ fire: CommandFire) -> Bool {
         if fire.handler != nil || fire.job.policy.run.overlap == .allow { return true }
-        return !of(fire.job.id).contains { other in
-            other.fire.id != fire.id && other.fire.handler == nil && other.isBegun
-        }
+        let isItself = entries[fire.id]?.isBegunOwn == true
+        return (byJob[fire.job.id]?.begun ?? 0) == (isItself ? 1 : 0)
+    }
+
+    /// The users of whom `most` fires wait, or more.
+    func users(withWaiting most: Int) -> Set<UInt32> {
+        Set(waitingOfUsers.lazy.filter { $0.value >= most }.map(\.key))
     }
 
     // MARK: - Changes
 
     mutating func insert(_ fire: CommandFire, _ state: CommandFire.State) {
         remove(fire.id)
-        entries[fire.id] = Entry(fire: fire, state: state)
-        byJob[fire.job.id, default: []].insert(fire.id)
+        var fire = fire
+        // Many of one job may wait, each with a copy of its own from the database.
+        if let other = byJob[fire.job.id]?.ids.first.flatMap({ entries[$0]?.fire.job }),
+            other.definitionRevision == fire.job.definitionRevision
+        {
+            fire.job.definition = other.definition
+        }
+        let entry = Entry(fire: fire, state: state)
+        entries[fire.id] = entry
+        byJob[fire.job.id, default: OfJob()].ids.insert(fire.id)
         words.note(fire.job)
-        count(state, by: 1)
+        count(entry, by: 1)
     }
 
     mutating func setState(_ state: CommandFire.State, of fire: FireID) {
-        guard let before = entries[fire] else { return }
-        before.timer?.invalidate()
-        count(before.state, by: -1)
-        entries[fire]?.state = state
-        entries[fire]?.timer = nil
-        count(state, by: 1)
+        guard var entry = entries[fire] else { return }
+        entry.timer?.invalidate()
+        count(entry, by: -1)
+        (entry.state, entry.timer) = (state, nil)
+        entries[fire] = entry
+        count(entry, by: 1)
     }
 
     /// Sets the timer of one that waits for a time.
@@ -173,18 +217,24 @@ struct CommandFires: Sendable {
     mutating func remove(_ fire: FireID) -> Entry? {
         guard let entry = entries.removeValue(forKey: fire) else { return nil }
         entry.timer?.invalidate()
-        count(entry.state, by: -1)
+        count(entry, by: -1)
         let job = entry.fire.job.id
-        byJob[job]?.remove(fire)
-        if byJob[job]?.isEmpty == true {
+        byJob[job]?.ids.remove(fire)
+        if byJob[job]?.ids.isEmpty == true {
             byJob[job] = nil
             words.forget(job)
         }
         return entry
     }
 
-    private mutating func count(_ state: CommandFire.State, by change: Int) {
-        switch state {
+    private mutating func count(_ entry: Entry, by change: Int) {
+        byJob[entry.fire.job.id]?.count(entry, by: change)
+        if entry.isWaiting {
+            let user = entry.fire.job.owner.uid
+            let left = waitingOfUsers[user, default: 0] + change
+            waitingOfUsers[user] = left > 0 ? left : nil
+        }
+        switch entry.state {
         case .waiting, .beginning, .ready: return
         case .running(let command):
             running += change
@@ -198,6 +248,11 @@ struct CommandFires: Sendable {
 extension CommandFires.Entry {
     /// Whether it keeps its job busy.
     fileprivate var isInProgress: Bool { fire.handler == nil && !waitsForRun }
+
+    fileprivate var isWaiting: Bool { if case .waiting = state { true } else { false } }
+
+    /// Whether it is of the job's own command, and that runs or is on the way to.
+    fileprivate var isBegunOwn: Bool { fire.handler == nil && isBegun }
 
     fileprivate var waitsForRun: Bool {
         if case .waiting(.run) = state { true } else { false }

@@ -152,12 +152,14 @@ extension Scheduler {
         let selection = JobSelection(reference)
         try hold([selection], caller: caller)
         defer { letGo([selection], caller: caller) }
+        let most = settings.maxWaitingPerUser
+        let full = fires.users(withWaiting: most).subtracting([settings.account.uid])
         let fired = try await submitWrite(
             of: caller.uid,
             unstarted: unstarted([selection], caller)
         ) { writer in
             let id = try writer.resolve(reference, caller: caller)
-            return try writer.fireNow(id, caller: caller)
+            return try writer.fireNow(id, full: full, most: most, caller: caller)
         } durable: { scheduler, fired in
             scheduler.fireByHand(fired)
         }.value()

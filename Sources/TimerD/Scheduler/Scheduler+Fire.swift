@@ -159,6 +159,9 @@ extension Scheduler {
         guard runnerTrouble == nil, places.enterIfFree(fire, of: user, isLate: isLate),
             let place = host(for: commandFire(entry.job, claim))
         else {
+            guard !isDue || mayWait(entry.job) else {
+                return replace(entry) { try $0.recordSkipped($1, .overload) }
+            }
             if isDue { return enqueue(entry, for: .place) }
             turns.giveBack(user)
             return arm(entry.job, at: date)
@@ -177,6 +180,12 @@ extension Scheduler {
             scheduler.armed.setStage(.prepared(run, place), of: id)
             if isDue { scheduler.timerFired(id) }
         }
+    }
+
+    /// Whether one more fire of the job may wait for its command to begin; any may of the daemon's own user.
+    func mayWait(_ job: StoredJob) -> Bool {
+        job.owner.uid == settings.account.uid
+            || fires.hasRoom(for: job, most: settings.maxWaitingPerUser)
     }
 
     /// Asks the user database and PAM about a job's owner while there is time: at the date the answers are there.

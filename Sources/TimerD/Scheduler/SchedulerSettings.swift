@@ -42,6 +42,8 @@ struct SchedulerSettings: Sendable {
     /// How many live jobs a user may have; root may have any number.
     var maxJobsPerUser = 10_000
     var maxTasksPerUser = 100_000
+    /// How many fires of one user may wait for their commands to begin, beside one of each job.
+    var maxWaitingPerUser = 10_000
     /// How many fires of one user begin in a second, in the long run.
     var maxFiresPerSecondPerUser = 1000
 

@@ -103,7 +103,14 @@ extension JobTransaction {
     /// Fires the job now, out of turn; a one-shot is finished by it.
     ///
     /// Where a command of the job is in progress, its overlap policy decides.
-    mutating func fireNow(_ id: JobID, caller: Caller) throws -> FireByHand {
+    ///
+    /// `full`: the users of whom `most` fires wait to begin, or more. Beyond that a job fires that has none open.
+    mutating func fireNow(
+        _ id: JobID,
+        full: Set<UInt32> = [],
+        most: Int = .max,
+        caller: Caller
+    ) throws -> FireByHand {
         guard var job = try job(id, for: caller) else { throw ControlError.noJob(id) }
         guard job.state.isLive else {
             throw ControlError(
@@ -112,6 +119,13 @@ extension JobTransaction {
             )
         }
         try requireNotHeld(job)
+        if full.contains(job.owner.uid), job.definition.command != nil, try fires.hasOpen(id) {
+            throw ControlError(
+                .limitReached,
+                "\(most) fires of uid \(job.owner.uid) wait for their commands to begin; beyond that "
+                    + "a job may fire of which none waits or runs; 'timerctl runs \(id)' shows job \(id)'s"
+            )
+        }
         let inProgress = try busy(job)
         let mustWait: Bool
         do throws(OverlapRefusal) {

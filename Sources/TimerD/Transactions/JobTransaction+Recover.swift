@@ -51,9 +51,13 @@ extension JobTransaction {
         into recovered: inout Recovered
     ) throws {
         var settled: Set<FireID> = []
+        // Many fires of one job may be open: each has the job, and none a definition of its own.
+        var definitions: [JobID: JobDefinition] = [:]
         for (id, owner) in try fires.open() where only.map({ $0 == owner }) ?? true {
             guard !settled.contains(id) else { continue }
             guard var job = try job(owner) else { continue }
+            job.definition = definitions[owner] ?? job.definition
+            definitions[owner] = job.definition
             if let unread = job.unread {
                 if recovered.leftOpen.insert(job.id).inserted { try hold(job, unread.reason) }
                 continue

@@ -36,6 +36,8 @@ final class TestScheduler: Sendable {
         var limits = RetentionLimits()
         /// How many commands run at once.
         var maxRuns = 64
+        /// How many fires of a user may wait, beside one of each job.
+        var maxWaiting = 10_000
 
         /// All of it, for whoever counts it.
         static let all = Keeping(
@@ -75,7 +77,7 @@ final class TestScheduler: Sendable {
         store = try Store.test(folder, isShared: isShared, now: machine.wall)
         clock = try await VirtualClock(machine, store, log: log)
         runner = RecordingRunner(clock: clock, known: known)
-        let settings = SchedulerSettings(
+        var settings = SchedulerSettings(
             socket: "/test.sock",
             account: Account(
                 uid: 0,
@@ -89,6 +91,7 @@ final class TestScheduler: Sendable {
             runsKept: keeping.runs,
             retention: keeping.limits
         )
+        settings.maxWaitingPerUser = keeping.maxWaiting
         scheduler = Scheduler(
             loop: loop,
             clock: clock,

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import JobModel
+import Schedules
+import TestRandom
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+/// What is counted of fires, beside what a look at each of them says.
+@Suite("Fires of commands", .timeLimit(.minutes(1))) struct CommandFiresTests {
+    private static func fire(_ id: Int64, of job: StoredJob, _ handler: RunHandler? = nil)
+        -> CommandFire
+    {
+        CommandFire(
+            id: FireID(rawValue: id),
+            job: job,
+            fireDate: TestScheduler.start,
+            handler: handler
+        )
+    }
+
+    private static func state(_ fire: CommandFire, _ random: inout SplitMix) -> CommandFire.State {
+        let place = RunPlace(node: nil, runner: 1)
+        let run = RunID(rawValue: fire.id.rawValue)
+        let command = RunningCommand(run: run, place: place, fire: fire, command: ["x"])
+        return switch Int.random(in: 0..<6, using: &random) {
+        case 0: .waiting(.run)
+        case 1: .waiting(.time(TestScheduler.start))
+        case 2: .beginning
+        case 3: .ready(command)
+        case 4: .running(command)
+        default: .waiting(.place)
+        }
+    }
+
+    @Test("Whatever comes, changes and goes, what is counted is what is there", arguments: 1...20)
+    func counts(seed: UInt64) throws {
+        var random = SplitMix(seed: seed)
+        let jobs = try (1...4).map { try StoredJob.sample(id: $0, of: UInt32($0 % 2)) }
+        var fires = CommandFires()
+        for _ in 0..<400 {
+            let id = Int64.random(in: 1...12, using: &random)
+            let job = jobs[Int(id % 4)]
+            let fire = Self.fire(id, of: job, random.isTrue(0.2) ? .onFailure : nil)
+            switch Int.random(in: 0..<3, using: &random) {
+            case 0: fires.insert(fire, Self.state(fire, &random))
+            case 1:
+                if let known = fires[fire.id]?.fire {
+                    fires.setState(Self.state(known, &random), of: known.id)
+                }
+            default: fires.remove(fire.id)
+            }
+            for job in jobs { try compare(fires, job) }
+            let waiting = Dictionary(grouping: fires.all.filter(isWaiting)) {
+                $0.fire.job.owner.uid
+            }
+            for most in 1...3 {
+                let full = Set(waiting.filter { $0.value.count >= most }.keys)
+                #expect(fires.users(withWaiting: most) == full)
+            }
+        }
+    }
+
+    private func compare(_ fires: CommandFires, _ job: StoredJob) throws {
+        let all = fires.of(job.id)
+        let own = all.filter { $0.fire.handler == nil }
+        let queued = all.filter { if case .waiting(.run) = $0.state { true } else { false } }
+        #expect(
+            fires.isBusy(job.id)
+                == own.contains { entry in !queued.contains { $0.fire.id == entry.fire.id } }
+        )
+        #expect(fires.queued(of: job.id) == queued.first?.fire.id)
+        #expect(fires.isRunning(job.id) == all.contains(where: \.isRunning))
+        for entry in own {
+            let others = own.filter { $0.fire.id != entry.fire.id && !isWaiting($0) }
+            #expect(fires.mayBegin(entry.fire) == others.isEmpty)
+        }
+        let waiting = fires.all.filter { isWaiting($0) && $0.fire.job.owner.uid == job.owner.uid }
+        let isFirst = !all.contains(where: isWaiting)
+        for most in 1...3 {
+            #expect(fires.hasRoom(for: job, most: most) == (isFirst || waiting.count < most))
+        }
+    }
+
+    private func isWaiting(_ entry: CommandFires.Entry) -> Bool {
+        if case .waiting = entry.state { true } else { false }
+    }
+}
