@@ -55,28 +55,32 @@ struct CommandFires: Sendable {
         var timer: (any ArmedTimer)?
     }
 
-    /// The fires of one job, counted so that no question about it looks at each.
+    /// The fires of one job, kept so that no question about it looks at each that waits.
     private struct OfJob {
         var ids: Set<FireID> = []
         /// Those that wait for a run's end.
         var queued: Set<FireID> = []
-        var waiting = 0
-        /// Those that keep the job busy, and of these the ones whose command runs or is on the way to.
+        /// Those whose command runs or is on the way to: no more than there are places.
+        var begun: Set<FireID> = []
+        /// How many keep the job busy.
         var inProgress = 0
-        var begun = 0
-        var running = 0
 
-        mutating func count(_ entry: Entry, by change: Int) {
-            waiting += entry.isWaiting ? change : 0
-            inProgress += entry.isInProgress ? change : 0
-            begun += entry.isBegunOwn ? change : 0
-            running += entry.isRunning ? change : 0
-            guard entry.waitsForRun else { return }
-            if change > 0 {
-                queued.insert(entry.fire.id)
-            } else {
-                queued.remove(entry.fire.id)
-            }
+        var waiting: Int { ids.count - begun.count }
+
+        mutating func add(_ entry: Entry) {
+            let id = entry.fire.id
+            ids.insert(id)
+            if entry.isBegun { begun.insert(id) }
+            if entry.waitsForRun { queued.insert(id) }
+            if entry.isInProgress { inProgress += 1 }
+        }
+
+        mutating func remove(_ entry: Entry) {
+            let id = entry.fire.id
+            ids.remove(id)
+            begun.remove(id)
+            queued.remove(id)
+            if entry.isInProgress { inProgress -= 1 }
         }
     }
 
@@ -116,20 +120,28 @@ struct CommandFires: Sendable {
     /// The jobs that a name or a tag means, as they were named when their fires began.
     func jobs(_ word: OwnedWord) -> Set<JobID> { words[word] }
 
-    /// The fires of the jobs that `selection` of `caller` names.
+    /// The jobs that `selection` of `caller` names, of those with a fire here.
     ///
-    /// - Complexity: that of the answer; for a whole user, that of all fires.
-    func ids(of selection: JobSelection, caller: Caller) -> [FireID] {
-        let jobs: any Collection<JobID>
-        switch selection {
-        case .ids(let ids): jobs = ids
-        case .name, .tag: jobs = selection.word(of: caller).map { self.jobs($0) } ?? []
-        case .owner(let words):
-            return entries.values.filter {
-                $0.fire.job.owner.isMeant(by: words) && caller.owns($0.fire.job)
-            }.map(\.fire.id).sorted()
-        }
-        return jobs.flatMap(of).filter { caller.owns($0.fire.job) }.map(\.fire.id).sorted()
+    /// - Complexity: that of the answer; for a whole user, that of all jobs with a fire here.
+    func jobs(of selection: JobSelection, caller: Caller) -> Set<JobID> {
+        let jobs: Set<JobID> =
+            switch selection {
+            case .ids(let ids): Set(ids).filter { byJob[$0] != nil }
+            case .name, .tag: selection.word(of: caller).map { self.jobs($0) } ?? []
+            case .owner(let words):
+                Set(byJob.keys.filter { one(of: $0)?.owner.isMeant(by: words) == true })
+            }
+        return jobs.filter { one(of: $0).map(caller.owns) ?? false }
+    }
+
+    /// The fires of a job whose command runs or is on the way to, oldest first; those that wait are not looked at.
+    func begun(of job: JobID) -> [Entry] {
+        (byJob[job]?.begun ?? []).sorted().compactMap { entries[$0] }
+    }
+
+    /// The job as one of its fires has it.
+    private func one(of job: JobID) -> StoredJob? {
+        byJob[job]?.ids.first.flatMap { entries[$0]?.fire.job }
     }
 
     // MARK: - What it says of a job
@@ -141,7 +153,7 @@ struct CommandFires: Sendable {
     func queued(of job: JobID) -> FireID? { byJob[job]?.queued.min() }
 
     /// Whether a process of the job runs, or may.
-    func isRunning(_ job: JobID) -> Bool { byJob[job].map { $0.running > 0 } ?? false }
+    func isRunning(_ job: JobID) -> Bool { begun(of: job).contains(where: \.isRunning) }
 
     /// Whether one more fire of a job may wait: one of each job may, beyond that `most` of its user.
     func hasRoom(for job: StoredJob, most: Int) -> Bool {
@@ -154,8 +166,9 @@ struct CommandFires: Sendable {
     /// date which the running one would have skipped.
     func mayBegin(_ fire: CommandFire) -> Bool {
         if fire.handler != nil || fire.job.policy.run.overlap == .allow { return true }
-        let isItself = entries[fire.id]?.isBegunOwn == true
-        return (byJob[fire.job.id]?.begun ?? 0) == (isItself ? 1 : 0)
+        return !begun(of: fire.job.id).contains { other in
+            other.fire.id != fire.id && other.fire.handler == nil
+        }
     }
 
     /// The users of whom `most` fires wait, or more.
@@ -169,25 +182,17 @@ struct CommandFires: Sendable {
         remove(fire.id)
         var fire = fire
         // Many of one job may wait, each with a copy of its own from the database.
-        if let other = byJob[fire.job.id]?.ids.first.flatMap({ entries[$0]?.fire.job }),
-            other.definitionRevision == fire.job.definitionRevision
-        {
+        if let other = one(of: fire.job.id), other.definitionRevision == fire.job.definitionRevision {
             fire.job.definition = other.definition
         }
-        let entry = Entry(fire: fire, state: state)
-        entries[fire.id] = entry
-        byJob[fire.job.id, default: OfJob()].ids.insert(fire.id)
         words.note(fire.job)
-        count(entry, by: 1)
+        put(Entry(fire: fire, state: state))
     }
 
     mutating func setState(_ state: CommandFire.State, of fire: FireID) {
-        guard var entry = entries[fire] else { return }
-        entry.timer?.invalidate()
-        count(entry, by: -1)
+        guard var entry = take(fire) else { return }
         (entry.state, entry.timer) = (state, nil)
-        entries[fire] = entry
-        count(entry, by: 1)
+        put(entry)
     }
 
     /// Sets the timer of one that waits for a time.
@@ -215,11 +220,8 @@ struct CommandFires: Sendable {
 
     @discardableResult
     mutating func remove(_ fire: FireID) -> Entry? {
-        guard let entry = entries.removeValue(forKey: fire) else { return nil }
-        entry.timer?.invalidate()
-        count(entry, by: -1)
+        guard let entry = take(fire) else { return nil }
         let job = entry.fire.job.id
-        byJob[job]?.ids.remove(fire)
         if byJob[job]?.ids.isEmpty == true {
             byJob[job] = nil
             words.forget(job)
@@ -227,9 +229,23 @@ struct CommandFires: Sendable {
         return entry
     }
 
+    private mutating func put(_ entry: Entry) {
+        entries[entry.fire.id] = entry
+        byJob[entry.fire.job.id, default: OfJob()].add(entry)
+        count(entry, by: 1)
+    }
+
+    /// Takes a fire out, and ends its timer.
+    private mutating func take(_ fire: FireID) -> Entry? {
+        guard let entry = entries.removeValue(forKey: fire) else { return nil }
+        entry.timer?.invalidate()
+        byJob[entry.fire.job.id]?.remove(entry)
+        count(entry, by: -1)
+        return entry
+    }
+
     private mutating func count(_ entry: Entry, by change: Int) {
-        byJob[entry.fire.job.id]?.count(entry, by: change)
-        if entry.isWaiting {
+        if !entry.isBegun {
             let user = entry.fire.job.owner.uid
             let left = waitingOfUsers[user, default: 0] + change
             waitingOfUsers[user] = left > 0 ? left : nil
@@ -248,11 +264,6 @@ struct CommandFires: Sendable {
 extension CommandFires.Entry {
     /// Whether it keeps its job busy.
     fileprivate var isInProgress: Bool { fire.handler == nil && !waitsForRun }
-
-    fileprivate var isWaiting: Bool { if case .waiting = state { true } else { false } }
-
-    /// Whether it is of the job's own command, and that runs or is on the way to.
-    fileprivate var isBegunOwn: Bool { fire.handler == nil && isBegun }
 
     fileprivate var waitsForRun: Bool {
         if case .waiting(.run) = state { true } else { false }

@@ -112,21 +112,21 @@ extension Scheduler {
         switch selection {
         case .ids: []
         case .name, .tag: selection.word(of: caller).map { fires.jobs($0) } ?? []
-        case .owner:
-            Set(fires.ids(of: selection, caller: caller).compactMap { fires[$0]?.fire.job.id })
+        case .owner: fires.jobs(of: selection, caller: caller)
         }
     }
 
     /// The runs of the selected jobs that have their row, of jobs that have ended too.
     private func runsInProgress(_ selection: JobSelection, caller: Caller) -> [JobID: [RunID]] {
-        let commands = fires.ids(of: selection, caller: caller).compactMap { fires[$0]?.command }
-        return Dictionary(grouping: commands) { $0.job.id }.mapValues { $0.map(\.run) }
+        let jobs = fires.jobs(of: selection, caller: caller)
+        let runs = jobs.map { ($0, fires.begun(of: $0).compactMap(\.command).map(\.run)) }
+        return Dictionary(uniqueKeysWithValues: runs.filter { !$0.1.isEmpty })
     }
 
     /// Returns once it is known of each command of `jobs` that another node was told to begin whether it has.
     private func settleStarts(of jobs: [StoredJob], whereOffered: Bool) async {
         for job in jobs {
-            for command in fires.of(job.id).compactMap(\.command) where !isHere(command) {
+            for command in fires.begun(of: job.id).compactMap(\.command) where !isHere(command) {
                 await runner.settled(command.run.rawValue, whereOffered: whereOffered)
             }
         }
@@ -172,9 +172,9 @@ extension Scheduler {
         var unstarted: Set<FireID> = []
         for selection in selections {
             unstarted.formUnion(armed.unstartedFires(of: selection, caller: caller))
-            unstarted.formUnion(
-                fires.ids(of: selection, caller: caller).filter { fires[$0]?.isUnstarted == true }
-            )
+            for job in fires.jobs(of: selection, caller: caller) {
+                unstarted.formUnion(fires.begun(of: job).filter(\.isUnstarted).map(\.fire.id))
+            }
         }
         return unstarted
     }
@@ -197,8 +197,8 @@ extension Scheduler {
         for selection in selections { fireLocks.release(selection, caller: caller) }
         for selection in selections {
             for id in armed.ids(of: selection, caller: caller) { arm(id) }
-            goOn(afterChangeOf: selection, caller: caller)
         }
+        goOnHeldBack()
     }
 }
 

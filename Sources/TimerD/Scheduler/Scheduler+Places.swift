@@ -20,7 +20,7 @@ extension Scheduler {
         case .waiting(.place): seekPlace(id)
         case .waiting(.run): if !fires.isBusy(entry.fire.job.id) { seekPlace(id) }
         case .waiting(.time(let date)): waitUntil(date, id)
-        case .ready(let command): if !fireLocks.covers(entry.fire.job) { start(command) }
+        case .ready(let command): if !isHeldBack(entry.fire) { start(command) }
         case .beginning, .running: break
         }
     }
@@ -54,7 +54,7 @@ extension Scheduler {
     /// Stores that the command of a fire with a place is about to start; goes on when that is durable.
     private func begin(_ id: FireID) {
         guard let entry = fires[id], case .waiting(.place) = entry.state, places.hasPlace(id),
-            !isStopping, runnerTrouble == nil, !fireLocks.covers(entry.fire.job)
+            !isStopping, runnerTrouble == nil, !isHeldBack(entry.fire)
         else { return }
         let fire = entry.fire
         guard fires.mayBegin(fire) else {
@@ -146,13 +146,23 @@ extension Scheduler {
         }
     }
 
-    /// Lets the fires of jobs go on that were held back while a change was under way.
-    func goOn(afterChangeOf selection: JobSelection, caller: Caller) {
-        for fire in fires.ids(of: selection, caller: caller) { goOn(fire) }
+    /// Whether a fire with a place is to wait for the change of its job that is under way; it is noted then.
+    private func isHeldBack(_ fire: CommandFire) -> Bool {
+        guard fireLocks.covers(fire.job) else { return false }
+        heldBack.insert(fire.id)
+        return true
+    }
+
+    /// Lets the fires go on that were held back by a change which is over.
+    func goOnHeldBack() {
+        let ids = heldBack.sorted()
+        heldBack = []
+        for id in ids { goOn(id) }
     }
 
     /// Lets all waiting fires go on, oldest first, after a hold of many jobs or a step of the clock.
     func goOnAll() {
+        heldBack = []
         for id in fires.all.map(\.fire.id).sorted() { goOn(id) }
     }
 }

@@ -200,7 +200,7 @@ extension Scheduler {
     /// Withdraws the runs of the ended jobs among `jobs` that have no process yet: they do not start.
     func withdrawRuns(of jobs: [StoredJob]) {
         for job in jobs where !job.state.isLive {
-            for command in fires.of(job.id).compactMap(\.command) where command.start.withdraw() {
+            for command in fires.begun(of: job.id).compactMap(\.command) where command.start.withdraw() {
                 fires.setStopped(true, command.run)
             }
         }
@@ -209,7 +209,7 @@ extension Scheduler {
     /// Begins to end all runs of `jobs`.
     func endRuns(of jobs: [StoredJob]) {
         for job in jobs {
-            for command in fires.of(job.id).compactMap(\.command) {
+            for command in fires.begun(of: job.id).compactMap(\.command) {
                 stop(command.run, by: job.policy.run.teardown)
             }
         }

@@ -26,7 +26,7 @@ extension Scheduler {
         let entry = disarm(id)
         let unstarted = Set(
             [entry?.unstartedFire].compactMap(\.self)
-                + fires.of(id).filter(\.isUnstarted).map(\.fire.id)
+                + fires.begun(of: id).filter(\.isUnstarted).map(\.fire.id)
         )
         // Held until this is stored: the answer to an earlier record may arm the job once more.
         let (selection, caller) = (JobSelection.ids([id]), Caller(.root, isAdministrator: true))

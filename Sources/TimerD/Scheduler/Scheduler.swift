@@ -58,6 +58,8 @@ actor Scheduler {
     /// Due jobs that wait for event numbers.
     var unnumberedJobs: Set<JobID> = []
     var fireLocks = FireLocks()
+    /// Fires with a place whose command waits for the change of its job that is under way.
+    var heldBack: Set<FireID> = []
     /// The limits of runs that the log has said to have no effect.
     var limitsWithoutEffect: Set<JobOption> = []
     var zones = ZonesInUse()

@@ -126,7 +126,8 @@ extension JobTransaction {
                     + "a job may fire of which none waits or runs; 'timerctl runs \(id)' shows job \(id)'s"
             )
         }
-        let inProgress = try busy(job)
+        // Of one whose runs may overlap many can be in progress: they are not looked at.
+        let inProgress = job.policy.run.overlap == .allow ? nil : try busy(job)
         let mustWait: Bool
         do throws(OverlapRefusal) {
             mustWait = try inProgress?.mustWait(job) ?? false

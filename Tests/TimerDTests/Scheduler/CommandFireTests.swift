@@ -166,18 +166,19 @@ import TimerControl
         var fires = CommandFires()
         fires.insert(second, .waiting(.run))
         fires.insert(first, .waiting(.place))
-        func ids(_ selection: JobSelection, _ caller: Caller) -> [Int64] {
-            fires.ids(of: selection, caller: caller).map(\.rawValue)
+        func jobs(_ selection: JobSelection, _ caller: Caller) -> Set<JobID> {
+            fires.jobs(of: selection, caller: caller)
         }
-        #expect(ids(.name("backup"), ann) == [1, 2])
-        #expect(ids(.name("backup"), ben) == [])
-        #expect(ids(.ids([first.job.id]), ann) == [1, 2])
-        #expect(ids(.ids([first.job.id]), ben) == [])
-        #expect(ids(.owner("1001"), root) == [1, 2])
-        #expect(ids(.owner("1001"), ben) == [])
+        let job = first.job.id
+        #expect(jobs(.name("backup"), ann) == [job])
+        #expect(jobs(.name("backup"), ben) == [])
+        #expect(jobs(.ids([job]), ann) == [job])
+        #expect(jobs(.ids([job]), ben) == [])
+        #expect(jobs(.owner("1001"), root) == [job])
+        #expect(jobs(.owner("1001"), ben) == [])
         fires.remove(first.id)
-        #expect(ids(.name("backup"), ann) == [2])
+        #expect(jobs(.name("backup"), ann) == [job])
         fires.remove(second.id)
-        #expect(ids(.name("backup"), ann) == [])
+        #expect(jobs(.name("backup"), ann) == [])
     }
 }

@@ -9,7 +9,7 @@ import TimerControl
 @testable import TimerD
 
 /// What is counted of fires, beside what a look at each of them says.
-@Suite("Fires of commands", .timeLimit(.minutes(1))) struct CommandFiresTests {
+@Suite("What is counted of fires", .timeLimit(.minutes(1))) struct FireCountsTests {
     private static func fire(_ id: Int64, of job: StoredJob, _ handler: RunHandler? = nil)
         -> CommandFire
     {
@@ -73,6 +73,10 @@ import TimerControl
         )
         #expect(fires.queued(of: job.id) == queued.first?.fire.id)
         #expect(fires.isRunning(job.id) == all.contains(where: \.isRunning))
+        let begun = all.filter { !isWaiting($0) }
+        #expect(fires.begun(of: job.id).map(\.fire.id) == begun.map(\.fire.id))
+        let root = Caller(.root, isAdministrator: true)
+        #expect(fires.jobs(of: .ids([job.id]), caller: root) == (all.isEmpty ? [] : [job.id]))
         for entry in own {
             let others = own.filter { $0.fire.id != entry.fire.id && !isWaiting($0) }
             #expect(fires.mayBegin(entry.fire) == others.isEmpty)
