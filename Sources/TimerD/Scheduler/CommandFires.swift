@@ -182,7 +182,8 @@ struct CommandFires: Sendable {
         remove(fire.id)
         var fire = fire
         // Many of one job may wait, each with a copy of its own from the database.
-        if let other = one(of: fire.job.id), other.definitionRevision == fire.job.definitionRevision {
+        if let other = one(of: fire.job.id), other.definitionRevision == fire.job.definitionRevision
+        {
             fire.job.definition = other.definition
         }
         words.note(fire.job)

@@ -82,7 +82,7 @@ extension Scheduler {
             // Its job may begin anew beside it.
             if fence == nil, let process = known[run.rawValue], process.phase != .ended {
                 log.warning(
-                    "a run goes on that is not in progress by the database, as after a restore",
+                    "a run goes on that the database does not have in progress, as after a restore",
                     metadata: ["run": "\(run)", "pid": "\(process.pid)"]
                 )
             }

@@ -200,7 +200,8 @@ extension Scheduler {
     /// Withdraws the runs of the ended jobs among `jobs` that have no process yet: they do not start.
     func withdrawRuns(of jobs: [StoredJob]) {
         for job in jobs where !job.state.isLive {
-            for command in fires.begun(of: job.id).compactMap(\.command) where command.start.withdraw() {
+            for command in fires.begun(of: job.id).compactMap(\.command)
+            where command.start.withdraw() {
                 fires.setStopped(true, command.run)
             }
         }

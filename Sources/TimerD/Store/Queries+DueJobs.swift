@@ -80,21 +80,37 @@ extension Queries {
         return found
     }
 
-    /// All of those that are claimed.
+    /// Of those that are claimed; where each is to be looked at, as many as a page looks at.
     private func claimedJobs(_ search: DueSearch) throws -> DueJobs {
         let hasIndex = search.owner ?? .root != .root
-        var found = DueJobs()
-        let sql = SQL.claimed(hasIndexOfOwner: hasIndex, isFiltered: search.isNarrowed)
-        try database.prepare(sql).forEach(
-            search.owner,
-            search.filter.tag,
-            search.words?.text,
-            search.words?.json,
-            search.words?.id
-        ) { row in
+        var claimed: [DueJob] = []
+        try database.prepare(SQL.claimed(hasIndexOfOwner: hasIndex)).forEach(search.owner) { row in
             let date = search.moment.wallDate(try row.get(0), on: try row.get(2))
             let job = DueJob(date: date, id: try row.get(1))
-            if search.after < job { found.jobs.append(job) }
+            if search.after < job { claimed.append(job) }
+        }
+        guard search.isNarrowed else { return DueJobs(jobs: claimed) }
+        var found = DueJobs()
+        var (lookedAt, searched) = (0, 0)
+        let match = try database.prepare(SQL.claimedMatch)
+        for job in claimed.sorted() {
+            try match.forEach(
+                job.id,
+                search.filter.tag,
+                search.words?.text,
+                search.words?.json,
+                search.words?.id
+            ) { row in
+                if try row.get(0, as: Bool.self) { found.jobs.append(job) }
+                searched += try row.get(1, as: Int.self)
+            }
+            lookedAt += 1
+            guard found.jobs.count < search.limit, lookedAt < mostLookedAt,
+                searched < mostSearched
+            else {
+                found.end = job
+                break
+            }
         }
         return found
     }
@@ -164,9 +180,9 @@ extension Queries.SQL {
             }
         let isMatch = isFiltered ? isMatch(tag: "?5", search: "?6", "?7", "?8") : any("?8")
         return """
-            SELECT jobs.due_us, jobs.id, \(isMatch), \(isFiltered ? size : "0")
+            SELECT jobs.due_us, jobs.id, \(isMatch), \(isFiltered ? size(tag: "?5", search: "?6") : "0")
             FROM jobs INDEXED BY \(hasOwner ? "jobs_waiting_by_owner" : "jobs_waiting")
-            \(isFiltered ? definitions : "")
+            \(isFiltered ? "CROSS JOIN job_definitions ON job_definitions.job_id = jobs.id" : "")
             WHERE \(hasOwner ? "jobs.owner_id = ?4" : "?4 IS NULL") AND jobs.clock = ?1 AND \(isBehind)
                 AND jobs.state = 'scheduled' AND jobs.claim_id IS NULL AND jobs.held IS NULL
             ORDER BY jobs.due_us, jobs.id
@@ -174,28 +190,32 @@ extension Queries.SQL {
     }
 
     /// Uses fires_open_by_owner for an owner that is not root, else fires_open.
-    static func claimed(hasIndexOfOwner: Bool, isFiltered: Bool) -> String {
+    static func claimed(hasIndexOfOwner: Bool) -> String {
         let isOwn =
             hasIndexOfOwner
             ? "fires.owner_id = ?1 AND fires.owner_id <> 0" : "(fires.owner_id = ?1 OR ?1 IS NULL)"
-        let isMatch = isFiltered ? isMatch(tag: "?2", search: "?3", "?4", "?5") : any("?5")
         return """
             SELECT jobs.due_us, jobs.id, jobs.clock
             FROM fires INDEXED BY \(hasIndexOfOwner ? "fires_open_by_owner" : "fires_open")
             CROSS JOIN jobs ON jobs.id = fires.job_id AND jobs.claim_id = fires.id
-            \(isFiltered ? definitions : "")
-            WHERE \(RunRow.isOpen) AND \(isOwn) AND \(isMatch)
+            WHERE \(RunRow.isOpen) AND \(isOwn)
                 AND jobs.state = 'scheduled' AND jobs.due_us IS NOT NULL AND jobs.held IS NULL
             """
     }
 
+    /// Whether one job matches, and how much was searched.
+    static let claimedMatch = """
+        SELECT \(isMatch(tag: "?2", search: "?3", "?4", "?5")), \(size(tag: "?2", search: "?3"))
+        FROM jobs JOIN job_definitions ON job_definitions.job_id = jobs.id WHERE jobs.id = ?1
+        """
+
     /// The bytes of what a search reads of a job; 0 where there is none.
-    private static let size = """
-        iif(?6 IS NULL OR ?5 IS NOT NULL AND NOT \(hasTag("?5")), 0,
+    private static func size(tag: String, search: String) -> String {
+        """
+        iif(\(search) IS NULL OR \(tag) IS NOT NULL AND NOT \(hasTag(tag)), 0,
             length(CAST(job_definitions.definition AS BLOB)))
         """
-    private static let definitions =
-        "CROSS JOIN job_definitions ON job_definitions.job_id = jobs.id"
+    }
 
     /// Whether a job has a tag, and what is searched for.
     private static func isMatch(tag: String, search text: String, _ json: String, _ id: String)

@@ -170,15 +170,15 @@ extension Queries.SQL {
             """
     }
 
-    /// The number of the job that comes so many behind another on the same way; for `tagged` on that of all jobs, of which it
-    /// looks at those with the tag.
+    /// The way of those that are looked at: for `tagged` that of all jobs, of which it looks at those with the tag.
+    private static func wayLookedAt(_ walk: JobWalk) -> (table: String, id: String, isOnWay: String)
+    {
+        way(walk == .tagged ? .all : walk, owner: "?3", name: "NULL", tag: "?4")
+    }
+
+    /// The number of the job that comes so many behind another on the same way.
     static func jobAfterSome(_ walk: JobWalk) -> String {
-        let (table, id, isOnWay) = way(
-            walk == .tagged ? .all : walk,
-            owner: "?3",
-            name: "NULL",
-            tag: "?4"
-        )
+        let (table, id, isOnWay) = wayLookedAt(walk)
         return """
             SELECT \(id) FROM \(table)
             WHERE \(id) > ?1 AND \(isOnWay) AND \(any("?4"))
@@ -188,12 +188,7 @@ extension Queries.SQL {
 
     /// The same jobs, each with the bytes of what a search reads of it.
     static func jobSizes(_ walk: JobWalk) -> String {
-        let (table, id, isOnWay) = way(
-            walk == .tagged ? .all : walk,
-            owner: "?3",
-            name: "NULL",
-            tag: "?4"
-        )
+        let (table, id, isOnWay) = wayLookedAt(walk)
         return """
             SELECT \(id), length(CAST(job_definitions.definition AS BLOB))
             FROM \(table) CROSS JOIN job_definitions ON job_definitions.job_id = \(id)

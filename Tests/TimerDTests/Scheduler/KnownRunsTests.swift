@@ -211,7 +211,7 @@ struct KnownRunsTests {
                 log: log.logger
             )
             #expect(after.runner.takenUp.isEmpty && after.runner.stored == [500])
-            let words = "a run goes on that is not in progress by the database"
+            let words = "a run goes on that the database does not have in progress"
             #expect(log.all.contains { $0.contains(words) && $0.contains("run=500") })
             try await after.advance(by: .seconds(15))
             #expect(after.runner.requests.map(\.run) == [501])

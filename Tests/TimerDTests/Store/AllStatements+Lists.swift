@@ -22,9 +22,9 @@ extension AllStatements {
 
     private static let dueJobs = [true, false].flatMap { hasOwner in
         var lists: [(String, String)] = []
+        let claimed = Queries.SQL.claimed(hasIndexOfOwner: hasOwner)
+        lists.append(("Queries.SQL.claimed(\(hasOwner))", claimed))
         for isFiltered in [true, false] {
-            let claimed = Queries.SQL.claimed(hasIndexOfOwner: hasOwner, isFiltered: isFiltered)
-            lists.append(("Queries.SQL.claimed(\(hasOwner), \(isFiltered))", claimed))
             for part in Queries.DuePart.allCases {
                 let sql = Queries.SQL.waiting(part, hasOwner: hasOwner, isFiltered: isFiltered)
                 lists.append(("Queries.SQL.waiting(\(part), \(hasOwner), \(isFiltered))", sql))

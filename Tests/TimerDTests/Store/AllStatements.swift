@@ -170,6 +170,7 @@ enum AllStatements {
         ("JobStore.SQL.keepForUndo", JobStore.SQL.keepForUndo),
         ("JobStore.SQL.keepKey", JobStore.SQL.keepKey),
         ("JobStore.SQL.standingBeforeEnd", JobStore.SQL.standingBeforeEnd),
+        ("Queries.SQL.claimedMatch", Queries.SQL.claimedMatch),
         ("Queries.SQL.ended", Queries.SQL.ended),
         ("Queries.SQL.endedAt", Queries.SQL.endedAt),
         ("Queries.SQL.endedOfOwner", Queries.SQL.endedOfOwner),

@@ -195,7 +195,7 @@ import Testing
                     "SEARCH jobs USING INDEX jobs_waiting_by_owner (owner_id=? AND clock=? AND due_us>?)"
                 ),
                 (
-                    Queries.SQL.claimed(hasIndexOfOwner: true, isFiltered: false),
+                    Queries.SQL.claimed(hasIndexOfOwner: true),
                     "SEARCH fires USING INDEX fires_open_by_owner (owner_id=?)"
                 ),
             ]
