@@ -12,9 +12,9 @@ public struct Origin: Hashable, Sendable {
         let lower = text.lowercased()
         guard let scheme = ["https://", "http://"].first(where: lower.hasPrefix) else { return nil }
         let host = String(lower.dropFirst(scheme.count))
-        let isPlain = host.utf8.allSatisfy { byte in
-            Character(Unicode.Scalar(byte)).isLetter || Character(Unicode.Scalar(byte)).isNumber
-                || ".-:[]".utf8.contains(byte)
+        // Of another name browsers send the form of RFC 3492, "xn--…".
+        let isPlain = host.allSatisfy {
+            ($0.isASCII && ($0.isLetter || $0.isNumber)) || ".-:[]".contains($0)
         }
         guard !host.isEmpty, isPlain else { return nil }
         // Colons within brackets are an address's.

@@ -201,6 +201,7 @@ import Testing
             "https://a b",
             "https://x\"y", "https://x:443", "http://x:80", "https://x:99999", "https://x:0",
             "https://x:", "https://:8443", "https://x:08443", "https://x:1:2", "https://[::1]:443",
+            "https://münchen.example",
         ]
     )
     func badOrigins(_ text: String) {
