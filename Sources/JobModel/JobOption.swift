@@ -116,7 +116,7 @@ package enum JobOption: String, CaseIterable, Hashable, Sendable {
             )
         case .misfireAfter:
             Row(
-                .duration(from: .zero),
+                .duration(from: .shortestInterval),
                 standard: "1min",
                 "How late a date may still fire as late, not missed."
             )

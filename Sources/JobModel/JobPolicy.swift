@@ -44,6 +44,7 @@ package struct JobPolicy: Hashable, Sendable {
         }
         queue = try QueuePolicy(definition)
         misfire = try MisfirePolicy(definition)
+        misfire.tolerance = tolerance
         run = try RunPolicy(definition)
         notices = try NoticePolicy(stated: definition)
     }

@@ -6,7 +6,7 @@ package import Schedules
 /// after sleep.
 ///
 /// All passed dates but the latest are missed; the latest is late, and fires, if it is no older
-/// than `after`, else it is missed too. The mode says what becomes of those that are missed.
+/// than `after` and the time by which it may be put off, else it is missed too. The mode says what becomes of those that are missed.
 package struct MisfirePolicy: Hashable, Sendable {
     package var mode: JobDefinition.Misfire
     /// How many missed dates `all` makes up for: the newest.
@@ -15,6 +15,13 @@ package struct MisfirePolicy: Hashable, Sendable {
     package var after: TimeSpan
     /// What was due longer ago than this is never made up for; nil for no bound.
     package var window: TimeSpan?
+    /// By how much a fire may be put off, to share a wake-up: it is not late by that, nor missed.
+    package var tolerance = TimeSpan.zero
+
+    /// Whether a date that was due then is missed where it fires no earlier than now.
+    package func isMissed(_ due: Timestamp, at now: Timestamp) -> Bool {
+        now - due > after + tolerance
+    }
 
     package init(
         mode: JobDefinition.Misfire = .once,
@@ -74,7 +81,7 @@ package struct MisfirePolicy: Hashable, Sendable {
         }
 
         let passed = dates.passed(from: eligible, through: end, newest: 2)
-        let isLate = now - dates.due(passed.last) <= after
+        let isLate = !isMissed(dates.due(passed.last), at: now)
         if isLate, passed.count == 1 {
             resolution.fire = DueFire(date: passed.last, missed: 0)
             return resolution
@@ -147,7 +154,7 @@ package struct MisfirePolicy: Hashable, Sendable {
         at now: Timestamp,
         _ window: TimeSpan
     ) -> SkippedDates? {
-        let cutoff = min(end, now - window - TimeSpan(microseconds: 1))
+        let cutoff = min(end, now - window - tolerance - TimeSpan(microseconds: 1))
         guard first <= cutoff else { return nil }
         let passed = dates.passed(from: first, through: cutoff, newest: 1)
         return SkippedDates(

@@ -59,6 +59,7 @@ package final class Database {
             case .readWriteCreate, .copy:
                 try configureWriter()
                 try settleLog()
+                if mode == .readWriteCreate { try takeOverCopy() }
                 // It writes what it has gathered when it is told to sync.
                 if mode == .copy {
                     try execute("PRAGMA synchronous = OFF")
@@ -75,6 +76,13 @@ package final class Database {
             close()
             throw error
         }
+    }
+
+    /// Has a node's copy count as a database of one host from here on: no node replaces it any more.
+    private func takeOverCopy() throws(DatabaseError) {
+        let own = Int64(DatabaseFile.applicationID)
+        guard try prepare("PRAGMA application_id").value(as: Int64.self) != own else { return }
+        try execute("PRAGMA application_id = \(own)")
     }
 
     /// Makes a database in memory, with the file at `path` attached as `disk`.

@@ -14,6 +14,8 @@ struct DatabaseFile {
     ///
     /// https://www.sqlite.org/fileformat.html#application_id
     static let applicationID: UInt32 = 0x746d_7264
+    /// "tmrc": what it writes there into the copy that a node of several hosts has, which counts for nothing without that.
+    static let copyID: UInt32 = 0x746d_7263
 
     /// Of a new database, in bytes.
     ///
@@ -31,7 +33,7 @@ struct DatabaseFile {
                 throw refusal(SQLITE_CANTOPEN, "cannot open", because: Glibc.ENOENT)
             }
             try refuseLog(path + "-wal")
-            try make()
+            try make(mode == .copy ? Self.copyID : Self.applicationID)
         }
         let reader = try connect(SQLITE_OPEN_READONLY)
         var writer: OpaquePointer?
@@ -56,7 +58,7 @@ struct DatabaseFile {
     /// Makes a database without tables, which is complete and on disk before it gets its name.
     ///
     /// So whatever a crash leaves under that name was a database once.
-    private func make() throws(DatabaseError) {
+    private func make(_ identifier: UInt32) throws(DatabaseError) {
         let new = DatabaseFile(path: path + ".new", disk: disk)
         do throws(DatabaseError) {
             // SQLite gives the files beside a database its mode.
@@ -69,7 +71,7 @@ struct DatabaseFile {
         let script = """
             PRAGMA journal_mode = OFF;
             PRAGMA page_size = \(Self.pageSize);
-            PRAGMA application_id = \(Self.applicationID);
+            PRAGMA application_id = \(identifier);
             """
         guard sqlite3_exec(connection, script, nil, nil, nil) == SQLITE_OK else {
             let error = DatabaseError(of: connection, sql: nil, path: path)
@@ -141,8 +143,8 @@ struct DatabaseFile {
         guard header.starts(with: "SQLite format 3\0".utf8) else {
             throw refusal(SQLITE_NOTADB, "'\(path)' is not an SQLite database, and was left alone")
         }
-        let identifier = header[68..<72].reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
-        guard identifier == Self.applicationID else {
+        let identifier = Self.identifier(in: header)
+        guard identifier == Self.applicationID || identifier == Self.copyID else {
             throw refusal(
                 SQLITE_NOTADB,
                 "'\(path)' is a database of another program (application id \(identifier)),"
@@ -163,6 +165,15 @@ struct DatabaseFile {
             "database '\(path)' is corrupt (\(error.message)), and was left alone;"
                 + " restore a backup, or move it away to begin anew"
         )
+    }
+
+    /// What the first 100 bytes say of whose database it is.
+    private static func identifier(in header: [UInt8]) -> UInt32 {
+        header[68..<72].reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+    }
+
+    static func isOfCopy(_ header: [UInt8]) -> Bool {
+        header.starts(with: "SQLite format 3\0".utf8) && identifier(in: header) == copyID
     }
 
     /// The first 100 bytes: https://www.sqlite.org/fileformat.html#the_database_header.

@@ -48,9 +48,9 @@ public struct ResolvedSchedule: Hashable, Sendable {
 
     /// Checks that the first fire date has not passed, for callers that do not make up for it.
     ///
-    /// - Throws: `neverFires` for a date at or before `now`.
+    /// - Throws: `neverFires` for a date before `now`.
     public func requireFuture(after now: Timestamp) throws(ScheduleError) {
-        guard let firstFireDate, firstFireDate <= now else { return }
+        guard let firstFireDate, firstFireDate < now else { return }
         throw ScheduleError(
             .neverFires,
             "date '\(firstFireDate)' has passed; now is '\(now)'"

@@ -45,7 +45,13 @@ struct DaemonParts {
                 &started
             )
             let listener = try lead?.openListener() ?? manager.socket(for: configuration.socket)
-            var parts = try await DaemonParts(core, configuration, listener, &started)
+            var parts = try await DaemonParts(
+                core,
+                configuration,
+                listener,
+                startedAt: lead?.startedAt,
+                &started
+            )
             try await parts.takeOver()
             await parts.serveMetrics(at: configuration.listen)
             return parts
@@ -56,18 +62,21 @@ struct DaemonParts {
         }
     }
 
-    /// Makes what clients come to, last of all; `listener`: the control socket, if it is there already.
+    /// Makes what clients come to, last of all; `listener`: the control socket, if it is there already; `startedAt`: when the
+    /// process was started, if that is not now.
     private init(
         _ core: DaemonCore,
         _ configuration: Configuration,
         _ listener: Int32?,
+        startedAt: Timestamp?,
         _ started: inout StartedParts
     ) async throws {
         self.core = core
         let (bus, own) = (core.bus, core.own)
         let status = StatusReport(
             configuration: configuration,
-            startedAt: core.clock.now().wall,
+            startedAt: startedAt ?? core.clock.now().wall,
+            leadsSince: core.clock.now().wall,
             clock: core.clock,
             scheduler: core.scheduler,
             store: core.store,

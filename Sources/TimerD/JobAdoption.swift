@@ -25,13 +25,28 @@ public struct JobAdoption {
         copy = configuration.database + "-adopted"
     }
 
-    /// - Returns: how many jobs there are.
-    /// - Throws: `DaemonError`, if a daemon runs on the file, or PostgreSQL has jobs already; then nothing was changed.
-    public func adopt(_ file: String) throws -> Int {
+    /// What was put there.
+    public struct Adopted: Sendable {
+        /// Ended ones too.
+        public var jobs: Int
+        /// How many runs were in progress by the file.
+        public var running: Int
+    }
+
+    /// - Throws: `DaemonError`, if the file is not to be believed, a daemon runs on it, or PostgreSQL has jobs already; then
+    ///   nothing was changed.
+    public func adopt(_ file: String) throws -> Adopted {
         do {
+            // What is in it runs as root on each host.
+            if let problem = TrustedPath.problem(withDatabase: file) {
+                throw DaemonError(
+                    "cannot take the jobs of '\(file)': \(problem); copy it to a folder of your own first",
+                    .configuration
+                )
+            }
             let lock = try DatabaseLock(database: file)
             defer { lock.release() }
-            try requireSharable(file)
+            let running = try check(file)
             // Also what one that died has left.
             removeCopy()
             defer { removeCopy() }
@@ -46,7 +61,7 @@ public struct JobAdoption {
             )
             defer { connection.close() }
             try ClusterTables.prepare(connection, within: Self.limit)
-            return try adoptCopy(connection)
+            return Adopted(jobs: try adoptCopy(connection), running: running)
         } catch {
             throw DaemonError(starting: error)
         }
@@ -54,38 +69,58 @@ public struct JobAdoption {
 
     private func removeCopy() { for ending in ["", "-wal", "-shm"] { unlink(copy + ending) } }
 
-    /// Refuses jobs that wait for the start of a machine, which jobs of several hosts cannot.
-    private func requireSharable(_ file: String) throws {
+    /// Refuses a database of a newer timerd, and jobs that wait for the start of a machine, which jobs of several hosts cannot.
+    ///
+    /// - Returns: how many runs are in progress.
+    private func check(_ file: String) throws -> Int {
         let database = try Database(path: file, mode: .readOnly)
         defer { database.close() }
-        let jobs = try database.prepare(Statements.bootJobs).all {
-            "\(try $0.get(0, as: Int64.self))"
-        }
-        guard !jobs.isEmpty else { return }
-        throw DaemonError(
-            "jobs of '\(file)' are due at '@reboot', which hosts do not share: \(jobs.joined(separator: ", "));"
-                + " end them, or give them another schedule, before",
-            .configuration
-        )
-    }
-
-    private func adoptCopy(_ connection: PostgresConnection) throws -> Int {
-        let stored = try connection.execute("SELECT version FROM timerd.store", within: Self.limit)
-        guard stored.integer(0, 0) == 0 else {
+        let version = try database.prepare("PRAGMA user_version").value(as: Int.self) ?? 0
+        guard version <= [Migration].released.count else {
             throw DaemonError(
-                "'\(shared.redacted)' has jobs already; accepted is a database without any",
+                "'\(file)' has schema version \(version), and this timerd knows versions up to"
+                    + " \([Migration].released.count); take its jobs with a newer timerd",
                 .configuration
             )
         }
-        let taken = try connection.execute(Statements.take, [.text(Self.name)], within: Self.limit)
-        guard let epoch = taken.integer(0, 0) else {
-            throw DaemonError("a node leads at '\(shared.redacted)': stop it first", .unavailable)
+        let jobs = try database.prepare(Statements.bootJobs).all {
+            "\(try $0.get(0, as: Int64.self))"
         }
+        guard jobs.isEmpty else {
+            throw DaemonError(
+                "jobs of '\(file)' are due at '@reboot', which hosts do not share: \(jobs.joined(separator: ", "));"
+                    + " end them, or give them another schedule, before",
+                .configuration
+            )
+        }
+        return try database.prepare(Statements.running).value(as: Int.self) ?? 0
+    }
+
+    private func adoptCopy(_ connection: PostgresConnection) throws -> Int {
+        let taken = try connection.execute(Statements.take, [.text(Self.name)], within: Self.limit)
+        guard let epoch = taken.integer(0, 0) else { throw try leaseRefusal(connection) }
         // try?: where it cannot be given back, it ends by itself.
         defer {
             _ = try? connection.execute(Statements.release, [.integer(epoch)], within: Self.limit)
         }
-        let made = try SharedCopy(at: copy).make(
+        let place = SharedCopy(at: copy)
+        let stored = try connection.execute("SELECT version FROM timerd.store", within: Self.limit)
+        if stored.integer(0, 0) != 0 {
+            // A node that led once has made the tables.
+            let jobs = try connection.execute(Statements.sharedJobs, within: Self.limit)
+            guard jobs.integer(0, 0) == 0 else {
+                throw DaemonError(
+                    "'\(shared.redacted)' has \(jobs.integer(0, 0) ?? 0) jobs already, ended ones too; accepted is a database"
+                        + " without any",
+                    .configuration
+                )
+            }
+            // Those of a newer timerd stay: `make` refuses them.
+            if stored.integer(0, 0) ?? 0 <= Int64([Migration].released.count) {
+                try place.removeEmptyTables(connection, node: Self.name, epoch: epoch)
+            }
+        }
+        let made = try place.make(
             connection,
             node: Self.name,
             epoch: epoch,
@@ -96,12 +131,35 @@ public struct JobAdoption {
         return count ?? 0
     }
 
+    /// Why the lease cannot be had.
+    private func leaseRefusal(_ connection: PostgresConnection) throws -> DaemonError {
+        let lease = try connection.execute(Statements.lease, within: Self.limit)
+        let (holder, seconds) = (lease.text(0, 0) ?? "a node", lease.integer(0, 1) ?? 0)
+        guard holder != Self.name else {
+            return DaemonError(
+                "another --adopt is at work at '\(shared.redacted)', or was cut off:"
+                    + " try again in \(seconds) s, when its lease has ended",
+                .unavailable
+            )
+        }
+        return DaemonError(
+            "'\(holder)' leads at '\(shared.redacted)', or did until now: stop it, and try again in \(seconds) s",
+            .unavailable
+        )
+    }
+
     enum Statements {
         static let take = """
             UPDATE timerd.lease SET epoch = epoch + 1, node = $1, machine = NULL,
                 until = clock_timestamp() + interval '10 minutes'
             WHERE until < clock_timestamp() RETURNING epoch
             """
+        static let lease = """
+            SELECT node::text, ceil(greatest(extract(epoch FROM until - clock_timestamp()), 1))::bigint
+            FROM timerd.lease
+            """
+        static let sharedJobs = "SELECT count(*) FROM timerd.jobs"
+        static let running = "SELECT count(*) FROM fires WHERE state = 'running'"
         static let bootJobs = "SELECT job_id FROM boot_jobs ORDER BY 1 LIMIT 10"
         static let count = "SELECT count(*) FROM jobs"
         static let release = "UPDATE timerd.lease SET until = clock_timestamp() WHERE epoch = $1"

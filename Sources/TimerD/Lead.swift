@@ -5,6 +5,7 @@ import Glibc
 import Platform
 import Postgres
 import SQLite
+import Schedules
 import SystemPackage
 import TimerControl
 
@@ -18,6 +19,8 @@ struct Lead: Sendable {
     var labels: [String] = []
     /// Whether no command is to begin on it.
     var drains = false
+    /// When its daemon was started, by the wall clock; nil for now.
+    var startedAt: Timestamp?
     var fence: Fence
     /// How long the lease lasts: what is not stored by then is not waited for.
     var lease = SharedJobs.standardLease

@@ -8,6 +8,7 @@ import Postgres
 import Runner
 import SQLite
 import SystemPackage
+import TimerControl
 
 /// How a node begins to lead, and how it leads no more.
 extension NodeDaemon {
@@ -28,6 +29,7 @@ extension NodeDaemon {
             epoch: epoch,
             labels: shared.labels,
             drains: standing.drains,
+            startedAt: startedAt,
             fence: keeper.fence,
             lease: shared.lease,
             listener: socket.descriptor,
@@ -50,7 +52,12 @@ extension NodeDaemon {
             }
             standing.failure = nil
         } catch {
-            relayed.refuseAll()
+            relayed.refuseAll(
+                ControlError(
+                    .storageFailed,
+                    "'\(shared.node)' could not lead: \(DaemonError(starting: error)); nothing was changed"
+                )
+            )
             try giveUp(error)
         }
     }
@@ -67,7 +74,7 @@ extension NodeDaemon {
             keeper.coreStopped()
             throw DaemonError(starting: error)
         }
-        keeper.coreStopped()
+        keeper.couldNotLead()
         relay.follow(leader: leader, listener: socket.descriptor)
         startAgent()
         let failure = DaemonError(starting: error).description

@@ -79,7 +79,7 @@ extension NodeDaemon {
                 refuse: { line, refusal in
                     ReplyLine.failure(
                         id: requestID(of: line),
-                        ControlError(refusal, at: shared.node, standing.reason)
+                        ControlError(refusal, at: shared.node, standing)
                     )
                         + [UInt8(ascii: "\n")]
                 },
@@ -97,16 +97,18 @@ extension NodeDaemon {
 }
 
 extension ControlError {
-    /// Why this node has not passed a request on; `reason`: what keeps it from leading, if that is known.
-    init(_ refusal: RelayRefusal, at node: String, _ reason: String?) {
+    /// Why this node has not passed a request on; `standing`: what keeps it from leading.
+    init(_ refusal: RelayRefusal, at node: String, _ standing: NodeStanding) {
         switch refusal {
         case .noLeader:
             self.init(
                 .storageFailed,
                 "no node leads at the moment, and '\(node)' has waited for one"
-                    + (reason.map { " (\($0))" } ?? "") + "; nothing was changed"
+                    + (standing.reason.map { " (\($0))" } ?? "") + "; nothing was changed"
             )
         case .carrierAway(let reason):
+            // What the relay meets follows from that.
+            let reason = standing.trouble ?? reason
             self.init(.storageFailed, "'\(node)' has no connection with the database: \(reason)")
         case .leaderAway(let leader, let reason):
             self.init(

@@ -37,6 +37,7 @@ final class NodeDaemon {
     let address: PostgresAddress
     let manager: ServiceManager
     let log: Logger
+    let startedAt = SystemClock.read().wall
     let changes = AsyncStream<Change>.makeStream()
     let socket: SocketFile
     let lock: DatabaseLock
@@ -71,6 +72,9 @@ final class NodeDaemon {
         self.log = log
         address = try PostgresAddress(shared.text)
         try TrustedPath.checkDatabase(configuration.database)
+        if let problem = Database.problem(withPlaceOfCopy: configuration.database) {
+            throw DaemonError("copy: \(problem)", .configuration)
+        }
         lock = try DatabaseLock(database: configuration.database)
         let settings = ControlSocket.Settings(configuration, uid: geteuid())
         if let inherited = try manager.socket(for: configuration.socket) {

@@ -18,7 +18,7 @@ final class RelayedClients: Sendable {
     private enum State {
         case waiting([(descriptor: Int32, peer: RelayedPeer)])
         case serving(ControlSocket, own: Owner, agents: Agents)
-        case refusing
+        case refusing(ControlError)
     }
 
     /// The name of this node.
@@ -31,14 +31,12 @@ final class RelayedClients: Sendable {
     func take(_ descriptor: Int32, of peer: RelayedPeer) {
         let serving = state.withLock { state -> (ControlSocket, Owner, Agents)? in
             switch state {
-            case .waiting(var clients):
-                state = .refusing
-                clients.append((descriptor, peer))
-                state = .waiting(clients)
+            case .waiting(let clients):
+                state = .waiting(clients + [(descriptor, peer)])
                 return nil
             case .serving(let socket, let own, let agents): return (socket, own, agents)
-            case .refusing:
-                close(descriptor)
+            case .refusing(let error):
+                Self.refuse(descriptor, peer, error)
                 return nil
             }
         }
@@ -58,14 +56,26 @@ final class RelayedClients: Sendable {
         }
     }
 
-    /// Closes those that have waited, and all that come from here on.
-    func refuseAll() {
+    /// Refuses those that have waited, and all that come from here on.
+    func refuseAll(_ error: ControlError) {
         let waiting = state.withLock { state -> [(descriptor: Int32, peer: RelayedPeer)] in
-            defer { state = .refusing }
+            defer { state = .refusing(error) }
             guard case .waiting(let clients) = state else { return [] }
             return clients
         }
-        for (descriptor, _) in waiting { close(descriptor) }
+        for (descriptor, peer) in waiting { Self.refuse(descriptor, peer, error) }
+    }
+
+    /// Tells a client why, and closes its connection; another node's agent knows no such words, and tries again.
+    private static func refuse(_ descriptor: Int32, _ peer: RelayedPeer, _ error: ControlError) {
+        defer { close(descriptor) }
+        guard !peer.isAgent else { return }
+        // What is unread as it is closed would have the client see a broken connection first.
+        var sent = [UInt8](repeating: 0, count: 1 << 16)
+        while recv(descriptor, &sent, sent.count, Int32(MSG_DONTWAIT)) > 0 {}
+        let line = ReplyLine.failure(id: .null, error) + [UInt8(ascii: "\n")]
+        // Where it cannot be sent the client sees the end of the connection.
+        _ = send(descriptor, line, line.count, Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL))
     }
 
     private func admit(

@@ -35,9 +35,14 @@ extension TimerDMain {
             )
         }
         do {
-            let count = try adoption.adopt(file)
+            let adopted = try adoption.adopt(file)
             try Self.write(
-                "'\(configuration.databaseShown)' has the \(count) jobs of '\(file)', ended ones too"
+                "'\(configuration.databaseShown)' has the \(adopted.jobs) jobs of '\(file)', ended ones too"
+            )
+            guard adopted.running > 0 else { return }
+            try Self.write(
+                "\(adopted.running) of their runs go on, or did: give this host's node the 'runner' that the daemon had,"
+                    + " which it takes them up from; by another they count as interrupted"
             )
         } catch let error as DaemonError {
             throw Self.failure("\(error)", error.status.rawValue)

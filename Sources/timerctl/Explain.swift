@@ -61,7 +61,7 @@ struct Explain: ParsableCommand {
             let date = "\(zone.localTime(at: first)) \(zone.abbreviation(at: first))"
             explanation.sentence += ", on the grid of \(date)"
         }
-        if case .once(let date) = resolved.schedule, date <= now {
+        if case .once(let date) = resolved.schedule, date < now {
             explanation.notes.append("that date has passed")
         }
         return explanation

@@ -78,6 +78,11 @@ struct Logs: AsyncParsableCommand {
         guard [job != nil, name != nil, runNumber != nil].filter(\.self).count <= 1 else {
             throw ValidationError("a job, --name and --run exclude each other")
         }
+        if stdout, stderr {
+            throw ValidationError(
+                "--stdout and --stderr exclude each other; without them both are shown"
+            )
+        }
     }
 
     func run() async throws {

@@ -135,6 +135,24 @@ struct MisfirePolicyTests {
         )
     }
 
+    @Test(
+        "A date is not missed for the time by which its fire may be put off",
+        arguments: [false, true]
+    )
+    func tolerance(isShort: Bool) {
+        var policy = MisfirePolicy(mode: .skip, after: .seconds(1))
+        policy.tolerance = .seconds(3)
+        // Nor does it expire within that.
+        if isShort { policy.window = .zero }
+        func result(at second: Int64) -> String {
+            let dates = JobDates(.once(Self.second(0)))
+            return Self.text(policy.resolve(dates, from: Self.second(0), at: Self.second(second)))
+        }
+        #expect(result(at: 3) == "fire 0 +0")
+        #expect(result(at: 4) == (isShort ? "skip 0-0 x1 misfireWindow" : "fire 0 +0"))
+        #expect(result(at: 5) == "skip 0-0 x1 misfire\(isShort ? "Window" : "")")
+    }
+
     @Test("Two weeks of a date every 5 s are settled by arithmetic")
     func longGap() {
         let grid = Schedule.every(IntervalGrid(first: Self.second(0), interval: .seconds(5)))

@@ -70,7 +70,8 @@ import Testing
             try resolved.requireFuture(after: Self.now)
         }
         #expect(error?.code == .neverFires)
-        try resolved.requireFuture(after: instant("2026-11-30T07:59:59Z"))
+        try resolved.requireFuture(after: instant("2026-11-30T08:00:00Z"))
+        try resolve(ScheduleWords(in: "0s")).requireFuture(after: Self.now)
         try resolve(ScheduleWords(cron: "@reboot")).requireFuture(after: Self.now)
     }
 

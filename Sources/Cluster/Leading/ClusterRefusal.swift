@@ -15,6 +15,8 @@ package struct ClusterRefusal: Error, Sendable, Equatable, CustomStringConvertib
         case tablesGone
         /// The tables were made by a newer timerd.
         case newerFormat
+        /// The database does not keep all characters.
+        case otherEncoding
         /// The role may not do what is needed.
         case notPermitted
         /// Another node has this one's name.

@@ -51,6 +51,15 @@ package enum ClusterTables {
             throw readOnly("it is a standby that follows another server")
         }
         if found.boolean(0, 1) == true { throw readOnly("it is set to be read-only") }
+        let encoding = found.text(0, 6) ?? ""
+        // SQL_ASCII keeps the bytes as they are.
+        guard ["UTF8", "SQL_ASCII"].contains(encoding) else {
+            throw refusal(
+                .otherEncoding,
+                "the database has the encoding \(encoding), which does not keep all characters: timerd needs UTF8, "
+                    + "as by 'CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0'"
+            )
+        }
         guard found.boolean(0, 2) == true else {
             guard found.boolean(0, 4) == true else {
                 throw refusal(
@@ -131,7 +140,8 @@ package enum ClusterTables {
         SELECT pg_is_in_recovery(), current_setting('transaction_read_only')::boolean,
             to_regnamespace('timerd') IS NOT NULL, to_regclass('timerd.cluster') IS NOT NULL,
             has_database_privilege(current_database(), 'CREATE'),
-            (SELECT count(*) FROM pg_class WHERE relnamespace = to_regnamespace('timerd'))
+            (SELECT count(*) FROM pg_class WHERE relnamespace = to_regnamespace('timerd')),
+            current_setting('server_encoding')
         """
 
     /// Several statements in one message are one transaction.

@@ -54,6 +54,8 @@ package struct Leadership: Sendable {
         case leave
         /// The core has stopped, as it was told, or by itself.
         case coreStopped
+        /// The core could not begin: the others are to try first.
+        case couldNotLead
         case time
     }
 
@@ -95,8 +97,14 @@ package struct Leadership: Sendable {
     var failures = 0
     /// When the node's row is due.
     var renewAt: Int64
-    /// When the lease may be taken, were it not for `failures`; nil before it was seen.
+    /// When the lease may be taken, were it not for `failures` and `standsBackUntil`; nil before it was seen.
     var takeAt: Int64?
+    /// It takes no lease before: its core could not begin, and others may do better.
+    ///
+    /// Its own notice that the lease is free would have it take it at once.
+    var standsBackUntil = Int64.min
+    /// How many times in a row its core could not begin.
+    var failedStarts = 0
     /// No request before: the last has failed.
     var notBefore = Int64.min
     /// What was last said of who leads.
@@ -139,8 +147,8 @@ package struct Leadership: Sendable {
         switch role {
         case .standsBy:
             if leaves { return .done }
-            if !isToStandBy, let lease, let takeAt, takeAt < due {
-                due = takeAt
+            if !isToStandBy, let lease, let takeAt, max(takeAt, standsBackUntil) < due {
+                due = max(takeAt, standsBackUntil)
                 request = .take(lease.seen(at: now))
             }
         case .leads(let epoch, let end), .handsOver(let epoch, let end):
@@ -175,7 +183,13 @@ package struct Leadership: Sendable {
         case .leave:
             leaves = true
             handOver(.leaves, &effects)
-        case .coreStopped: coreStopped(now, &effects)
+        case .coreStopped:
+            failedStarts = 0
+            coreStopped(now, &effects)
+        case .couldNotLead:
+            failedStarts += 1
+            standsBackUntil = now + terms.standBack(afterFailures: failedStarts)
+            coreStopped(now, &effects)
         case .time: break
         }
         return effects

@@ -90,6 +90,12 @@ package final class NodeKeeper: Sendable {
         mailbox.add(.coreStopped)
     }
 
+    /// The core could not begin: the lease is given back, and the others try first.
+    package func couldNotLead() {
+        mailbox.update { $0.storeBackend = nil }
+        mailbox.add(.couldNotLead)
+    }
+
     /// Leaves in order: has the core stop, gives the lease back once it has, and ends the thread.
     ///
     /// Without the database it waits for no longer than the lease lasts. `coreHasStopped`: whether there is none, whatever was

@@ -21,10 +21,13 @@ extension CommandHandler {
             throw ControlError(.badSchedule, error.message)
         }
         var dates: [Timestamp] = []
-        while dates.count < request.count ?? 5,
-            let next = resolved.schedule.nextFireDate(after: dates.last ?? now)
-        {
-            dates.append(next)
+        let schedule = resolved.schedule
+        // One of `in` "0s" is now.
+        let first = resolved.firstFireDate.flatMap { $0 < now ? nil : $0 }
+        var coming = first ?? schedule.nextFireDate(after: now)
+        while dates.count < request.count ?? 5, let date = coming {
+            dates.append(date)
+            coming = schedule.nextFireDate(after: date)
         }
         return PreviewReply(
             fireDates: dates,

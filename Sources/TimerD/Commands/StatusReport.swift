@@ -11,6 +11,8 @@ import TimerControl
 struct StatusReport: Sendable {
     let configuration: Configuration
     let startedAt: Timestamp
+    /// When this daemon's core began; of one that shares its jobs, since when its node leads.
+    let leadsSince: Timestamp
     let clock: any WallClock
     let scheduler: Scheduler
     let store: Store
@@ -115,7 +117,7 @@ extension StatusReport {
             }
             return StatusReply.Node(
                 name: shared.node,
-                leadsSince: startedAt,
+                leadsSince: leadsSince,
                 epoch: views.first { $0.name == shared.node }?.epoch ?? 0,
                 standby: views.filter { $0.state == .standby }.map(\.name).sorted()
             )

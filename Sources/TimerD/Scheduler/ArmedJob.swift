@@ -114,14 +114,17 @@ struct ArmedJob: Sendable {
     }
 
     private func isTooLate(at now: Timestamp) -> Bool {
-        job.dueDate.map { now - $0 > job.policy.misfire.after } ?? false
+        job.dueDate.map { job.policy.misfire.isMissed($0, at: now) } ?? false
     }
 }
 
 extension StoredJob {
-    /// How late a timer of the job may be: at most half the interval.
+    /// How late the timer of the next fire may be: at most half the time until the one behind it is due.
     var tolerance: TimeSpan {
-        guard case .every(let grid) = schedule else { return policy.tolerance }
-        return min(policy.tolerance, TimeSpan(microseconds: grid.interval.microseconds / 2))
+        guard policy.tolerance > .zero, let fireDate else { return policy.tolerance }
+        let dates = dates
+        guard let next = dates.next(after: fireDate) else { return policy.tolerance }
+        let interval = dates.due(next) - dates.due(fireDate)
+        return min(policy.tolerance, TimeSpan(microseconds: interval.microseconds / 2))
     }
 }

@@ -108,7 +108,12 @@ extension Scheduler {
             metadata: metadata(of: command.run, command.job)
                 .merging(["reason": "\(reason)"]) { old, _ in old }
         )
-        record(of: command.job) { try $0.waitAgain(command.fire, after: command.run) }
+        record(of: command.job) {
+            try $0.waitAgain(command.fire, after: command.run)
+        } durable: { scheduler, waits in
+            // Its job was ended meanwhile: it waits for no host, and no place.
+            if !waits { scheduler.drop(command.fire.id) }
+        }
         outputs.end(command.run)
         leavePlace(command.fire.id)
         fires.insert(command.fire, .waiting(.place))

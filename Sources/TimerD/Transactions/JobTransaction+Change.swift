@@ -158,7 +158,7 @@ extension JobTransaction {
         case (.skip, .paused):
             throw ControlError(
                 .conflict,
-                "job \(job.id) is paused, and skips what passes anyway; resume it first"
+                "job \(job.id) is paused: its next date is not known before it goes on; resume it first"
             )
         case (.skip(let count), _):
             try releaseClaim(of: &job)

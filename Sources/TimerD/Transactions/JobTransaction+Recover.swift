@@ -99,12 +99,15 @@ extension JobTransaction {
                 )
             case .resolveAgain:
                 try resolveAgain(job)
+            case .wait where job.state == .invalidated: try closeWaiting(fire.id)
             case .wait: recovered.waiting.append(try waiting(fire, of: job))
             case .interrupt:
                 // Its event may have been told, also where its command was not asked for.
                 if fire.firedAt == nil { fire.firedAt = try redeliver(fire, of: job) }
                 if isUnasked, !left.contains(where: \.isStopped) {
-                    recovered.waiting.append(try waiting(againAfter: left, fire, of: job))
+                    recovered.waiting += [try waiting(againAfter: left, fire, of: job)].compactMap(
+                        \.self
+                    )
                 } else {
                     recovered.running += left
                 }
@@ -156,14 +159,16 @@ extension JobTransaction {
         }
     }
 
-    /// A fire whose runs are stored and were never begun: it waits again.
-    private func waiting(againAfter left: [LeftRun], _ fire: LeftFire, of job: StoredJob) throws
-        -> (fire: CommandFire, wait: CommandFire.Wait)
-    {
+    /// A fire whose runs are stored and were never begun: it waits again; nil if its job was ended.
+    private mutating func waiting(
+        againAfter left: [LeftRun],
+        _ fire: LeftFire,
+        of job: StoredJob
+    ) throws -> (fire: CommandFire, wait: CommandFire.Wait)? {
         var fire = fire
         fire.waitsFor = .place
         for run in left {
-            try waitAgain(run.commandFire, after: run.run)
+            guard try waitAgain(run.commandFire, after: run.run) else { return nil }
             fire.waitsFor = run.handler?.wait ?? (run.attempt > 1 ? .retry : .place)
         }
         fire.waitsUntil = nil

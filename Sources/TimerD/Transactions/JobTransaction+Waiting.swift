@@ -97,19 +97,36 @@ extension JobTransaction {
         if try isWaiting(fire) { try fires.markWaiting(fire, for: .place, until: nil) }
     }
 
-    /// Makes a fire wait again whose run was stored and not started; does nothing if the run was closed
-    /// meanwhile, because the job was ended.
-    func waitAgain(_ fire: CommandFire, after run: RunID) throws {
-        guard try runs.deleteOpen(run) else { return }
+    /// Makes a fire wait again whose run was stored and not started.
+    ///
+    /// - Returns: whether it waits. Of a job that was invalidated meanwhile nothing begins any more: the run is closed, where it
+    ///   was not by that.
+    @discardableResult
+    mutating func waitAgain(_ fire: CommandFire, after run: RunID) throws -> Bool {
+        if try jobs.isInvalidated(fire.job.id) {
+            guard try runs.isOpen(run) else { return false }
+            let (attempt, handler) = (fire.attempt, fire.handler)
+            try withdraw(
+                run,
+                of: fire.job,
+                fire.id,
+                fire.fireDate,
+                attempt: attempt,
+                handler: handler
+            )
+            return false
+        }
+        guard try runs.deleteOpen(run) else { return false }
         try fires.markWaiting(
             fire.id,
             for: fire.handler?.wait ?? (fire.attempt > 1 ? .retry : .place),
             until: nil
         )
+        return true
     }
 
     /// Drops a waiting fire that must not begin any more.
-    private mutating func closeWaiting(_ fire: FireID) throws {
+    mutating func closeWaiting(_ fire: FireID) throws {
         guard let id = try fires.job(of: fire), var job = try job(id) else { return }
         let count = job.fires
         try closeWaiting(fire, of: &job)

@@ -64,6 +64,17 @@ struct ClusterTablesTests {
         #expect(node.all == [.refused(code)])
     }
 
+    @Test("A database that does not keep all characters is refused; one that keeps bytes is taken")
+    func encodings() throws {
+        let latin = try NodeDatabase(encoding: "LATIN1")
+        let error = #expect(throws: ClusterError.self) {
+            try ClusterTables.prepare(latin.connect(), within: .patient)
+        }
+        #expect(error?.description.hasPrefix("the database has the encoding LATIN1") == true)
+        let bytes = try NodeDatabase(encoding: "SQL_ASCII")
+        try ClusterTables.prepare(bytes.connect(), within: .patient)
+    }
+
     @Test("A database that may not be written is refused, also by who takes any")
     func readOnly() throws {
         let database = try NodeDatabase()

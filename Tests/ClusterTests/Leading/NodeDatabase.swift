@@ -16,11 +16,14 @@ struct NodeDatabase {
     }
     private static let count = Atomic(0)
 
-    init() throws {
+    init(encoding: String = "UTF8") throws {
         let name = "nodes\(Self.count.add(1, ordering: .relaxed).newValue)"
         let shared = try Self.server.get()
         let connection = try Self.connect(to: shared)
-        _ = try connection.execute("CREATE DATABASE \(name)", within: .patient)
+        _ = try connection.execute(
+            "CREATE DATABASE \(name) ENCODING '\(encoding)' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0",
+            within: .patient
+        )
         address = shared.replacing("/postgres?", with: "/\(name)?")
     }
 

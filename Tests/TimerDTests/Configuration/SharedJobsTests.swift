@@ -8,6 +8,7 @@ import TestPostgres
 import Testing
 import TimerControl
 
+@testable import SQLite
 @testable import TimerD
 
 /// A daemon that shares its jobs: what it is told of them, and how they get there.
@@ -139,7 +140,7 @@ struct SharedJobsTests {
         let adoption = try #require(JobAdoption(configuration))
         let file = folder.path + "/timerd.db"
         let before = try Data(contentsOf: URL(filePath: file))
-        #expect(try adoption.adopt(file) == 5)
+        #expect(try adoption.adopt(file).jobs == 5)
         #expect(try Data(contentsOf: URL(filePath: file)) == before)
         let connection = try PostgresConnection(
             PostgresAddress(server.address),
@@ -152,7 +153,77 @@ struct SharedJobsTests {
         )
         #expect(names.text(0, 0) == "job 0,job 1,job 2,job 3,job 4")
         let again = #expect(throws: DaemonError.self) { try adoption.adopt(file) }
-        #expect(again?.description.contains("has jobs already") == true)
+        #expect(again?.description.contains("has 5 jobs already") == true)
+        // Tables that a node has made, which led once, are in nobody's way.
+        _ = try connection.execute("DELETE FROM timerd.jobs", within: .seconds(30))
+        #expect(try adoption.adopt(file).jobs == 5)
+        let number = try connection.execute(
+            "SELECT count(*) FROM timerd.jobs",
+            within: .seconds(30)
+        )
+        #expect(number.integer(0, 0) == 5)
+    }
+
+    @Test("A file that others may write is not believed; who has the lease is named")
+    func adoptionRefused() async throws {
+        let folder = try TemporaryFolder()
+        let test = try await TestScheduler(folder: folder.path, isShared: false)
+        try await test.add(ScheduleWords(every: "1h"))
+        try await test.close()
+        let server = try PostgresServer()
+        let configuration = try await read([
+            "database": server.address, "node": "alpha", "copy": folder.path + "/copy.db",
+        ])
+        let adoption = try #require(JobAdoption(configuration))
+        let file = folder.path + "/timerd.db"
+        chmod(file, 0o666)
+        let open = #expect(throws: DaemonError.self) { try adoption.adopt(file) }
+        #expect(open?.description.contains("cannot take the jobs of '\(file)'") == true)
+        #expect(open?.status == .configuration)
+        chmod(file, 0o600)
+        #expect(try adoption.adopt(file).running == 0)
+        let connection = try PostgresConnection(
+            PostgresAddress(server.address),
+            application: "test",
+            within: .seconds(30)
+        )
+        for (holder, words) in [
+            ("beta", "'beta' leads"), ("(adoption)", "another --adopt is at work"),
+        ] {
+            _ = try connection.execute(
+                "UPDATE timerd.lease SET node = '\(holder)', until = clock_timestamp() + interval '1 hour'",
+                within: .seconds(30)
+            )
+            let led = #expect(throws: DaemonError.self) { try adoption.adopt(file) }
+            #expect(led?.description.contains(words) == true)
+            #expect(led?.description.contains("3600 s") == true)
+        }
+    }
+
+    @Test("A node's copy takes the place of nothing but a copy")
+    func placeOfCopy() async throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path + "/copy.db"
+        func problem() -> String? { Database.problem(withPlaceOfCopy: path) }
+        #expect(problem() == nil)
+        try Database(path: path, mode: .copy).close()
+        #expect(problem() == nil)
+        // One that a daemon alone was started on is its own from then on.
+        try Database(path: path, mode: .readWriteCreate).close()
+        #expect(problem()?.contains("is no node's copy") == true)
+        try Data("notes".utf8).write(to: URL(filePath: path))
+        #expect(problem()?.contains("is no node's copy") == true)
+        // A loss of power may leave as much of a copy.
+        for left in [Data(), Data(count: 4096)] {
+            try left.write(to: URL(filePath: path))
+            #expect(problem() == nil)
+        }
+        try FileManager.default.removeItem(atPath: path)
+        try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: "/dev/null")
+        #expect(problem()?.contains("is no file") == true)
+        try FileManager.default.removeItem(atPath: path)
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+        #expect(problem()?.contains("is no file") == true)
     }
 
     @Test("Jobs that wait for the start of a machine are not shared")
@@ -171,7 +242,8 @@ struct SharedJobsTests {
         #expect(refusal?.description.contains("@reboot") == true)
         #expect(refusal?.description.contains("\(job.id)") == true)
         // Nor are new ones taken.
-        let shared = try await TestScheduler(folder: folder.path + "/", isShared: true)
+        let other = try TemporaryFolder()
+        let shared = try await TestScheduler(folder: other.path, isShared: true)
         await #expect(throws: ControlError.self) {
             try await shared.add(ScheduleWords(cron: "@reboot"))
         }

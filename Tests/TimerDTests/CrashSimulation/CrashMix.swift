@@ -71,7 +71,7 @@ enum CrashMix {
     private static func addDates(to job: inout JobDefinition, at now: Timestamp, _ dice: inout Dice)
     {
         job.misfire = dice.pick([(2, nil), (1, .skip), (2, .all)])
-        if dice.isTrue(0.3) { job.misfireAfter = dice.pick([(1, "2s"), (1, "0s")]) }
+        if dice.isTrue(0.3) { job.misfireAfter = dice.pick([(1, "2s"), (1, "1ms")]) }
         if dice.isTrue(0.2) { job.misfireLimit = 3 }
         if dice.isTrue(0.2) { job.misfireWindow = "30s" }
         if dice.isTrue(0.2) { job.jitter = "3s" }

@@ -9,7 +9,7 @@ import TimerControl
 /// What a client is told that has waited in vain for a node to lead.
 @Suite("NodeStanding") struct NodeStandingTests {
     private static func message(_ standing: NodeStanding) -> String {
-        ControlError(RelayRefusal.noLeader, at: "beta", standing.reason).message
+        ControlError(RelayRefusal.noLeader, at: "beta", standing).message
     }
 
     @Test("Why its own node does not lead is said, the database's trouble first")
@@ -28,6 +28,12 @@ import TimerControl
         #expect(
             Self.message(standing)
                 == "\(start) (the database cannot be used: connection refused); nothing was changed"
+        )
+        // What the relay meets follows from that.
+        let away = RelayRefusal.carrierAway("no such relation")
+        #expect(
+            ControlError(away, at: "beta", standing).message
+                == "'beta' has no connection with the database: connection refused"
         )
         (standing.trouble, standing.failure, standing.drains) = (nil, nil, false)
         #expect(Self.message(standing) == "\(start); nothing was changed")

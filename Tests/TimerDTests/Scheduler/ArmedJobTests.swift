@@ -136,5 +136,36 @@ import TimerControl
         #expect(try StoredJob.sample { $0.tolerance = stated }.tolerance == .seconds(seconds))
         let daily = try StoredJob.sample(ScheduleWords(cron: "0 9 * * *")) { $0.tolerance = "8s" }
         #expect(daily.tolerance == .seconds(8))
+        // Also where the dates are no grid, and the last one has none behind it.
+        let cron = try StoredJob.sample(ScheduleWords(cron: "*/2 * * * *")) { $0.tolerance = "1h" }
+        #expect(cron.tolerance == .seconds(60))
+        let once = try StoredJob.sample(ScheduleWords(in: "10s")) { $0.tolerance = "1h" }
+        #expect(once.tolerance == .seconds(3600))
+    }
+
+    @Test("With jitter it is half of the time until the next fire is due")
+    func toleranceWithJitter() throws {
+        for number in 0..<50 {
+            var job = try StoredJob.sample { ($0.tolerance, $0.jitter) = ("8s", "10s") }
+            job.fireDate = .start(Double(10 * number))
+            let dates = job.dates
+            let (due, next) = (
+                try #require(job.dueDate), dates.due(.start(Double(10 * number + 10)))
+            )
+            #expect(due + job.tolerance + job.tolerance <= next)
+        }
+    }
+
+    @Test("What was put off within the tolerance fires, whatever is made of missed dates")
+    func putOff() throws {
+        let job = try StoredJob.sample(ScheduleWords(in: "10s")) {
+            ($0.tolerance, $0.misfireAfter, $0.misfire) = ("3min", "1s", .skip)
+        }
+        let armed = ArmedJob(job: job, since: nil)
+        func step(_ second: Double) -> ArmedJob.Step {
+            armed.step(at: .start(second), isRunning: false, isQueued: false)
+        }
+        #expect(step(191) == .fire)
+        #expect(step(191.001) == .resolveAgain)
     }
 }

@@ -130,6 +130,30 @@ struct CommandPlacesTests {
         }
     }
 
+    @Test("A command whose order was lost waits no more where its job was ended meanwhile")
+    func lostOrder() async throws {
+        try await TestScheduler.with(keeping: TestScheduler.Keeping(maxRuns: 1)) { test in
+            let gate = Gate()
+            test.runner.orderGate = gate
+            let job = try await test.add(ScheduleWords(in: "1s"), command: ["first"])
+            try await test.advance(by: .seconds(2))
+            try await test.change(job.id, .invalidate)
+            // Another takes the place: what waited for one would go on waiting.
+            test.runner.orderGate = nil
+            test.runner.isHolding = true
+            try await test.add(ScheduleWords(in: "1s"), command: ["second"])
+            try await test.advance(by: .seconds(2))
+            gate.open()
+            try await test.settle()
+            #expect(test.runner.requests.map(\.argv) == [["second"]])
+            let run = try #require(try await test.history(job.id).first)
+            #expect((run.state, run.outcome) == (.done, .notStarted))
+            #expect(run.error == StartRefusal.withdrawn.message)
+            let measures = await test.scheduler.measures()
+            #expect(measures.waitingForPlace == 0)
+        }
+    }
+
     @Test("What waits for its next attempt does not begin where a finished job is ended")
     func retryOfFinished() async throws {
         try await TestScheduler.with { test in

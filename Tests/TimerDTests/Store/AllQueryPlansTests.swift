@@ -44,7 +44,7 @@ import Testing
     private static let literals: Set = [
         "ATTACH ?1 AS disk", "BEGIN IMMEDIATE", "BEGIN DEFERRED", "COMMIT", "SAVEPOINT step",
         "RELEASE step", "ROLLBACK TO step", "PRAGMA journal_mode = WAL", "PRAGMA user_version",
-        "PRAGMA page_size",
+        "PRAGMA page_size", "PRAGMA application_id",
         "PRAGMA integrity_check(100)", "VACUUM INTO ?1",
         // One row.
         "UPDATE daemon_state SET copied_at_us = ?1",

@@ -17,6 +17,8 @@ final class RecordingRunner: CommandRunner {
         var notBegun: String?
         var held: [Int64: CheckedContinuation<RunOutcome, Never>] = [:]
         var startGate: Gate?
+        var orderGate: Gate?
+        var ordersHeld = 0
         var outcome = RunOutcome.exited(0)
         var holds: (@Sendable (RunRequest) -> Bool)?
         var answer: (@Sendable (RunRequest) -> RunOutcome?)?
@@ -88,6 +90,12 @@ final class RecordingRunner: CommandRunner {
         set { state.withLock { $0.startGate = newValue } }
     }
 
+    /// What holds back the news that an order was lost which may not be taken back any more; nil where none is.
+    var orderGate: Gate? {
+        get { state.withLock { $0.orderGate } }
+        set { state.withLock { $0.orderGate = newValue } }
+    }
+
     /// How runs end that nobody holds.
     var outcome: RunOutcome {
         get { state.withLock { $0.outcome } }
@@ -127,7 +135,7 @@ final class RecordingRunner: CommandRunner {
         for continuation in held.values { continuation.resume(returning: outcome) }
     }
 
-    var heldCount: Int { state.withLock { $0.held.count } }
+    var heldCount: Int { state.withLock { $0.held.count + $0.ordersHeld } }
 
     var known: KnownRuns { state.withLock { $0.known } }
 
@@ -172,6 +180,12 @@ final class RecordingRunner: CommandRunner {
         if let notBegun { throw .notBegun(notBegun) }
         guard request.start.begin() else {
             return .notStarted(StartRefusal.withdrawn.message, from: startedAt, to: startedAt)
+        }
+        if let orderGate {
+            state.withLock { $0.ordersHeld += 1 }
+            await orderGate.pass()
+            state.withLock { $0.ordersHeld -= 1 }
+            throw .notBegun("the order was lost")
         }
         let isHolding = state.withLock { state in
             state.requests.append(request)

@@ -11,7 +11,7 @@ import SQLite
 /// The first node finds none there, and makes them. A newer timerd makes them anew, with what its migrations make of the
 /// rows; from then on an older one is refused.
 struct SharedCopy {
-    /// Where the copy is; what is there already is one of before, and is removed.
+    /// Where the copy is; one of before is removed, and anything else that is there is left alone.
     let path: String
     let migrations: [Migration]
 
@@ -51,6 +51,9 @@ struct SharedCopy {
             )
         }
         if version > 0 || !adopting {
+            if let problem = Database.problem(withPlaceOfCopy: path) {
+                throw refusal(problem, SQLITE_ERROR)
+            }
             for ending in ["", "-wal", "-shm", ".new"] { unlink(path + ending) }
         }
         let database = try Database(path: path, mode: .copy, on: disk)
@@ -169,13 +172,7 @@ struct SharedCopy {
         try run("BEGIN")
         try run(PostgresHome.Statements.fence, lead)
         try run(PostgresHome.Statements.count, [.integer(number + 1)])
-        if version > 0 {
-            let before = try connection.execute(Statements.tables, within: Self.limit)
-            for row in 0..<before.count {
-                guard let name = before.text(row, 0) else { continue }
-                try run(SharedTable(name: name, columns: []).removal)
-            }
-        }
+        if version > 0 { try removeTables(connection) }
         for table in tables {
             try run(table.creation)
             try database.readRows(of: table, limit: Self.portion) { values throws(DatabaseError) in
@@ -187,6 +184,31 @@ struct SharedCopy {
             }
         }
         try run("UPDATE timerd.store SET version = $1", [.integer(Int64(migrations.count))])
+        try run("COMMIT")
+    }
+
+    private func removeTables(_ connection: PostgresConnection) throws(PostgresError) {
+        let tables = try connection.execute(Statements.tables, within: Self.limit)
+        for row in 0..<tables.count {
+            guard let name = tables.text(row, 0) else { continue }
+            let removal = SharedTable(name: name, columns: []).removal
+            _ = try connection.execute(removal, within: Self.limit)
+        }
+    }
+
+    /// Removes tables without jobs, which a node has made that led once: as if none ever had.
+    func removeEmptyTables(
+        _ connection: PostgresConnection,
+        node: String,
+        epoch: Int64
+    ) throws(PostgresError) {
+        func run(_ sql: String, _ parameters: [PostgresValue] = []) throws(PostgresError) {
+            _ = try connection.execute(sql, parameters, within: Self.limit)
+        }
+        try run("BEGIN")
+        try run(PostgresHome.Statements.fence, [.integer(epoch), .text(node)])
+        try removeTables(connection)
+        try run("UPDATE timerd.store SET version = 0")
         try run("COMMIT")
     }
 

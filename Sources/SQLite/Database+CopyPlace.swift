@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Platform
+import SystemPackage
+
+extension Database {
+    /// Why a node may not put its copy at `path`.
+    ///
+    /// Nil where nothing is, a copy of before, or what a loss of power left of one.
+    ///
+    /// Not of a file that this process has open: see `DatabaseFile.readHeader`.
+    package static func problem(withPlaceOfCopy path: String) -> String? {
+        var status = stat()
+        guard lstat(path, &status) == 0 else { return nil }
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            return "'\(path)' is there already, and is no file; accepted is a path where nothing is"
+        }
+        let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        guard descriptor >= 0 else { return "cannot read '\(path)': \(Errno.last.text)" }
+        defer { Glibc.close(descriptor) }
+        var header = [UInt8](repeating: 0, count: 100)
+        let count = pread(descriptor, &header, header.count, 0)
+        guard count >= 0 else { return "cannot read '\(path)': \(Errno.last.text)" }
+        if DatabaseFile.isOfCopy(header) || header.allSatisfy({ $0 == 0 }) { return nil }
+        return "'\(path)' is there already, and is no node's copy, which would replace it; "
+            + "accepted is a path where nothing is"
+    }
+}
