@@ -33,9 +33,11 @@ enum ClockChange {
     /// The changes in a stretch of time, which is of a month or so.
     static func changes(from: Timestamp, before: Timestamp, in zone: Zone) -> [Change] {
         var changes: [Change] = []
-        var date = from
-        while date < before {
-            let next = min(date + .seconds(86_400), before)
+        // One at the very beginning is within, as of a day without midnight; one at the end is not.
+        let last = before - .seconds(1)
+        var date = from - .seconds(1)
+        while date < last {
+            let next = min(date + .seconds(86_400), last)
             let (old, new) = (zone.offset(at: date), zone.offset(at: next))
             if old != new {
                 changes.append(

@@ -68,6 +68,18 @@ import TimerWords
         #expect(found.map(\.shift) == [.seconds(3600)])
     }
 
+    @Test("Where a day has no midnight, the change is that day's, and not the one's before")
+    func changeAtMidnight() throws {
+        let zone = try Zone(named: "America/Havana")
+        let change = try #require(Timestamp(rfc3339: "2027-03-14T05:00:00Z"))
+        let day = TimeSpan.seconds(86_400)
+        let before = ClockChange.changes(from: change - day, before: change, in: zone)
+        #expect(before == [])
+        let own = ClockChange.changes(from: change, before: change + day - .seconds(3600), in: zone)
+        #expect(own.map(\.date) == [change])
+        #expect(own.map(\.shift) == [.seconds(3600)])
+    }
+
     @Test("Days, weeks and months are those of the calendar")
     func days() throws {
         let day = try #require(LocalDay("2026-11-24"))
