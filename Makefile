@@ -129,12 +129,12 @@ web-test: build-tests
 ## Installs the page beside timerctl, with its unit for who wants it on a server.
 install-web: web
 	@./.ci/dependencies binutils
-	PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) ./packaging/install-web
+	PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' ./packaging/install-web
 
 ## Programs, units, manual pages and completions.
 install: release
 	@./.ci/dependencies binutils python3
-	PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) ./packaging/install
+	PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' ./packaging/install
 
 ## What is linked in, with licences: .build/sbom. The packages have it too.
 sbom: release
