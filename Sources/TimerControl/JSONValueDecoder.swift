@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Schedules
+
 /// Hands a JSON value to a type's `init(from:)`.
 ///
 /// Throws `JSONMismatch`, which says where, what is there and what was expected.
@@ -40,7 +42,10 @@ struct JSONValueDecoder: Decoder {
             return try T(from: self)
         } catch DecodingError.dataCorrupted {
             // Thrown by an enum of words for a word that is not its own.
-            throw mismatch(wordList(of: type) ?? "a \(T.self)", found: value.jsonText)
+            let form =
+                type is Timestamp.Type
+                ? "a date with its offset such as '2026-12-01T08:00:00Z'" : "a \(T.self)"
+            throw mismatch(wordList(of: type) ?? form, found: value.jsonText)
         }
     }
 

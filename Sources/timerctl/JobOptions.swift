@@ -126,7 +126,7 @@ struct JobOptions: ParsableArguments {
         if dryRun { return try await tryOut(request, notes, daemon) }
         let answer = try await daemon.ask(request, for: JobReply.self)
         let job = answer.value.job
-        try Output.write(common.json ? answer.jsonLine("job") : "\(job.id)\n")
+        try Output.write(common.json ? answer.jsonLine("job") : "\(job.id)\n", added: job)
         for note in notes + (answer.value.notes ?? []) { Output.complain("note: \(note)") }
         if answer.value.existing == true {
             Output.complain("note: job \(job.id) has this --key already; nothing was added")

@@ -3,6 +3,7 @@
 import Glibc
 import Platform
 import SystemPackage
+import TimerControl
 
 /// Writes to standard output and standard error.
 enum Output {
@@ -13,6 +14,15 @@ enum Output {
         var text = text
         let error = text.withUTF8 { write(UnsafeRawBufferPointer($0), to: STDOUT_FILENO) }
         if let error { throw failure(error, "standard output") }
+    }
+
+    /// Writes what tells of a job that was added; the error says that it was, so that nobody adds it once more.
+    static func write(_ text: String, added job: Job) throws(Failure) {
+        do throws(Failure) {
+            try write(text)
+        } catch {
+            throw Failure(error.status, "job \(job.id) was added, but: \(error.message)")
+        }
     }
 
     /// Writes bytes as they are to standard output or standard error.

@@ -86,7 +86,7 @@ import TimerControl
             ),
             (
                 #"{"id":1,"job":2,"fire":3,"state":"done","fireDate":"soon"}"#,
-                #"'fireDate' is "soon", expected a Timestamp"#
+                #"'fireDate' is "soon", expected a date with its offset such as '2026-12-01T08:00:00Z'"#
             ),
             ("[]", "the value is an array, expected an object"),
         ]

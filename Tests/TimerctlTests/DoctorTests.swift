@@ -222,6 +222,19 @@ import TimerWords
         }
     }
 
+    @Test("A service whose daemon does not answer is not one that another daemon stands before")
+    func silentService() throws {
+        var facts = facts
+        let advice =
+            [nil: "journalctl -u timerd", false: "systemctl start timerd"] as [Bool?: String]
+        for (runsDaemon, words) in advice {
+            facts.service?.runsDaemon = runsDaemon
+            let finding = try #require(Diagnosis.service(facts))
+            #expect(finding.level == .warning)
+            #expect(finding.advice?.contains(words) == true, "\(finding)")
+        }
+    }
+
     @Test("A clock that was never set is broken, one of another machine is a warning")
     func clocks() {
         var facts = facts

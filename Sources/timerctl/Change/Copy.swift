@@ -46,7 +46,8 @@ struct Copy: AsyncParsableCommand {
             daemon = try await forUser.connect(common)
         }
         let answer = try await daemon.ask(.addJobs(AddJobs(definition)), for: JobReply.self)
-        try Output.write(common.json ? answer.jsonLine("job") : "\(answer.value.job.id)\n")
-        Output.tell(answer.value.job.firstFireSentence(in: .local))
+        let copy = answer.value.job
+        try Output.write(common.json ? answer.jsonLine("job") : "\(copy.id)\n", added: copy)
+        Output.tell(copy.firstFireSentence(in: .local))
     }
 }

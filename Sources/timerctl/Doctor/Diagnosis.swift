@@ -271,7 +271,14 @@ enum Diagnosis {
                 "systemctl enable timerd"
             )
         }
-        guard service.runsDaemon else {
+        guard let runsDaemon = service.runsDaemon else {
+            return .warning(
+                "service",
+                "timerd.service starts with the machine, and no daemon of it answers",
+                "'systemctl status timerd' and 'journalctl -u timerd' have the reason"
+            )
+        }
+        guard runsDaemon else {
             return .warning(
                 "service",
                 "the daemon that answers is not timerd.service's",

@@ -36,8 +36,8 @@ struct HostFacts: Hashable {
     }
 
     struct Service: Hashable {
-        /// Whether the daemon that answers runs in the unit.
-        var runsDaemon: Bool
+        /// Whether the daemon that answers runs in the unit; nil where none answers.
+        var runsDaemon: Bool?
         /// Whether it starts with the machine.
         var isEnabled: Bool
         /// Whether its unit is installed.
@@ -103,7 +103,7 @@ struct HostFacts: Hashable {
         ]
         let enabled = "/etc/systemd/system/multi-user.target.wants/timerd.service"
         return Service(
-            runsDaemon: pid.map { cgroup(of: $0).contains("timerd.service") } ?? false,
+            runsDaemon: pid.map { cgroup(of: $0).contains("timerd.service") },
             isEnabled: socketFile(enabled) != .missing,
             isInstalled: units.contains { access($0 + "/timerd.service", F_OK) == 0 }
         )

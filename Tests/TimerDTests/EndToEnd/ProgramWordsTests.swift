@@ -18,6 +18,18 @@ import Testing
         #expect(answer.errors.lowercased().hasSuffix("standard output: no space left on device\n"))
     }
 
+    @Test("A job whose number cannot be written was added all the same, and the error says so")
+    func addedAndFull() async throws {
+        try await DaemonProcess.with { daemon in
+            let words = "timerctl --socket '\(daemon.socket)' add --in 1h --event >/dev/full"
+            let answer = try await Shell()(words)
+            #expect(answer.status == 74)
+            #expect(answer.errors.contains("job 1 was added, but: cannot write to standard output"))
+            let jobs = try await daemon.timerctl("list", "--json").output
+            #expect(jobs.split(separator: "\n").count == 1)
+        }
+    }
+
     @Test(
         "Of what ends the program, one thing is accepted at a time",
         arguments: [
