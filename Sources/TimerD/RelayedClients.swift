@@ -70,9 +70,12 @@ final class RelayedClients: Sendable {
     private static func refuse(_ descriptor: Int32, _ peer: RelayedPeer, _ error: ControlError) {
         defer { close(descriptor) }
         guard !peer.isAgent else { return }
-        // What is unread as it is closed would have the client see a broken connection first.
+        // What is unread as it is closed would have the client see a broken connection first. Not all of one who goes on
+        // sending: this may be the relay's thread.
         var sent = [UInt8](repeating: 0, count: 1 << 16)
-        while recv(descriptor, &sent, sent.count, Int32(MSG_DONTWAIT)) > 0 {}
+        for _ in 0..<16 {
+            guard recv(descriptor, &sent, sent.count, Int32(MSG_DONTWAIT)) > 0 else { break }
+        }
         let line = ReplyLine.failure(id: .null, error) + [UInt8(ascii: "\n")]
         // Where it cannot be sent the client sees the end of the connection.
         _ = send(descriptor, line, line.count, Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL))

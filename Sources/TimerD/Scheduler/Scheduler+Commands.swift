@@ -153,7 +153,7 @@ extension Scheduler {
         try hold([selection], caller: caller)
         defer { letGo([selection], caller: caller) }
         let most = settings.maxWaitingPerUser
-        let full = fires.users(withWaiting: most).subtracting([settings.account.uid])
+        let full = fires.users(withWaiting: most).filter(turns.isLimited)
         let fired = try await submitWrite(
             of: caller.uid,
             unstarted: unstarted([selection], caller)

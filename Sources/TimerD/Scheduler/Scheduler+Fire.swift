@@ -182,9 +182,9 @@ extension Scheduler {
         }
     }
 
-    /// Whether one more fire of the job may wait for its command to begin; any may of the daemon's own user.
+    /// Whether one more fire of the job may wait for its command to begin; any may of root and the daemon's own user.
     func mayWait(_ job: StoredJob) -> Bool {
-        job.owner.uid == settings.account.uid
+        !turns.isLimited(job.owner.uid)
             || fires.hasRoom(for: job, most: settings.maxWaitingPerUser)
     }
 
