@@ -51,7 +51,7 @@ public enum FireReason: String, Codable, Hashable, Sendable, CaseIterable {
         case .misfireLimit: "missed, and beyond the number that is made up for (misfire limit)"
         case .misfireWindow: "missed too long ago to be made up for (misfire window)"
         case .overload:
-            "missed; its user had more fires than maxFiresPerSecondPerUser, 10,000 that waited, or maxTasksPerUser"
+            "missed; its user was at a bound: maxFiresPerSecondPerUser, maxTasksPerUser, or 10,000 that wait to begin"
         case .held: "the job was held"
         case .withdrawn: "fired by hand, and ended or replaced before its command began"
         case .overlap: "the run before was still in progress"

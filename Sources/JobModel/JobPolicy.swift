@@ -8,7 +8,8 @@ package struct JobPolicy: Hashable, Sendable {
     package var count: Int?
     /// No date after this one fires; wall time.
     package var until: Timestamp?
-    package var tolerance = TimeSpan.zero
+    /// By how much a fire may be put off, to share a wake-up.
+    package var tolerance: TimeSpan { misfire.tolerance }
     /// The longest that a fire is put off, so that jobs of one date spread.
     package var jitter = TimeSpan.zero
     package var misfire = MisfirePolicy()
@@ -36,7 +37,6 @@ package struct JobPolicy: Hashable, Sendable {
         if let text = definition.until {
             until = try JobOption.until.date(text, now: now, zone: zone())
         }
-        if let text = definition.tolerance { tolerance = try JobOption.tolerance.span(text) }
         if let text = definition.jitter { jitter = try JobOption.jitter.span(text) }
         if let number = definition.keepRuns {
             try JobOption.keepRuns.check(.integer(number))
@@ -44,7 +44,6 @@ package struct JobPolicy: Hashable, Sendable {
         }
         queue = try QueuePolicy(definition)
         misfire = try MisfirePolicy(definition)
-        misfire.tolerance = tolerance
         run = try RunPolicy(definition)
         notices = try NoticePolicy(stated: definition)
     }
@@ -58,6 +57,7 @@ extension MisfirePolicy {
             try JobOption.misfireLimit.check(.integer(limit))
             self.limit = limit
         }
+        if let text = definition.tolerance { tolerance = try JobOption.tolerance.span(text) }
         if let text = definition.misfireAfter { after = try JobOption.misfireAfter.span(text) }
         if let text = definition.misfireWindow { window = try JobOption.misfireWindow.span(text) }
     }

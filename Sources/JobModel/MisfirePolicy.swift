@@ -6,7 +6,8 @@ package import Schedules
 /// after sleep.
 ///
 /// All passed dates but the latest are missed; the latest is late, and fires, if it is no older
-/// than `after` and the time by which it may be put off, else it is missed too. The mode says what becomes of those that are missed.
+/// than `after` and `tolerance` together, else it is missed too. The mode says what becomes of those that
+/// are missed.
 package struct MisfirePolicy: Hashable, Sendable {
     package var mode: JobDefinition.Misfire
     /// How many missed dates `all` makes up for: the newest.

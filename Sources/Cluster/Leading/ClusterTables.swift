@@ -57,7 +57,7 @@ package enum ClusterTables {
             throw refusal(
                 .otherEncoding,
                 "the database has the encoding \(encoding), which does not keep all characters: timerd needs UTF8, "
-                    + "as by 'CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0'"
+                    + "as by \"CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0\""
             )
         }
         guard found.boolean(0, 2) == true else {
