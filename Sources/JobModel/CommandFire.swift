@@ -9,6 +9,8 @@ package struct CommandFire: Sendable {
     package var job: StoredJob
     /// By the wall clock, as is `firedAt`.
     package var fireDate: Timestamp
+    /// By when it is to begin, by the wall clock, where that is not its date.
+    package var dueBy: Timestamp?
     /// When its command began first; nil while it never has.
     package var firedAt: Timestamp?
     /// How many missed dates it stands for.
@@ -17,13 +19,18 @@ package struct CommandFire: Sendable {
     package var attempt = 1
     /// Which handler of the job its command is; nil for the job's own command.
     package var handler: RunHandler?
-    /// Whether it makes up for a passed date: fires that are due now go first.
+    /// Whether it was late when its command was first to begin: fires that are due now go first.
     package var isLate = false
     /// Whether a user fired it by hand.
     package var isByHand = false
 
-    /// A command that begins later than this after its date counts as late.
+    /// A command that begins later than this after it was due counts as late.
     package static let lateness = TimeSpan.seconds(1)
+
+    /// Whether its command would be late if it began now: it makes up for missed dates, or was due before.
+    package func isLate(at moment: ClockReading) -> Bool {
+        missed > 0 || moment.wall - (dueBy ?? fireDate) > Self.lateness
+    }
 
     /// What a command waits for.
     package enum Wait: Hashable, Sendable {
@@ -39,6 +46,7 @@ package struct CommandFire: Sendable {
         id: FireID,
         job: StoredJob,
         fireDate: Timestamp,
+        dueBy: Timestamp? = nil,
         firedAt: Timestamp? = nil,
         missed: Int = 0,
         attempt: Int = 1,
@@ -49,6 +57,7 @@ package struct CommandFire: Sendable {
         self.id = id
         self.job = job
         self.fireDate = fireDate
+        self.dueBy = dueBy
         self.firedAt = firedAt
         self.missed = missed
         self.attempt = attempt

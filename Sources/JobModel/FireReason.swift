@@ -29,7 +29,9 @@ public enum FireReason: String, Codable, Hashable, Sendable, CaseIterable {
     case zoneChanged
     /// The job was ended before the date, which had come, could fire, or its command run.
     case invalidated
-    /// The date had come, and its job was given other dates before it could fire.
+    /// The date had come, and its job was changed before it could fire, or its command run.
+    ///
+    /// It was given other dates, or has no command any more.
     case changed
     /// The job was held: it could not be read, or its owner was gone.
     case held
@@ -37,7 +39,8 @@ public enum FireReason: String, Codable, Hashable, Sendable, CaseIterable {
     case expired
     /// The task was dropped by `task.drop`, or was dead for as long as ended jobs are kept.
     case dropped
-    /// Fired by hand, and dropped before its command began: the job was ended, or a newer fire replaced it.
+    /// Fired by hand, and dropped before its command began: the job was ended, or changed into one without a
+    /// command, or a newer fire replaced it. Or a task of such a fire that no worker has was dropped, for whatever reason.
     case withdrawn
 
     /// Whether nobody wanted it so: the date was missed, and not skipped by a user or by a rule of the job.
@@ -53,7 +56,8 @@ public enum FireReason: String, Codable, Hashable, Sendable, CaseIterable {
         case .overload:
             "missed; its user was at a bound: maxFiresPerSecondPerUser, maxTasksPerUser, or 10,000 that wait to begin"
         case .held: "the job was held"
-        case .withdrawn: "fired by hand, and ended or replaced before its command began"
+        case .withdrawn:
+            "fired by hand, and ended, changed, replaced or dropped before it began"
         case .overlap: "the run before was still in progress"
         case .manual: "fired by hand"
         case .skip: "dropped on request (skip)"
@@ -64,7 +68,7 @@ public enum FireReason: String, Codable, Hashable, Sendable, CaseIterable {
         case .invalidated: "the job was ended before it could fire"
         case .expired: "no worker has taken the task before 'until'"
         case .dropped: "the task was dropped"
-        case .changed: "the job was given another schedule before it could fire"
+        case .changed: "the job was changed before it could fire"
         }
     }
 }

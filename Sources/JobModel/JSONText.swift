@@ -8,6 +8,10 @@ public struct JSONText: Hashable, Sendable {
     /// On one line, without blanks around it.
     public let text: String
 
+    public static func == (left: Self, right: Self) -> Bool {
+        left.text.utf8.elementsEqual(right.text.utf8)
+    }
+
     /// Takes what has been checked: a part of a text that was parsed.
     package init(checked bytes: ArraySlice<UInt8>) {
         let rest = bytes.drop(while: Self.isBlank)
@@ -36,6 +40,26 @@ public struct JSONText: Hashable, Sendable {
             }
         guard isWhole else { return nil }
         self.text = text
+    }
+
+    /// How many arrays and objects are inside each other where they are most.
+    package var depth: Int {
+        var (depth, deepest): (Int, Int) = (0, 0)
+        var (isInString, isEscaped) = (false, false)
+        for byte in text.utf8 {
+            switch byte {
+            case _ where isEscaped: isEscaped = false
+            case UInt8(ascii: "\\") where isInString: isEscaped = true
+            case UInt8(ascii: "\""): isInString.toggle()
+            case _ where isInString: break
+            case UInt8(ascii: "["), UInt8(ascii: "{"):
+                depth += 1
+                deepest = max(deepest, depth)
+            case UInt8(ascii: "]"), UInt8(ascii: "}"): depth -= 1
+            default: break
+            }
+        }
+        return deepest
     }
 
     private static func isBlank(_ byte: UInt8) -> Bool {

@@ -24,8 +24,7 @@ extension JobDefinition {
         else { return false }
         if self.schedule == other.schedule { return true }
         do {
-            return try self.schedule.normalized(now: now, zone: zone)
-                == other.schedule.normalized(now: now, zone: zone)
+            return try self.schedule.hasDates(of: other.schedule, now: now, zone: zone)
         } catch {
             // One that can fire no more is another schedule.
             return false

@@ -10,7 +10,7 @@ extension JobDefinition {
         public var name: String?
         /// The program and its arguments, run as given; nil for a job that is an event alone.
         public var command: [String]?
-        /// Handed to the command on stdin and to watchers in events, byte for byte; at most 64 KiB.
+        /// Handed to the command on stdin and to watchers in events, byte for byte; at most 64 KiB and 32 levels.
         public var userInfo: JSONText?
         public var tags: [String]?
         /// The working directory of a run; nil for the owner's home.

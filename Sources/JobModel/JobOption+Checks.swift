@@ -26,7 +26,9 @@ extension JobOption {
                 throw refusal(of: NoticePlace.refused(url))
             }
         case (.environment, .variables(let variables)): try checkEnvironment(variables)
-        case (.json, .json(let text)): try checkSize(text.text.utf8.count, Limits.userInfo)
+        case (.json, .json(let text)):
+            try checkSize(text.text.utf8.count, Limits.userInfo)
+            try checkCount(text.depth, Limits.userInfoDepth, "levels")
         case (.path, .text(let path)): try checkPath(path)
         case (.files, .texts(let paths)):
             try checkCount(paths.count, Limits.files, "files")
@@ -64,10 +66,18 @@ extension JobOption {
         }
         guard isOnOneLine else {
             throw refusal(
-                of: label.debugDescription,
+                of: Self.quoted(label),
                 at: part,
                 expecting: "text without control characters"
             )
+        }
+    }
+
+    /// Text as a literal, with all control characters as escapes.
+    private static func quoted(_ text: String) -> String {
+        text.debugDescription.unicodeScalars.reduce(into: "") { all, scalar in
+            let isControl = scalar.properties.generalCategory == .control
+            all += isControl ? scalar.escaped(asASCII: true) : String(scalar)
         }
     }
 

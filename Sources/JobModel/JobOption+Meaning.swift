@@ -59,14 +59,15 @@ extension JobOption {
         return mask
     }
 
-    /// Words such as `tomorrow 09:00` are taken from `now` in `zone`.
+    /// Words such as `tomorrow 09:00` are taken from `now` in `zone`; with a note where they had to be
+    /// interpreted.
     package func date(
         _ text: String,
         now: Timestamp,
         zone: @autoclosure () -> Zone
-    ) throws(OptionRefusal) -> Timestamp {
+    ) throws(OptionRefusal) -> (date: Timestamp, note: String?) {
         try reading { () throws(ScheduleError) in
-            try DateExpression.parse(text, now: now, zone: zone()).date
+            try DateExpression.parse(text, now: now, zone: zone())
         }
     }
 
@@ -113,10 +114,12 @@ extension JobOption {
             default: value = .texts([argument])
             }
         case .variables:
-            guard let sign = argument.firstIndex(of: "="), sign > argument.startIndex else {
+            // By bytes: what follows the sign may be one character with it, as an accent is.
+            let bytes = argument.utf8
+            guard let sign = bytes.firstIndex(of: UInt8(ascii: "=")), sign > bytes.startIndex else {
                 throw refusal(of: "'\(argument)'", expecting: "NAME=value")
             }
-            let text = argument[argument.index(after: sign)...]
+            let text = argument[bytes.index(after: sign)...]
             value = .variables([String(argument[..<sign]): String(text)])
         case .integer:
             guard let number = Int(argument) else { throw refusal(of: "'\(argument)'") }

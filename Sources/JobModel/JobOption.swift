@@ -55,7 +55,7 @@ package enum JobOption: String, CaseIterable, Hashable, Sendable {
         case .at: Row(.date, "Once, at that date: '2026-12-01 09:00'.")
         case .in:
             Row(
-                .duration(from: .shortestInterval),
+                .duration(from: .zero),
                 "Once, that long from now: 30m, '1h 30min', 0s for at once."
             )
         case .cron:
@@ -89,7 +89,7 @@ package enum JobOption: String, CaseIterable, Hashable, Sendable {
         case .tags: Row(.labels, "Words to find the job by.")
         case .paused: Row(.flag, standard: "false", "Paused, not armed; 'timerctl resume' arms it.")
         case .count: Row(.integer(1...Int.max), unset: "no limit", "End after that many fires.")
-        case .until: Row(.date, unset: "never", "No fire after this date.")
+        case .until: Row(.date, unset: "never", "No date after this one fires.")
         case .tolerance:
             Row(
                 .duration(from: .zero),
@@ -197,7 +197,7 @@ package enum JobOption: String, CaseIterable, Hashable, Sendable {
             Row(
                 .duration(from: .zero),
                 unset: "1min, where 'late' is told",
-                "Tell of a fire that begins later than this after its date."
+                "Tell of a fire that begins later than this after it was due."
             )
         case .notifyEvery:
             Row(

@@ -35,7 +35,7 @@ package struct JobPolicy: Hashable, Sendable {
             self.count = count
         }
         if let text = definition.until {
-            until = try JobOption.until.date(text, now: now, zone: zone())
+            until = try JobOption.until.date(text, now: now, zone: zone()).date
         }
         if let text = definition.jitter { jitter = try JobOption.jitter.span(text) }
         if let number = definition.keepRuns {

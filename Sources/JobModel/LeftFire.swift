@@ -7,6 +7,8 @@ package struct LeftFire: Hashable, Sendable {
     package var id: FireID
     package var job: JobID
     package var wallDate: Timestamp
+    /// By when it was to begin, by the wall clock, where that is not its date.
+    package var dueBy: Timestamp?
     /// Claimed, waiting or running.
     package var state: FireState
     package var missed: Int
@@ -41,6 +43,7 @@ package struct LeftFire: Hashable, Sendable {
             id: id,
             job: job,
             fireDate: wallDate,
+            dueBy: dueBy,
             firedAt: firedAt,
             missed: missed,
             isByHand: isByHand
@@ -66,6 +69,7 @@ package struct LeftFire: Hashable, Sendable {
         id: FireID,
         job: JobID,
         wallDate: Timestamp,
+        dueBy: Timestamp? = nil,
         state: FireState,
         missed: Int,
         firedAt: Timestamp? = nil,
@@ -76,6 +80,7 @@ package struct LeftFire: Hashable, Sendable {
         self.id = id
         self.job = job
         self.wallDate = wallDate
+        self.dueBy = dueBy
         self.state = state
         self.missed = missed
         self.firedAt = firedAt

@@ -8,6 +8,8 @@ public enum Limits {
     public static let line = 1_048_576
     /// Arrays and objects inside each other.
     public static let depth = 64
+    /// What is told of jobs that are there by their keys, beyond the bytes of the request's own definitions.
+    package static let keptJobsTold = 1_048_576
     /// Requests in one batch array.
     public static let batch = 10_000
     /// All replies to one batch array; requests beyond are refused without being carried out.
@@ -38,6 +40,9 @@ public enum Limits {
     public static let environment = 131_072
     /// The bytes of `userInfo`, without blanks around it.
     public static let userInfo = 65_536
+    /// Arrays and objects inside each other in `userInfo`: an answer or an event has some more around it, and is to
+    /// stay within `depth`.
+    public static let userInfoDepth = 32
     /// Of each stream of a run.
     package static let outputKept = 16_777_216
     /// A path, with the NUL after it (PATH_MAX).

@@ -14,14 +14,22 @@ package struct MisfirePolicy: Hashable, Sendable {
     package var limit: Int
     /// How old the latest date may be to count as late.
     package var after: TimeSpan
-    /// What was due longer ago than this is never made up for; nil for no bound.
+    /// What was due longer ago than this and `tolerance` is never made up for; nil for no bound.
     package var window: TimeSpan?
-    /// By how much a fire may be put off, to share a wake-up: it is not late by that, nor missed.
+    /// By how much a fire may be put off, to share a wake-up: it is not missed for that.
+    ///
+    /// It counts here as stated, also where half the time until the next fire is shorter.
     package var tolerance = TimeSpan.zero
 
     /// Whether a date that was due then is missed where it fires no earlier than now.
     package func isMissed(_ due: Timestamp, at now: Timestamp) -> Bool {
         now - due > after + tolerance
+    }
+
+    /// Why a date that was due then does not fire any more, whatever comes behind it; nil where it may.
+    package func refusal(ofDue due: Timestamp, at now: Timestamp) -> FireReason? {
+        if let window, now - due > window + tolerance { return .misfireWindow }
+        return mode == .skip && isMissed(due, at: now) ? .misfire : nil
     }
 
     package init(
@@ -147,7 +155,7 @@ package struct MisfirePolicy: Hashable, Sendable {
         }
     }
 
-    /// The dates that were due longer ago than `window`; nil for none.
+    /// The dates that were due longer ago than `window` and `tolerance`; nil for none.
     private func expired(
         _ dates: JobDates,
         from first: Timestamp,
@@ -155,7 +163,8 @@ package struct MisfirePolicy: Hashable, Sendable {
         at now: Timestamp,
         _ window: TimeSpan
     ) -> SkippedDates? {
-        let cutoff = min(end, now - window - tolerance - TimeSpan(microseconds: 1))
+        let due = now - window - tolerance - TimeSpan(microseconds: 1)
+        let cutoff = min(end, dates.dueEnd(from: first, at: due))
         guard first <= cutoff else { return nil }
         let passed = dates.passed(from: first, through: cutoff, newest: 1)
         return SkippedDates(

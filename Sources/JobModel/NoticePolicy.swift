@@ -10,7 +10,7 @@ package enum NoticeReason: String, Hashable, Sendable, CaseIterable {
     case missed
     /// A date was dropped because the run before was still in progress.
     case skipped
-    /// A fire began later than `notifyLate` after its date.
+    /// A fire began later than `notifyLate` after it was due.
     case late
     /// The first success after a failure.
     case recovered

@@ -44,7 +44,7 @@ package struct NoticeRules: Sendable {
         reason.notice.flatMap { told($0) ? $0 : nil }
     }
 
-    /// Whether a fire that began so long after its date is told as late.
+    /// Whether a fire that began so long after it was due is told as late.
     package func isLate(_ delay: TimeSpan) -> Bool { told(.late) && delay > late }
 
     private func told(_ reason: NoticeReason) -> Bool {

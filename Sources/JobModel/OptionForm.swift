@@ -145,6 +145,26 @@ package enum OptionValue: Hashable, Sendable {
     case flag(Bool)
     case json(JSONText)
 
+    /// By their bytes: texts of one meaning in Unicode, which are one to Swift, name two files.
+    package static func == (left: Self, right: Self) -> Bool {
+        func isSame(_ left: String, _ right: String) -> Bool { left.utf8.elementsEqual(right.utf8) }
+        switch (left, right) {
+        case (.text(let left), .text(let right)): return isSame(left, right)
+        case (.texts(let left), .texts(let right)): return left.elementsEqual(right, by: isSame)
+        case (.variables(let left), .variables(let right)):
+            return left.count == right.count
+                && left.allSatisfy { name, value in
+                    guard let index = right.index(forKey: name) else { return false }
+                    return isSame(right[index].key, name) && isSame(right[index].value, value)
+                }
+        case (.integer(let left), .integer(let right)): return left == right
+        case (.integers(let left), .integers(let right)): return left == right
+        case (.flag(let left), .flag(let right)): return left == right
+        case (.json(let left), .json(let right)): return isSame(left.text, right.text)
+        default: return false
+        }
+    }
+
     /// Whether it states nothing: no tags, no variables.
     package var isEmpty: Bool { self == .texts([]) || self == .variables([:]) }
 }

@@ -14,15 +14,6 @@ package struct QueuePolicy: Hashable, Sendable {
     package static let keyKept = TimeSpan.seconds(86_400)
     package static let longestKeyKept = TimeSpan.seconds(30 * 86_400)
 
-    /// What concerns a command's run, and has no meaning for a task.
-    private static let ofCommands: [JobOption] = [
-        .command, .cwd, .env, .envFile, .credentials, .timeout, .killAfter, .successCodes,
-        .onFailure,
-        .onSuccess, .rerunInterrupted, .output, .outputKept, .nice, .memoryMax, .memoryHigh,
-        .cpuWeight,
-        .cpuQuota, .tasksMax, .ioWeight, .cpuTime, .umask, .on,
-    ]
-
     /// Nil for a job without a queue.
     init?(_ definition: JobDefinition) throws(OptionRefusal) {
         if let key = definition.key { try JobOption.key.check(.text(key)) }
@@ -32,18 +23,11 @@ package struct QueuePolicy: Hashable, Sendable {
                 throw JobOption.keyKept.refusal(of: "'\(text)'", expecting: "at most 30 days")
             }
         }
-        guard let queue = definition.queue else {
-            guard let priority = definition.priority else { return nil }
-            throw JobOption.priority.refusal(
-                of: "\(priority)",
-                expecting: "none without 'queue', whose tasks it orders"
-            )
-        }
+        guard let queue = definition.queue else { return nil }
         try JobOption.queue.check(.text(queue))
         if let priority = definition.priority { try JobOption.priority.check(.integer(priority)) }
-        let words = definition.words
-        for option in Self.ofCommands where words[option] != nil {
-            throw option.refusal(
+        guard definition.command == nil else {
+            throw JobOption.command.refusal(
                 of: "stated",
                 expecting: "none beside 'queue', whose tasks are a worker's"
             )

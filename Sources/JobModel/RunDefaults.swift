@@ -34,11 +34,6 @@ package struct RunDefaults: Hashable, Sendable {
 
     private static var empty: JobDefinition { JobDefinition(schedule: ScheduleWords()) }
 
-    /// Those that hold for a job: what it leaves open.
-    package func holding(for job: JobDefinition) -> [JobOption: OptionValue] {
-        stated.filter { job[$0.key] == nil }
-    }
-
     package func timeout(of job: StoredJob) -> TimeSpan? {
         job.policy.run.timeout ?? policy.timeout
     }

@@ -45,6 +45,8 @@ package struct RunPolicy: Hashable, Sendable {
         if let codes = definition.successCodes {
             try JobOption.successCodes.check(.integers(codes.map(Int.init)))
             successCodes = Set(codes)
+            // With these ends what reads the files of variables where it cannot: the command did not begin.
+            if definition.envFile?.isEmpty == false { successCodes.subtract([65, 66]) }
         }
         if let command = definition.onFailure {
             try JobOption.onFailure.check(.texts(command))

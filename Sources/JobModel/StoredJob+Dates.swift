@@ -16,4 +16,21 @@ extension StoredJob {
 
     /// When its next fire is due; nil while there is none.
     package var dueDate: Timestamp? { fireDate.map(dates.due) }
+
+    /// By how much the fire of a date may be put off, to share a wake-up: at most half the time until the
+    /// one behind it is due.
+    package func tolerance(of date: Timestamp) -> TimeSpan {
+        guard policy.tolerance > .zero else { return .zero }
+        let dates = dates
+        guard let next = dates.next(after: date) else { return policy.tolerance }
+        let interval = dates.due(next) - dates.due(date)
+        return min(policy.tolerance, TimeSpan(microseconds: interval.microseconds / 2))
+    }
+
+    /// By when the fire of a date of the job's clock is to begin, by the wall clock, where its jitter or its tolerance puts it
+    /// off; nil where it is to begin at its date.
+    package func dueBy(_ date: Timestamp, at moment: ClockReading) -> Timestamp? {
+        let end = dates.due(date) + tolerance(of: date)
+        return end > date ? moment.wallDate(end, on: clock) : nil
+    }
 }

@@ -23,6 +23,9 @@ package struct TakenDates: Hashable, Sendable {
         return (date - first).microseconds % grid.interval.microseconds == 0
     }
 
+    /// Has them reach to `date` at least.
+    package mutating func grow(to date: Timestamp) { last = max(last, date) }
+
     package init(
         first: Timestamp,
         last: Timestamp

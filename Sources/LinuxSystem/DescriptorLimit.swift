@@ -21,6 +21,21 @@ package enum DescriptorLimit {
     /// How many descriptors this process may have open now.
     package static var now: Int { Int(clamping: current.rlim_cur) }
 
+    /// Makes sure that so many more can be opened: where there is none, some libraries end the process without a word.
+    ///
+    /// - Throws: `SystemError`, of open(2).
+    package static func require(_ count: Int) throws {
+        var descriptors: [CInt] = []
+        defer { for descriptor in descriptors { close(descriptor) } }
+        for _ in 0..<count {
+            let descriptor = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+            guard descriptor >= 0 else {
+                throw SystemError("cannot open \(count) descriptors more, of \(now) in all")
+            }
+            descriptors.append(descriptor)
+        }
+    }
+
     private static var current: rlimit {
         var limit = rlimit()
         getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)

@@ -33,13 +33,14 @@ struct ConnectOptions {
 
     private init(_ address: PostgresAddress, application: String) {
         options = address.options.filter { !$0.value.isEmpty }
+        // Nodes find each other's connections by it, whatever the address, its service or PGAPPNAME say.
+        set("application_name", application)
         // A dead link is found by the first three when it is idle, by the last when it is used; each misses the
         // other case for 20 s and more.
         let defaults = [
             ("keepalives", "1"), ("keepalives_idle", "1"), ("keepalives_interval", "1"),
             ("keepalives_count", "3"), ("tcp_user_timeout", "3000"),
-            ("client_encoding", "UTF8"), ("fallback_application_name", application),
-            ("target_session_attrs", "read-write"),
+            ("client_encoding", "UTF8"), ("target_session_attrs", "read-write"),
         ]
         for (keyword, value) in defaults where address.value(of: keyword) == nil {
             options.append(PostgresAddress.Option(keyword: keyword, value: value))

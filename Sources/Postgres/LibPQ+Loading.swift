@@ -59,7 +59,6 @@ extension LibPQ {
         clear = try symbols.find("PQclear")
         ntuples = try symbols.find("PQntuples")
         nfields = try symbols.find("PQnfields")
-        fname = try symbols.find("PQfname")
         ftype = try symbols.find("PQftype")
         getvalue = try symbols.find("PQgetvalue")
         getlength = try symbols.find("PQgetlength")

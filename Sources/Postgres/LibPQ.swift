@@ -73,7 +73,6 @@ struct LibPQ: Sendable {
     let clear: @Sendable @convention(c) (Result) -> Void
     let ntuples: @Sendable @convention(c) (Result) -> CInt
     let nfields: @Sendable @convention(c) (Result) -> CInt
-    let fname: @Sendable @convention(c) (Result, CInt) -> Text?
     let ftype: @Sendable @convention(c) (Result, CInt) -> UInt32
     let getvalue: @Sendable @convention(c) (Result, CInt, CInt) -> Text?
     let getlength: @Sendable @convention(c) (Result, CInt, CInt) -> CInt

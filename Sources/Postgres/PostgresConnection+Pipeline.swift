@@ -42,12 +42,18 @@ extension PostgresConnection {
         let outcome = try takeResults(of: statements, preparations, connection, deadline)
         guard library.exitPipelineMode(connection) != 0 else { throw broken() }
         try checkReplication()
-        if let error = outcome.error {
+        if var error = outcome.error {
             if !isInTransaction { try rollBack(connection, deadline) }
-            // The server has dropped what was prepared, or its tables have changed: all is prepared anew.
-            if error.sqlState == "26000" || error.sqlState == "0A000" {
+            switch error.sqlState {
+            // Its tables have changed: all is prepared anew.
+            case "0A000":
                 prepared.removeAll()
                 if !isInTransaction { try run("DEALLOCATE ALL", connection, deadline) }
+            // It has not got what was prepared. What it has may be another's.
+            case PostgresError.lentSessionState:
+                prepared.removeAll()
+                error.message = "\(PostgresError.lentSession) (\(error.message))"
+            default: break
             }
             throw error
         }

@@ -61,6 +61,15 @@ package final class PostgresConnection {
     /// Whether it has neither been closed nor found broken.
     package var isUsable: Bool { open.map { library.status($0) == LibPQ.Status.ok } ?? false }
 
+    /// SQL that has the server end nothing here for the time that it takes or is idle, whatever is set for its role or its
+    /// database: each call has a limit of its own.
+    package var unlimitedSession: String {
+        var names = ["statement_timeout", "lock_timeout"]
+        if serverVersion >= 140_000 { names.append("idle_session_timeout") }
+        if serverVersion >= 170_000 { names.append("transaction_timeout") }
+        return names.map { "SET \($0) = 0;" }.joined(separator: " ")
+    }
+
     /// For poll(2) of who waits for notifications: readable when there may be some; -1 once it is closed.
     package var socket: Int32 { open.map { library.socket($0) } ?? -1 }
 

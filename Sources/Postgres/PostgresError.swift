@@ -41,6 +41,15 @@ package struct PostgresError: Error, Sendable, CustomStringConvertible {
 }
 
 extension PostgresError {
+    /// invalid_sql_statement_name: a session has not got what its connection has prepared in it.
+    package static let lentSessionState = "26000"
+
+    /// What has happened then.
+    package static let lentSession =
+        "the connection goes through a pooler that lends sessions by the transaction, as pgbouncer with "
+        + "pool_mode=transaction: timerd needs sessions of its own, as with pool_mode=session, "
+        + "or the server's own address"
+
     /// Of a result that is an error.
     init(_ result: LibPQ.Result, of library: LibPQ, index: Int?) {
         func field(_ code: CInt) -> String? {

@@ -11,13 +11,6 @@ package struct PostgresRows: Sendable {
 
     package var isEmpty: Bool { count == 0 }
 
-    /// The names of the columns.
-    package var columns: [String] {
-        (0..<result.library.nfields(result.pointer)).map { column in
-            result.library.fname(result.pointer, column).map { String(cString: $0) } ?? ""
-        }
-    }
-
     /// How many rows an INSERT, UPDATE, DELETE, MERGE or SELECT concerned; 0 for all else.
     package var affected: Int {
         result.library.cmdTuples(result.pointer).flatMap { Int(String(cString: $0)) } ?? 0

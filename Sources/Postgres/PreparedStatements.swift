@@ -10,6 +10,8 @@ struct PreparedStatements {
         var types: [UInt32]
     }
 
+    /// No other connection's: where a pooler lends sessions, a statement of another is not found in place of one's own.
+    private let session = String(UInt64.random(in: .min ... .max), radix: 36)
     private var entries: [String: [Entry]] = [:]
     private var lastNumber = 0
     private(set) var count = 0
@@ -23,7 +25,7 @@ struct PreparedStatements {
     mutating func newName() -> String? {
         guard count < Self.most else { return nil }
         lastNumber += 1
-        return "statement_\(lastNumber)"
+        return "timerd_\(session)_\(lastNumber)"
     }
 
     mutating func add(_ name: String, of sql: String, for types: [UInt32]) {

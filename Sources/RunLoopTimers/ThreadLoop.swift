@@ -42,6 +42,8 @@ final class ThreadLoop: TimerLoop {
     private struct State {
         var phase = Phase.starting
         var queue: [Work] = []
+        /// What of the queue was taken up and has still to run, the next at the end.
+        var rest: [Work] = []
         /// Whether the queue will be looked at without another wake-up.
         var isAttended = true
         var isStopRequested = false
@@ -53,9 +55,23 @@ final class ThreadLoop: TimerLoop {
             return source
         }
 
-        mutating func takeQueue() -> [Work] {
-            defer { queue = [] }
-            return queue
+        var isIdle: Bool { queue.isEmpty && rest.isEmpty }
+
+        /// Takes all that waits, the next at the end.
+        mutating func takeAll() -> [Work] {
+            defer { (queue, rest) = ([], []) }
+            return Array(queue.reversed()) + rest
+        }
+
+        /// Takes what is next, at most so many, the next at the end.
+        mutating func take(_ count: Int) -> [Work] {
+            if rest.isEmpty {
+                swap(&rest, &queue)
+                // Reversed once, so that each piece costs the same however long the queue is.
+                rest.reverse()
+            }
+            defer { rest.removeLast(min(count, rest.count)) }
+            return Array(rest.suffix(count))
         }
     }
 
@@ -66,6 +82,9 @@ final class ThreadLoop: TimerLoop {
         case wake(CFRunLoop, CFRunLoopSource)
         case startThread
     }
+
+    /// How many pieces of work run before the timers have a look in again.
+    private static let atOnce = 64
 
     private let name: String
     private let goesFirst: Bool
@@ -159,11 +178,11 @@ final class ThreadLoop: TimerLoop {
     /// It does not wait for the queue to be empty, since an actor that keeps adding work never lets it be: a
     /// late thread runs the rest.
     private func end() {
-        run(state.withLock { $0.takeQueue() })
+        run(state.withLock { $0.takeAll() })
         let (waiters, hasRest) = state.withLock { state in
             defer { state.waiters = [] }
             state.phase = .ended
-            state.isAttended = !state.queue.isEmpty
+            state.isAttended = !state.isIdle
             // While the lock is held: after that a late thread may write its own id here.
             owner.store(0, ordering: .relaxed)
             return (state.waiters, state.isAttended)
@@ -184,7 +203,7 @@ final class ThreadLoop: TimerLoop {
     /// queue.
     private func takeRest() -> [Work]? {
         state.withLock { state in
-            guard state.queue.isEmpty else { return state.takeQueue() }
+            guard state.isIdle else { return state.takeAll() }
             state.isAttended = false
             owner.store(0, ordering: .relaxed)
             return nil
@@ -206,8 +225,11 @@ final class ThreadLoop: TimerLoop {
     ///
     /// What is in the queue runs first. Timers whose target has gone with the thread, as those of an actor
     /// that holds its thread, are not waited for.
-    func abandon() {
-        perform {
+    ///
+    /// - Returns: false once a stop has been asked for: the loop ends anyway, or has ended, and a thread is
+    ///   not started for this alone.
+    @discardableResult func abandon() -> Bool {
+        let work = Work.perform {
             for timers in self.timers.withLock({ $0.modes ?? [:] }).values {
                 timers.endTargetless()
             }
@@ -217,6 +239,7 @@ final class ThreadLoop: TimerLoop {
             }
             if isUseless { self.stop() }
         }
+        return enqueue(work, isOptional: true)
     }
 
     /// Returns when the loop has ended, at once if it has.
@@ -245,14 +268,14 @@ final class ThreadLoop: TimerLoop {
         return CFRunLoopSourceCreate(nil, 0, &context)
     }
 
-    /// Runs what is in the queue now; what comes meanwhile waits for the next pass of the loop,
-    /// after the timers that are due.
+    /// Runs what is next in the queue; what is behind that or comes meanwhile waits for the next pass of the
+    /// loop, after the timers that are due.
     private func drain() {
-        run(state.withLock { $0.takeQueue() })
+        run(state.withLock { $0.take(Self.atOnce) })
         let (isStopping, next) = state.withLock { state in
             // A stop ends one run of the loop. If a callout ran the loop inside another run, a second pass
             // ends that one too.
-            state.isAttended = state.isStopping || !state.queue.isEmpty
+            state.isAttended = state.isStopping || !state.isIdle
             return (state.isStopping, state.isAttended ? state.source : nil)
         }
         if isStopping {
@@ -266,8 +289,7 @@ final class ThreadLoop: TimerLoop {
     }
 
     private func run(_ work: consuming [Work]) {
-        // Taken from the end of the reversed array, so that each piece is freed when it has run.
-        work.reverse()
+        // Taken from the end, so that each piece is freed when it has run.
         while let next = work.popLast() {
             switch next {
             case .perform(let body): body()

@@ -10,6 +10,8 @@ import SystemPackage
 /// that owner, and reports the result.
 struct CommandLookup: Sendable {
     /// What to execute, the first that can be: absolute, or relative to the working directory.
+    ///
+    /// There is none where PATH has no absolute directory.
     let files: [String]
     private let request: RunRequest
     /// Where the files come from; nil for a command with a slash.
@@ -34,6 +36,11 @@ struct CommandLookup: Sendable {
     /// The refusal if no process could be made, or nothing to watch it with.
     func refusal(_ cause: Errno) -> StartRefusal {
         StartRefusal("cannot run \(StartRefusal.quote(request.argv[0]))", cause)
+    }
+
+    /// Refuses a command for which there is no file to try: a runner may not know such an order.
+    func check() throws(StartRefusal) {
+        if files.isEmpty { throw refusalInPath(path ?? "", .noSuchFileOrDirectory) }
     }
 
     /// The refusal if the child could not become the command.
@@ -74,10 +81,7 @@ struct CommandLookup: Sendable {
     private func refusalOfFile(_ report: cspawn_report, _ cause: Errno) -> StartRefusal {
         let isThere = files.indices.contains(Int(report.file))
         if let path, !isThere {
-            let cause = cause == .permissionDenied ? cause : .noSuchFileOrDirectory
-            return StartRefusal(
-                "\(refusal(cause).message) in PATH \(StartRefusal.quote(path))"
-            )
+            return refusalInPath(path, cause == .permissionDenied ? cause : .noSuchFileOrDirectory)
         }
         let doing = "cannot run \(StartRefusal.quote(files[isThere ? Int(report.file) : 0]))"
         guard isThere, Self.missing.contains(cause) else { return StartRefusal(doing, cause) }
@@ -89,12 +93,20 @@ struct CommandLookup: Sendable {
         return StartRefusal("\(doing): its interpreter \(StartRefusal.quote(interpreter))", cause)
     }
 
+    private func refusalInPath(_ path: String, _ cause: Errno) -> StartRefusal {
+        StartRefusal("\(refusal(cause).message) in PATH \(StartRefusal.quote(path))")
+    }
+
     private func refusalOfSecret(_ report: cspawn_report, _ cause: Errno) -> StartRefusal {
-        let path = report.headText ?? ""
+        let head = report.headBytes
+        let path = String(decoding: head, as: UTF8.self)
+        let secrets = request.secrets
+        let whole = secrets.first { $0.path.utf8.elementsEqual(head) }
         // A very long path comes without its end.
-        let name = request.secrets.first { $0.path.hasPrefix(path) }?.name ?? ""
-        let doing =
-            "cannot read credential \(StartRefusal.quote(name)) from \(StartRefusal.quote(path))"
+        let isCut = head.count == MemoryLayout.size(ofValue: report.head)
+        let cut = isCut ? secrets.first { $0.path.utf8.starts(with: head) } : nil
+        let name = StartRefusal.quote((whole ?? cut)?.name ?? "")
+        let doing = "cannot read credential \(name) from \(StartRefusal.quote(path))"
         return switch cause {
         case Errno(rawValue: 0): StartRefusal("\(doing): it is no file")
         case .fileTooLarge:
@@ -113,10 +125,11 @@ struct CommandLookup: Sendable {
 extension cspawn_report {
     /// What `head` says in words; nil for nothing.
     fileprivate var headText: String? {
-        guard head_count > 0 else { return nil }
-        return withUnsafeBytes(of: head) {
-            String(decoding: $0.prefix(Int(head_count)), as: UTF8.self)
-        }
+        head_count > 0 ? String(decoding: headBytes, as: UTF8.self) : nil
+    }
+
+    fileprivate var headBytes: [UInt8] {
+        withUnsafeBytes(of: head) { Array($0.prefix(Int(max(head_count, 0)))) }
     }
 
     /// What stands after `#!` in the first line of a script; nil for other files.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import JobModel
+import LinuxSystem
 package import TimerControl
 
 /// Carries out runs: the seam between the scheduler and processes.
@@ -34,8 +35,9 @@ package protocol CommandRunner: Sendable {
     ///
     /// Other processes that hold the command's pipes do not delay that. `started` is called once, when the
     /// process has become the command, with its pid, which is also its process group and session; it is not
-    /// called for `notStarted`. Cancelling the task acts as `stop` with the request's teardown: the result
-    /// still comes.
+    /// called for `notStarted`. Cancelling the task says that all runs are ended, and acts as `stop` with the
+    /// request's teardown: the result still comes, and is `interrupted` where the signal came before the end. One whose
+    /// start was withdrawn before does not begin.
     ///
     /// - Throws: `RunBreak`, where there is no result now.
     func run(
@@ -115,6 +117,8 @@ package enum RunnerChange: Sendable {
     case hasRoom
     /// So many commands run at once on its node.
     case limit(Int)
+    /// It has runs in progress that nobody here has asked it for, or waits for: they are ended.
+    case unexpected([Int64])
 }
 
 /// Why there is no result of a run.
@@ -150,6 +154,8 @@ package struct RunRequest: Sendable {
     /// Who the command runs as; nil for the daemon's own user.
     package var credentials: Credentials?
     var limits: ProcessLimits
+    /// The soft limit of open files that it begins with, unless its session has another.
+    var openFiles = DescriptorLimit.inherited
     /// The PAM session around the command, for a user that is not the runner's own; nil for none.
     package var session: PAMSession?
     /// Whether the runner adds what one has after a login, where `environment` says nothing: XDG_RUNTIME_DIR,
@@ -158,7 +164,7 @@ package struct RunRequest: Sendable {
     /// What it finds in the folder `$CREDENTIALS_DIRECTORY`, of which there is none without them.
     package var secrets: [RunSecret] = []
     /// How long the run may take; nil for no limit.
-    var timeout: Duration?
+    package var timeout: Duration?
     /// How the run is ended at its timeout, and how the processes that it leaves behind are ended.
     var teardown: Teardown
     /// When it is too late for the runner to begin it, in µs of CLOCK_BOOTTIME; nil for never.
@@ -204,6 +210,34 @@ extension RunRequest {
     package mutating func readVariables(from files: [String]?) {
         guard let files, !files.isEmpty else { return }
         argv = [RunnerProgram.besideThisOne, "--with-environment"] + files + ["--"] + argv
+    }
+
+    /// The same without the files that its command could not begin for, which `result` names; nil if that is not why.
+    package func withoutUnread(_ result: RunResult) -> Self? {
+        var rest = self
+        rest.output = RunOutput(limit: output.limit)
+        switch result.outcome {
+        case .notStarted(let why) where !secrets.isEmpty && why.contains("credential"):
+            rest.secrets.removeAll { why.contains(" from \(StartRefusal.quote($0.path))") }
+            // A path that is cut in the report, or no room for them.
+            if rest.secrets.count == secrets.count { rest.secrets = [] }
+            return rest
+        case .exited(65), .exited(66):
+            // What reads the files says so before the command could say anything.
+            let said = String(decoding: result.output.stderr, as: UTF8.self)
+            guard argv.count > 1, argv[1] == "--with-environment",
+                let end = argv.firstIndex(of: "--")
+            else { return nil }
+            let files = argv[2..<end].filter { file in
+                let path = file.hasPrefix("-") ? String(file.dropFirst()) : file
+                return !said.hasPrefix("timerd: --env-file \(path): ")
+            }
+            guard files.count < end - 2 else { return nil }
+            rest.argv = Array(argv[(end + 1)...])
+            rest.readVariables(from: files)
+            return rest
+        default: return nil
+        }
     }
 }
 

@@ -51,6 +51,7 @@ extension RunRequest {
         for (name, value) in environment {
             try Self.check(variable: name, value: value)
         }
+        try CommandLookup(self).check()
     }
 
     private static func check(variable name: String, value: String) throws(StartRefusal) {

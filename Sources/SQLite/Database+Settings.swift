@@ -16,6 +16,9 @@ extension Database {
             -- undone, SQLite 3.40 may commit frames without checksums: a recovery stops at them, and all commits
             -- from there on are lost.
             PRAGMA cache_spill = OFF;
+            -- What is deleted is overwritten where its page is written anyway. Debian's SQLite is built to write each page
+            -- that becomes free full of zeros: hundreds of MB, in memory and in the log, for one long output.
+            PRAGMA secure_delete = FAST;
             """
         )
         let mode = try prepare("PRAGMA journal_mode = WAL").value(as: String.self)

@@ -15,18 +15,18 @@ extension Database {
 
     /// Makes the transaction durable; after an error it may still be open.
     ///
-    /// Where the jobs are shared, they are stored there first: what is there counts.
+    /// Where the jobs are shared, they are stored there first: what is there counts. A copy that does not take it is of no use
+    /// from then on: then `home` has a `loss`, and there is no error.
     package func commit() throws(DatabaseError) {
         try home?.commit(self)
         do throws(DatabaseError) {
             try prepare("COMMIT").run()
         } catch {
             // It is stored, and the copy lacks it: nothing that follows may go by this copy.
-            home?.lose(
-                "it is stored, but the copy of the jobs cannot be written: \(error.message)",
-                self
-            )
-            throw error
+            guard let home else { throw error }
+            let reason = "the copy of the jobs '\(path)' cannot be written: \(error.message)"
+            home.lose(DatabaseError(ofCopy: reason, code: error.code, path: path))
+            return rollback()
         }
         noteTransaction(isCommitted: true)
     }

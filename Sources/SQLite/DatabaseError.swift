@@ -18,6 +18,9 @@ package struct DatabaseError: Error, Sendable {
     let sql: String?
     /// The database, as it was named when it was opened.
     let path: String
+    /// Whether it is a node's copy of the jobs that has failed, or its way to what keeps them, and not that: another node may
+    /// do better.
+    package var isOfCopy = false
 
     package init(
         code: Int32,
@@ -31,6 +34,12 @@ package struct DatabaseError: Error, Sendable {
         self.message = message
         self.sql = sql
         self.path = path
+    }
+
+    /// What has failed is a node's copy of the jobs.
+    init(ofCopy message: String, code: Int32, path: String) {
+        self.init(code: code, message: message, path: path)
+        isOfCopy = true
     }
 
     /// The error that `connection` reported last, while executing `sql`.

@@ -18,7 +18,9 @@ package protocol Disk: Sendable {
     func size(of path: String) throws(DatabaseError) -> Int?
 
     /// Identifies the file at `path`; nil if there is none.
-    func identity(of path: String) -> FileIdentity?
+    ///
+    /// - Throws: if that cannot be told.
+    func identity(of path: String) throws(DatabaseError) -> FileIdentity?
 
     /// Makes an empty file that only its owner may read, in place of one that is there.
     func create(_ path: String) throws(DatabaseError)
@@ -53,9 +55,14 @@ package struct SystemDisk: Disk {
         }
     }
 
-    package func identity(of path: String) -> FileIdentity? {
+    package func identity(of path: String) throws(DatabaseError) -> FileIdentity? {
         var status = stat()
-        guard stat(path, &status) == 0 else { return nil }
+        guard stat(path, &status) == 0 else {
+            guard errno == ENOENT || errno == ENOTDIR else {
+                throw DatabaseError(cannot: "look at", path, because: errno)
+            }
+            return nil
+        }
         return FileIdentity(device: UInt64(status.st_dev), inode: UInt64(status.st_ino))
     }
 
@@ -79,6 +86,11 @@ package struct SystemDisk: Disk {
         guard Glibc.rename(path, name) == 0 else {
             throw DatabaseError(cannot: "create", name, because: errno)
         }
+        try syncFolder(of: name)
+    }
+
+    /// Returns once no loss of power undoes what a file was named, or what had its name before.
+    package func syncFolder(of name: String) throws(DatabaseError) {
         let folder = Glibc.open(name.parentFolder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard folder >= 0 else {
             throw DatabaseError(cannot: "create", name, because: errno)

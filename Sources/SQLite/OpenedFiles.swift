@@ -28,7 +28,9 @@ package struct OpenedFiles: Sendable {
     /// which the others lie.
     init(path: String, real: String, on disk: any Disk) {
         func file(_ path: String) -> File? {
-            disk.identity(of: path).map { File(path: path, identity: $0) }
+            // try?: what cannot be told from another is not watched.
+            guard let identity = try? disk.identity(of: path) else { return nil }
+            return File(path: path, identity: identity)
         }
         self.disk = disk
         main = file(path)
@@ -47,7 +49,9 @@ package struct OpenedFiles: Sendable {
     }
 
     private func change(of file: File) -> String? {
-        let now = disk.identity(of: file.path)
+        let now: FileIdentity?
+        // A look that fails says nothing of the file: of a server that is away for a moment, or for want of memory.
+        do { now = try disk.identity(of: file.path) } catch { return nil }
         guard now != file.identity else { return nil }
         return
             "'\(file.path)' was \(now == nil ? "removed or renamed" : "replaced by another file")"
@@ -59,7 +63,9 @@ package struct OpenedFiles: Sendable {
         /// Whether it is the database itself, and not its log or the log's index.
         var isMain: Bool
 
-        /// The error for the administrator of the daemon.
+        /// The error for the administrator of the daemon, and for whoever asked for what was committed last.
+        ///
+        /// That is in the log, which may be copied into the database yet, or put back with it.
         package func error(path: String) -> DatabaseError {
             let advice =
                 isMain
@@ -68,8 +74,17 @@ package struct OpenedFiles: Sendable {
             return DatabaseError(
                 code: SQLITE_READONLY | (4 << 8),
                 message:
-                    "\(text) while timerd had it open: nothing more is stored, and timerd ends; "
-                    + advice,
+                    "\(text) while timerd had it open: what was just asked may be stored, nothing more is, "
+                    + "and timerd ends; \(advice)",
+                path: path
+            )
+        }
+
+        /// The same of a node's copy of the jobs, which is made anew as the node leads again.
+        package func errorOfCopy(path: String) -> DatabaseError {
+            DatabaseError(
+                ofCopy: "the copy of the jobs cannot be used any more: \(text)",
+                code: SQLITE_READONLY | (4 << 8),
                 path: path
             )
         }

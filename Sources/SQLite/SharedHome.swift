@@ -16,9 +16,8 @@ package protocol SharedHome: AnyObject {
     /// Forgets what the transaction has changed, which is undone.
     func abandon()
 
-    /// Stores nothing any more, for that reason; returns it.
-    @discardableResult
-    func lose(_ reason: String, _ database: Database) -> DatabaseError
+    /// Stores nothing any more, for that reason.
+    func lose(_ reason: DatabaseError)
 
     /// Why nothing can be stored any more: another node leads by now, or what is stored cannot be known.
     var loss: DatabaseError? { get }

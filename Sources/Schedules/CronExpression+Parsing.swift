@@ -91,7 +91,8 @@ private struct CronReader {
 
     mutating func readDaysOfMonth(_ field: Substring) throws(ScheduleError) {
         if field == "?" {
-            fields.days.daysOfMonth = ~1
+            // As `*` has it.
+            fields.days.daysOfMonth = 0xffff_fffe
             return
         }
         let upper = field.uppercased()

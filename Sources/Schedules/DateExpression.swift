@@ -25,18 +25,23 @@ public enum DateExpression {
         }
         if first.hasPrefix("@") { return (try unixTime(text, words), nil) }
         let spoken = words.joined(separator: " ")
-        let ahead = spoken.lowercased().hasPrefix("now") ? spoken.dropFirst(3) : spoken[...]
+        let isFromNow = spoken.lowercased().hasPrefix("now")
+        let ahead = isFromNow ? spoken.dropFirst(3) : spoken[...]
         if ahead.isEmpty { return (now, nil) }
         if let span = nextUnits[spoken.lowercased()] { return (now + span, nil) }
         let signed = ahead.drop { $0 == " " }
-        if ahead.utf8.count < spoken.utf8.count, signed.first == "+",
-            let months = months(signed.dropFirst())
-        {
-            let parts = DateParts(text: text, monthsFromNow: months, now: now, zone: zone())
-            let (date, note) = try parts.resolve(now: now, zone: zone())
-            return (try withinReach(date, text), note)
+        if signed.first == "+" {
+            let added = signed.dropFirst().drop { $0 == " " }
+            if isFromNow {
+                let increment = try DateIncrement(parsing: added, of: text, isFromNow: true)
+                if 1...1200 ~= increment.months {
+                    let parts = DateParts(text: text, adding: increment, to: now, zone: zone())
+                    let (date, note) = try parts.resolve(now: now, zone: zone())
+                    return (try withinReach(date, text), note)
+                }
+            }
+            return try distance(text, added, from: now)
         }
-        if signed.first == "+" { return try distance(text, signed.dropFirst(), from: now) }
         if let date = Timestamp(rfc3339: spoken) {
             return (try withinReach(date, text), nil)
         }
@@ -80,8 +85,8 @@ public enum DateExpression {
         if words.contains("+") {
             throw ScheduleError(.badDate, "date '\(text)' is not a distance, such as '+10m'")
         }
-        let spelled = words.split(separator: " ").map { DateWords.unit(String($0)) }
-        let span = try TimeSpan(parsing: spelled.joined(separator: " "))
+        let words = DateIncrement.inLowerCase(words)
+        let span = try TimeSpan(parsing: words)
         if span > .longestInterval {
             throw ScheduleError(.badDate, "date '\(text)' is too far away; at most 100 years")
         }
@@ -104,24 +109,8 @@ public enum DateExpression {
                 "date '\(text)' lies before 1970; nothing can be due then"
             )
         }
-        if date > .distantFuture {
-            throw ScheduleError(
-                .badDate,
-                "date '\(text)' is too far away; the last one is '\(Timestamp.distantFuture)'"
-            )
-        }
+        if date > .distantFuture { throw DateParts(text: text).tooFarAway() }
         return date
-    }
-
-    /// How many months "1 month" or "2 years" are; nil for another unit.
-    private static func months(_ words: Substring) -> Int? {
-        let words = words.replacing(" ", with: "").lowercased()
-        guard let number = Int(words.prefix { $0.isNumber }), 0...1200 ~= number else { return nil }
-        return switch words.drop(while: \.isNumber) {
-        case "month", "months": number
-        case "year", "years": 12 * number
-        default: nil
-        }
     }
 
     /// "4pm", "+3" and "days" of "4pm+3days"; any other word, "09:00+02" among them, alone.
@@ -137,7 +126,9 @@ public enum DateExpression {
 
     /// The day and the time of "2026-12-01T09:00"; any other word alone.
     private static func splitAtT(_ word: String) -> [String] {
-        let parts = word.split(separator: "T", maxSplits: 1, omittingEmptySubsequences: false)
+        let parts = word.split(maxSplits: 1, omittingEmptySubsequences: false) {
+            $0 == "T" || $0 == "t"
+        }
         guard parts.count == 2, parts[0].utf8.count == 10, parts[0].first?.isNumber == true else {
             return [word]
         }

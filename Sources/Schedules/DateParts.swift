@@ -11,18 +11,18 @@ struct DateParts {
     /// µs of the day.
     var time: Int64?
     var zone: ZoneWord?
-    var increment: Increment?
+    var increment: DateIncrement?
 
     init(text: String) {
         self.text = text
     }
 
-    /// The same day and time so many months from now.
-    init(text: String, monthsFromNow months: Int, now: Timestamp, zone: Zone) {
+    /// What is added to the day and the time of now.
+    init(text: String, adding increment: DateIncrement, to now: Timestamp, zone: Zone) {
         self.text = text
         let local = zone.localTime(at: now).microseconds
         (day, time) = (.relative(0), floorDivide(local, by: 86_400_000_000).remainder)
-        increment = .months(months)
+        self.increment = increment
     }
 
     enum Day {
@@ -40,14 +40,6 @@ struct DateParts {
         case zone(Zone)
         /// A name, or an abbreviation of the default zone: which one, only the date can tell.
         case name(String)
-    }
-
-    /// What is added to the date, as in "4pm + 3 days".
-    enum Increment {
-        /// Days of the calendar: the time of day stays.
-        case days(Int)
-        case months(Int)
-        case span(TimeSpan)
     }
 
     /// The instant, and a note when the local time does not exist or comes twice.
@@ -74,7 +66,11 @@ struct DateParts {
                 (date, note) = zone.chosen(local)
                 if case .name(let name) = self.zone { note = note ?? zone.outOfSeason(name, date) }
             }
-            if case .span(let span) = increment { date = date + span }
+            if let span = increment?.span {
+                // The sum would end with the range of dates.
+                guard span <= Timestamp.distantFuture - date else { throw tooFarAway() }
+                date = date + span
+            }
             // If there is one candidate it is meant, even in the past; of several, the next is meant.
             guard days.count == 1 || date > now else { continue }
             let shown = "\(zone.localTime(at: date))"
@@ -90,7 +86,7 @@ struct DateParts {
         if let time { return (time, nil) }
         switch day {
         case .date(_, isISO: true): return (0, nil)
-        case .relative(...0):
+        case .relative(...0) where increment == nil:
             // It would lie in the past, or be now.
             throw ScheduleError(.badDate, "date '\(text)' has no time; try '\(text) 09:00'")
         default:
@@ -99,13 +95,16 @@ struct DateParts {
         }
     }
 
-    /// The day with the days or months of the increment.
+    /// The day with the months and days of the increment.
     private func incremented(_ day: CivilDate) throws(ScheduleError) -> CivilDate {
-        switch increment {
-        case .days(let days): CivilDate(daysSince1970: day.daysSince1970 + days)
-        case .months(let months): try self.day(day, after: months)
-        case .span, nil: day
+        var later = day
+        if let increment {
+            if increment.months > 0 { later = try self.day(day, after: increment.months) }
+            later = CivilDate(daysSince1970: later.daysSince1970 + increment.days)
         }
+        // A local time beyond that would be taken for the last one.
+        guard later.year <= 9999 else { throw tooFarAway() }
+        return later
     }
 
     /// The day of that number in a later month.
@@ -180,6 +179,14 @@ struct DateParts {
         let other = try Zone(inDatabase: abbreviation)
         let (date, note) = other.chosen(local)
         return (date, note ?? other.outOfSeason(abbreviation, date))
+    }
+
+    /// It lies behind the last date there is.
+    func tooFarAway() -> ScheduleError {
+        ScheduleError(
+            .badDate,
+            "date '\(text)' is too far away; the last one is '\(Timestamp.distantFuture)'"
+        )
     }
 
     func notUnderstood() -> ScheduleError {

@@ -252,37 +252,14 @@ struct DateWords {
         return words.first.flatMap { try? TimeSpan(parsing: "1\($0.lowercased())") } == nil
     }
 
-    /// "3 days", to the end of the words: days and longer by the calendar, the rest in real time.
+    /// "3 days", to the end of the words.
     private mutating func readIncrement(_ first: String) throws(ScheduleError) {
         let rest = ([first] + words).filter { !$0.isEmpty }
         words = []
-        if rest.count == 2, let number = Int(rest[0]), 0...36_500 ~= number {
-            switch rest[1].lowercased() {
-            case "day", "days":
-                parts.increment = .days(number)
-                return
-            case "week", "weeks":
-                parts.increment = .days(7 * number)
-                return
-            case "month", "months":
-                parts.increment = .months(number)
-                return
-            case "year", "years":
-                parts.increment = .months(12 * number)
-                return
-            default: break
-            }
-        }
-        let span = try TimeSpan(parsing: rest.map(Self.unit).joined(separator: " "))
-        guard span > .zero || rest.count == 2, span <= .longestInterval else {
-            throw notUnderstood()
-        }
-        parts.increment = .span(span)
-    }
-
-    /// A unit that is spelled out, in lower case: "HOURS"; "M" and "m" differ.
-    static func unit(_ word: String) -> String {
-        word.utf8.count > 2 && word.utf8.allSatisfy(\.isLetter) ? word.lowercased() : word
+        parts.increment = try DateIncrement(
+            parsing: rest.joined(separator: " ")[...],
+            of: parts.text
+        )
     }
 
     private func notUnderstood() -> ScheduleError { parts.notUnderstood() }

@@ -11,9 +11,8 @@
 //   time: it fires whenever the clock on the wall matches, so never in a gap and twice in a
 //   repeated hour. An hourly one fires 23, 24 or 25 times a day.
 //
-// Both follow from one definition: a local time comes at the first instant whose local time is not before it.
-// The code does not know how long a shift is: half hours, shifts at midnight and skipped days are no special
-// cases.
+// The first follows from one definition: a local time comes at the first instant whose local time is not before
+// it. Neither asks how long a shift is: half hours, shifts at midnight and skipped days are no special cases.
 
 /// What a clock on the wall shows: a date and a time without a zone.
 ///

@@ -22,6 +22,8 @@ extension CronExpression.Fields {
         guard Phrase.anyMonth(of: months, has: dates.days) else {
             return Phrase.missing(dates.dateWords, in: Phrase.months(months))
         }
+        // Each weekday will do: the dates that match lie too far away.
+        if days.weekdays == 0x7f { return nil }
         return Phrase.never(
             dates.isAnyDate ? "a day" : dates.dateWords + " of the month",
             days.weekWords

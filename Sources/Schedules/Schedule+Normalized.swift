@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Schedule {
-    /// Its date, interval or expression in one form for all spellings; reads back as the same.
+    /// Its date, interval or expression in one form for most spellings, for show; reads back as the same.
     ///
     /// "2026-12-01T08:00:00.000000Z", "1h 30min", "0 9 * * 1-5", "*-*-* 00:00:00", "@reboot".
     public var normalized: String {

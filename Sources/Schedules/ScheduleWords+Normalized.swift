@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension ScheduleWords {
-    /// The words in one form for all spellings: equal for schedules that mean the same.
+    /// The words in one form for most spellings: lengths of time and dates have one form, and expressions one
+    /// for each list of their items; `hasDates` says whether two mean the same.
     ///
     /// Dates become instants, read in `zone` if they name none. An expression keeps the zone that it names;
     /// one without a zone gets none.

@@ -97,7 +97,7 @@ extension ScheduleWords {
                     schedule: .every(grid),
                     clock: .elapsed,
                     firstFireDate: grid.first,
-                    notes: []
+                    notes: grid.notes(zone())
                 )
             }
             let (first, note) = try DateExpression.parse(from, now: now, zone: zone())
@@ -106,7 +106,7 @@ extension ScheduleWords {
                 schedule: .every(grid),
                 clock: .wall,
                 firstFireDate: grid.nextFireDate(after: now),
-                notes: note.map { [$0] } ?? []
+                notes: (note.map { [$0] } ?? []) + grid.notes(zone())
             )
         case .cron, .calendar:
             let schedule = try schedule(anchor: now, zone: zone())

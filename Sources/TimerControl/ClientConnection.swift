@@ -76,12 +76,17 @@ final class ClientConnection: ChannelDuplexHandler {
         waiting.resume(throwing: CancellationError())
     }
 
+    /// Takes what is to be called for a subscription; false where there is one, whose stays.
     func tellOfEvents(
         lost: @escaping @Sendable (EventsLost) -> Void,
         unknown: @escaping @Sendable (JSONValue) -> Void
-    ) {
+    ) -> Bool {
+        guard onEventsLost == nil else { return false }
         (onEventsLost, onUnknownEvent) = (lost, unknown)
+        return true
     }
+
+    func tellOfNoEvents() { (onEventsLost, onUnknownEvent) = (nil, nil) }
 
     func close() {
         finish(nil)
@@ -104,6 +109,19 @@ final class ClientConnection: ChannelDuplexHandler {
             of: NIOBSDSocket.Handle.self
         ) { fcntl($0, F_SETFD, FD_CLOEXEC) }
     }
+    /// Whether the connection stands; not where its end is still to be read.
+    var stands: Bool {
+        guard let context, context.channel.isActive else { return false }
+        // try?: as above.
+        let hasEnded = try? context.pipeline.syncOperations.withUnsafeTransportIfAvailable(
+            of: NIOBSDSocket.Handle.self
+        ) { socket in
+            var byte: UInt8 = 0
+            return recv(socket, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)) == 0
+        }
+        return hasEnded != true
+    }
+
     func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
 
     func read(context: ChannelHandlerContext) {

@@ -4,16 +4,20 @@ public import Schedules
 
 /// The requests as functions, for programs; each throws as `call` does.
 extension ControlClient {
-    public func addJob(_ definition: JobDefinition, replace: Bool = false) async throws -> Job {
-        try await call(.addJobs(AddJobs(definition, replace: replace)), as: JobReply.self).job
+    /// Adds a job; the reply says whether it was there already, by its `key`, and what the daemon chose for ambiguous words.
+    public func addJob(
+        _ definition: JobDefinition,
+        replace: Bool = false
+    ) async throws -> JobReply {
+        try await call(.addJobs(AddJobs(definition, replace: replace)))
     }
 
-    /// Adds all of them or none.
+    /// Adds all of them or none; the reply says which were there already, by their `key`.
     public func addJobs(
         _ definitions: [JobDefinition],
         replace: Bool = false
-    ) async throws -> [Job] {
-        try await call(.addJobs(AddJobs(definitions, replace: replace)), as: JobsReply.self).jobs
+    ) async throws -> JobsReply {
+        try await call(.addJobs(AddJobs(definitions, replace: replace)))
     }
 
     /// Ends, changes and adds jobs, all of it or nothing.

@@ -135,7 +135,8 @@ public final class ControlClient: Sendable {
         }
     }
 
-    private func ask(_ request: (Int64) throws -> [UInt8]) async throws -> JSONValue {
+    /// Sends the line that `request` makes for an id, and waits for the result.
+    func ask(_ request: (Int64) throws -> [UInt8]) async throws -> JSONValue {
         try Task.checkCancellation()
         let id = lastID.add(1, ordering: .relaxed).newValue
         var line = ByteBuffer(bytes: try request(id))
@@ -144,6 +145,10 @@ public final class ControlClient: Sendable {
             try await withCheckedThrowingContinuation { continuation in
                 channel.eventLoop.execute { [line] in
                     self.connection.value.send(line, id: id, continuation)
+                }
+                // A cancellation that came ahead of that has found nothing to abandon.
+                if Task.isCancelled {
+                    channel.eventLoop.execute { self.connection.value.abandon(id) }
                 }
             }
         } onCancel: {
@@ -154,7 +159,7 @@ public final class ControlClient: Sendable {
     /// Whether the connection still stands; one that has ended does not come back, and a new client is needed.
     public func isConnected() async -> Bool {
         // try?: a loop that is gone has no connection.
-        (try? await channel.eventLoop.submit { self.channel.isActive }.get()) ?? false
+        (try? await channel.eventLoop.submit { self.connection.value.stands }.get()) ?? false
     }
 
     /// Asks for events, which then come through `events`.
@@ -170,10 +175,18 @@ public final class ControlClient: Sendable {
         onEventsLost: @escaping @Sendable (EventsLost) -> Void = { _ in },
         onUnknownEvent: @escaping @Sendable (JSONValue) -> Void = { _ in }
     ) async throws -> SubscriptionReply {
-        try await channel.eventLoop.submit {
+        // Of one that is not sent, nothing is to be told.
+        try Task.checkCancellation()
+        let isFirst = try await channel.eventLoop.submit {
             self.connection.value.tellOfEvents(lost: onEventsLost, unknown: onUnknownEvent)
         }.get()
-        return try await call(.subscribe(request))
+        do {
+            return try await call(.subscribe(request))
+        } catch let error as ControlError where isFirst {
+            // Refused; the next one may not be.
+            channel.eventLoop.execute { self.connection.value.tellOfNoEvents() }
+            throw error
+        }
     }
 
     /// Closes the connection; calls without a reply throw `closed`, and `events` ends.

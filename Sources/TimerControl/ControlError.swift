@@ -45,9 +45,9 @@ public struct ControlError: Error, Hashable, Sendable {
         case notPermitted
         /// A limit of `docs/protocol.md` was reached.
         case limitReached
-        /// The database could not take it; nothing was changed.
+        /// The database could not take it; nothing was changed, unless the message says otherwise.
         case storageFailed
-        /// The daemon is stopping.
+        /// The daemon is stopping, or its node leads no more.
         case stopping
         /// A task is not this attempt's any more.
         case leaseLost

@@ -15,6 +15,8 @@ public struct Event: Codable, Hashable, Sendable {
     public var name: String?
     public var fire: FireID?
     public var fireDate: Timestamp?
+    /// Of a fire: by when it was to begin, where jitter or tolerance puts off its date.
+    public var dueBy: Timestamp?
     /// The last date and the number of dates, if a range was skipped.
     public var through: Timestamp?
     public var dates: Int?
@@ -53,8 +55,9 @@ public struct Event: Codable, Hashable, Sendable {
 
     /// All but what is known inside the daemon alone.
     enum CodingKeys: String, CodingKey {
-        case seq, type, at, job, name, fire, fireDate, through, dates, firedAt, userInfo, missed
-        case redelivered, reason, run, attempt, onFailure, onSuccess, outcome, status, signal
+        case seq, type, at, job, name, fire, fireDate, dueBy, through, dates, firedAt, userInfo
+        case missed, redelivered, reason, run, attempt, onFailure, onSuccess, outcome, status
+        case signal
     }
 
     public enum Kind: String, Codable, Hashable, Sendable, CaseIterable {

@@ -69,7 +69,12 @@ struct JSONParser {
             skipBlanks()
             let value = key == keptKey ? try keptValue() : try value()
             if members.updateValue(value, forKey: key) != nil {
-                throw JSONSyntaxError(offset: start, expected: "a key other than '\(key)', again")
+                // Texts of one meaning in Unicode are one to Swift, and to a dictionary.
+                let forms = key.utf8.allSatisfy { $0 < 0x80 } ? "" : ", in whatever Unicode form"
+                throw JSONSyntaxError(
+                    offset: start,
+                    expected: "a key other than '\(key)', again\(forms)"
+                )
             }
             if skip(",") {
                 skipBlanks()

@@ -113,6 +113,7 @@ extension Run: JSONWritable {
         writer.object { writer in
             writer.member("attempt", attempt)
             writer.member("dates", dates)
+            writer.member("dueBy", dueBy)
             writer.member("endedAt", endedAt)
             writer.member("error", error)
             writer.member("failed", failed)
@@ -150,6 +151,7 @@ extension Event: JSONWritable {
             writer.member("at", at)
             writer.member("attempt", attempt)
             writer.member("dates", dates)
+            writer.member("dueBy", dueBy)
             writer.member("fire", fire)
             writer.member("fireDate", fireDate)
             writer.member("firedAt", firedAt)

@@ -55,6 +55,14 @@ package struct JSONWriter {
         bytes.append(UInt8(ascii: "\""))
     }
 
+    /// How many bytes `writeString` writes, of a control character six; 0 for nil.
+    package static func byteCount(of text: String?) -> Int {
+        guard let text else { return 0 }
+        var writer = Self(capacity: text.utf8.count + 2)
+        writer.writeString(text)
+        return writer.bytes.count
+    }
+
     private static func needsEscape(_ byte: UInt8) -> Bool {
         byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
     }

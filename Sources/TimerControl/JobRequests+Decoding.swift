@@ -116,12 +116,13 @@ extension PutPart {
 }
 
 extension Parameters {
-    /// The name of an upload.
+    /// The name of an upload, which is held to what a job's is.
     func upload() throws(ControlError) -> String {
         let name = try required(String.self, "upload")
-        guard (1...Limits.name).contains(name.utf8.count) else {
-            let found = name.isEmpty ? "empty" : "\(name.utf8.count) bytes"
-            throw .wrong("upload", found, "a name of 1 to \(Limits.name) bytes")
+        do throws(OptionRefusal) {
+            try JobOption.name.check(.text(name))
+        } catch {
+            throw ControlError(.invalidParams, "parameter 'upload'" + error.predicate)
         }
         return name
     }

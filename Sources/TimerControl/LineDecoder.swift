@@ -43,6 +43,7 @@ package struct LineDecoder {
     /// The next line; nil until more bytes have come.
     package mutating func next() -> Line? {
         while true {
+            skipEmptyLines()
             let start = searched
             let newline = buffer.withUnsafeReadableBytes {
                 $0.dropFirst(start).firstIndex(of: Self.newline)
@@ -65,6 +66,25 @@ package struct LineDecoder {
         if let line = next() { return line }
         defer { self = Self(limit: limit) }
         return isDropping ? nil : take(buffer.readableBytes, newline: 0)
+    }
+
+    /// Drops the empty lines at the start, in one go: who sends nothing else would keep the loop busy.
+    private mutating func skipEmptyLines() {
+        guard searched == 0, !isDropping else { return }
+        let count = buffer.withUnsafeReadableBytes { bytes in
+            var count = 0
+            while count < bytes.count {
+                if bytes[count] == Self.newline {
+                    count += 1
+                } else if bytes[count...].starts(with: [UInt8(ascii: "\r"), Self.newline]) {
+                    count += 2
+                } else {
+                    break
+                }
+            }
+            return count
+        }
+        if count > 0 { drop(count) }
     }
 
     /// Keeps the beginning of a line that has no newline yet, unless it is too long already.

@@ -27,7 +27,7 @@ package struct NoticeDocument: Codable, Hashable, Sendable {
     package var skipped: FireReason?
     package var startedAt: Timestamp?
     package var endedAt: Timestamp?
-    /// How long after its date a late fire began.
+    /// How long after it was due, by its jitter and tolerance, a late fire began.
     package var lateBy: String?
     package var outcome: Run.Outcome?
     package var status: Int32?

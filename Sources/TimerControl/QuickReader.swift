@@ -199,7 +199,6 @@ extension QuickReader {
 
     /// What begins next.
     var nextIsString: Bool { next == UInt8(ascii: "\"") }
-    var nextIsArray: Bool { next == UInt8(ascii: "[") }
     var nextIsNull: Bool { next == UInt8(ascii: "n") }
 
     mutating func strings() throws(Unusual) -> [String] {

@@ -95,3 +95,20 @@ public enum Request: Hashable, Sendable {
         case drainNode = "node.drain"
     }
 }
+
+extension Request.Method {
+    /// Whether all is as before once it was carried out.
+    package var changesNothing: Bool {
+        switch self {
+        case .getJob, .listJobs, .listRuns, .getRun, .listNotices, .readOutput, .subscribe,
+            .previewSchedule, .status, .metrics, .checkDatabase, .listUploads, .listTasks,
+            .listQueues, .jobCalendar, .jobDates, .runCalendar, .listNodes:
+            true
+        case .addJobs, .applyJobs, .invalidateJobs, .setFireDate, .fireJob, .pauseJobs, .resumeJobs,
+            .restoreJobs, .skipJobs, .killRun, .backUp, .putPart, .dropUpload, .beginMaintenance,
+            .endMaintenance, .reserveTasks, .extendTasks, .finishTasks, .failTasks, .releaseTasks,
+            .retryTasks, .dropTasks, .kickTasks, .setQueue, .drainNode:
+            false
+        }
+    }
+}

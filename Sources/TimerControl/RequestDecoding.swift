@@ -54,6 +54,7 @@ extension Request {
                     "expected at most one of 'open', 'failed'; both are true"
                 )
             }
+            try list.checkFire()
             self = .listRuns(list)
         case .getRun: self = .getRun(try parameters.run())
         case .listNotices:

@@ -22,6 +22,8 @@ public struct Run: Codable, Hashable, Sendable {
     public var waitsFor: Wait?
     /// The scheduled date; for a range of skipped dates, the first.
     public var fireDate: Timestamp
+    /// By when it is to begin, where jitter or tolerance puts off its date; else nil.
+    public var dueBy: Timestamp?
     /// The last date of a range of skipped dates; nil for a single one.
     public var through: Timestamp?
     /// How many dates a range of skipped dates holds; nil for a single one.
@@ -38,7 +40,7 @@ public struct Run: Codable, Hashable, Sendable {
     public var status: Int32?
     /// The signal's number, if `outcome` is `signalled`.
     public var signal: Int32?
-    /// Why the command could not be started, if `outcome` is `notStarted`.
+    /// Why, if `outcome` is `notStarted`, `failed` or `lost`, or `signalled` for lack of memory; nil where nobody gave a reason.
     public var error: String?
     public var startedAt: Timestamp?
     public var endedAt: Timestamp?
@@ -48,12 +50,14 @@ public struct Run: Codable, Hashable, Sendable {
     public var onFailure: Bool?
     /// True for the command of `onSuccess`, which is none either.
     public var onSuccess: Bool?
-    /// When the fire's next attempt comes, if this one failed and it has retries left.
+    /// When the fire's next attempt comes, if this one failed and it has retries left; of a task also where its worker
+    /// gave it back for later.
     public var nextAttemptAt: Timestamp?
     /// The processor time of the run's processes, in seconds.
     public var userTime: Double?
     public var systemTime: Double?
-    /// The largest resident set of one of the run's processes, in bytes.
+    /// The largest resident set of one of the run's processes, in bytes; of a run with a control group of its own, all
+    /// that it had at once.
     public var peakMemory: Int64?
     /// How many processes of its group could not be ended: they became another user's, or no signal reaches
     /// them; nil for none.

@@ -2,10 +2,12 @@
 
 public import Schedules
 
-/// `run.list`: what became of the fires of one job or of all, newest first by date.
+/// `run.list`: what became of the fires of one job or of all, newest first by date; or of one fire.
 public struct ListRuns: Codable, Hashable, Sendable {
     public var job: JobID?
     public var name: String?
+    /// Only this fire: each of its attempts, the last one first, or its own row where it has none.
+    public var fire: FireID?
     /// Only those whose command runs, waits or is about to start.
     public var open: Bool?
     /// Only runs that ended as failures, in the order of their ends.
@@ -25,8 +27,24 @@ public struct ListRuns: Codable, Hashable, Sendable {
     public init() {}
 
     static let fieldNames: Set<String> = [
-        "job", "name", "open", "failed", "since", "outcome", "tag", "owner", "limit", "cursor",
+        "job", "name", "fire", "open", "failed", "since", "outcome", "tag", "owner", "limit",
+        "cursor",
     ]
+
+    /// - Throws: for what picks fires beside the one that is named.
+    func checkFire() throws(ControlError) {
+        guard fire != nil else { return }
+        let others = [
+            ("job", job != nil), ("name", name != nil), ("open", open == true),
+            ("failed", failed == true), ("since", since != nil), ("outcome", outcome != nil),
+            ("tag", tag != nil), ("owner", owner != nil),
+        ]
+        guard let other = others.first(where: { $0.1 }) else { return }
+        throw ControlError(
+            .invalidParams,
+            "expected at most one of '\(other.0)', 'fire'; both are given"
+        )
+    }
 }
 
 /// `run.get` and `run.kill`.

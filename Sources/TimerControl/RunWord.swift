@@ -7,7 +7,7 @@ public enum RunWord: String, Codable, Hashable, Sendable, CaseIterable {
     /// It ended with another status.
     case failure
     case signalled, timedOut, notStarted, interrupted
-    /// The date had no fire.
+    /// The date had no fire, or its task was dropped.
     case skipped
     /// An event without a command.
     case fired

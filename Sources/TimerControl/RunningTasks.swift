@@ -15,7 +15,8 @@ final class RunningTasks: Sendable {
     }
 
     private struct State {
-        var entries: [FireID: Entry] = [:]
+        /// By the token: while this process stood still, a later attempt of a fire may have become this worker's as well.
+        var entries: [RunID: Entry] = [:]
         var isStopping = false
         var isCancelled = false
     }
@@ -36,34 +37,39 @@ final class RunningTasks: Sendable {
         state.withLock { $0.entries.values.filter { !$0.isLost }.map(\.reference) }
     }
 
+    /// An attempt begins; one of the same fire that still runs has lost its lease, or there would be no other.
     func add(
         _ reference: TaskReference,
         _ work: Task<TaskResult, Never>,
         until leaseEnd: ContinuousClock.Instant
     ) {
-        let isCancelled = state.withLock { state in
-            state.entries[reference.fire] = Entry(
+        let ended = state.withLock { state in
+            let older = state.entries.values.filter { $0.reference.fire == reference.fire }
+            for entry in older { state.entries[entry.reference.token]?.isLost = true }
+            state.entries[reference.token] = Entry(
                 reference: reference,
                 work: work,
                 leaseEnd: leaseEnd
             )
-            return state.isCancelled
+            return older.map(\.work) + (state.isCancelled ? [work] : [])
         }
-        if isCancelled { work.cancel() }
+        for work in ended { work.cancel() }
     }
 
-    func remove(_ fire: FireID) { state.withLock { $0.entries[fire] = nil } }
+    func remove(_ task: TaskReference) { state.withLock { $0.entries[task.token] = nil } }
 
-    func extend(_ fire: FireID, until leaseEnd: ContinuousClock.Instant) {
-        state.withLock { $0.entries[fire]?.leaseEnd = leaseEnd }
+    func extend(_ task: TaskReference, until leaseEnd: ContinuousClock.Instant) {
+        state.withLock { $0.entries[task.token]?.leaseEnd = leaseEnd }
     }
 
-    func isLost(_ fire: FireID) -> Bool { state.withLock { $0.entries[fire]?.isLost ?? false } }
+    func isLost(_ task: TaskReference) -> Bool {
+        state.withLock { $0.entries[task.token]?.isLost ?? false }
+    }
 
-    func lose(_ fire: FireID) {
+    func lose(_ task: TaskReference) {
         let work = state.withLock { state in
-            state.entries[fire]?.isLost = true
-            return state.entries[fire]?.work
+            state.entries[task.token]?.isLost = true
+            return state.entries[task.token]?.work
         }
         work?.cancel()
     }
@@ -80,10 +86,10 @@ final class RunningTasks: Sendable {
     // MARK: - What is told after the worker was stopped
 
     /// `telling` says what became of a task: it is cancelled once a worker that is stopped has tried for long enough.
-    func tells(_ fire: FireID, _ telling: Task<Void, Never>) {
+    func tells(_ task: TaskReference, _ telling: Task<Void, Never>) {
         state.withLock { state in
-            state.entries[fire]?.telling = telling
-            if state.isStopping { Self.limit(state.entries[fire], state.isCancelled) }
+            state.entries[task.token]?.telling = telling
+            if state.isStopping { Self.limit(state.entries[task.token], state.isCancelled) }
         }
     }
 

@@ -16,7 +16,7 @@ public struct TaskQueue: Codable, Hashable, Sendable {
     public var delayed: Int
     public var reserved: Int
     public var dead: Int
-    /// Since when the task is ready that is to be handed out next; nil where none is.
+    /// Since when the task is ready that has been so the longest, whatever its priority; nil where none is.
     public var oldest: Timestamp?
     /// How many workers wait for it.
     public var waiting: Int

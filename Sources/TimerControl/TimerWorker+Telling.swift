@@ -9,9 +9,11 @@ extension TimerWorker {
         case .released(_, let reason): report("task \(task.fire): given back: \(reason)")
         }
         while true {
+            var client: ControlClient?
             do {
-                let client = try await telling.client()
-                try await tell(result, task, client)
+                let connected = try await telling.client()
+                client = connected
+                try await tell(result, task, connected)
                 return telling.hasWorked()
             } catch let error as ControlError where !error.isPassing {
                 return report("task \(task.fire): \(error)")
@@ -22,7 +24,7 @@ extension TimerWorker {
                 }
                 if running.isCancelled { return report("task \(task.fire): \(error)") }
                 report("task \(task.fire): \(error); telling it again")
-                await telling.drop()
+                await telling.drop(client)
             }
         }
     }
@@ -49,23 +51,26 @@ extension TimerWorker {
             try? await Task.sleep(for: pause)
             let tasks = running.references
             if Task.isCancelled || tasks.isEmpty { continue }
+            var client: ControlClient?
             do {
-                let client = try await telling.client()
+                let connected = try await telling.client()
+                client = connected
                 let end = ContinuousClock.now + lease
-                let outcomes = try await client.extendTasks(tasks)
-                for outcome in outcomes {
+                let outcomes = try await connected.extendTasks(tasks)
+                telling.hasWorked()
+                for (task, outcome) in zip(tasks, outcomes) {
                     guard let refusal = outcome.error else {
-                        running.extend(outcome.fire, until: end)
+                        running.extend(task, until: end)
                         continue
                     }
                     if refusal.error.reason == .leaseLost || refusal.error.reason == .notFound {
-                        running.lose(outcome.fire)
+                        running.lose(task)
                     }
                 }
             } catch {
                 if Task.isCancelled { return }
                 report("the leases cannot be extended: \(error)")
-                if error is ClientError { await telling.drop() }
+                if error is ClientError { await telling.drop(client) }
             }
         }
     }

@@ -62,8 +62,10 @@ public final class TimerWorker: Sendable {
         handler: @escaping Handler
     ) {
         (self.settings, self.report, self.handler) = (settings, report, handler)
-        reserving = WorkerLink(settings.socket)
-        telling = WorkerLink(settings.socket)
+        // What became of a task is told while its lease holds, also to a daemon that comes back during the longest pause.
+        let longestPause = min(.seconds(10), Self.lease(of: settings) / 4)
+        reserving = WorkerLink(settings.socket, longestPause: longestPause)
+        telling = WorkerLink(settings.socket, longestPause: longestPause)
         (wakes, waker) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
@@ -106,7 +108,9 @@ public final class TimerWorker: Sendable {
     private var isStopped: Bool { isStopping.withLock { $0 } }
 
     /// The length of a lease.
-    var lease: Duration {
+    var lease: Duration { Self.lease(of: settings) }
+
+    private static func lease(of settings: Settings) -> Duration {
         // try?: the daemon refuses one that cannot be read, and `run` throws that.
         .microseconds((try? TimeSpan(parsing: settings.lease))?.microseconds ?? 60_000_000)
     }
@@ -142,16 +146,18 @@ public final class TimerWorker: Sendable {
         request.count = count
         request.lease = settings.lease
         if !settings.endsWhenIdle { request.wait = "1h" }
+        var client: ControlClient?
         do {
-            let client = try await reserving.client()
-            let tasks = try await client.reserveTasks(request)
+            let connected = try await reserving.client()
+            client = connected
+            let tasks = try await connected.reserveTasks(request)
             reserving.hasWorked()
             return tasks
         } catch {
             if isStopped { return nil }
             if let error = error as? ControlError, !error.isPassing { throw error }
             report("\(error); trying again")
-            await reserving.drop()
+            await reserving.drop(client)
             return nil
         }
     }
@@ -173,14 +179,14 @@ public final class TimerWorker: Sendable {
     ) async {
         let result = await work.value
         // From here on its lease is not extended any more; a lost one is told to nobody.
-        if running.isLost(reference.fire) {
+        if running.isLost(reference) {
             report("task \(task.fire): lost, and given up")
         } else {
             let telling = Task { await tell(result, reference) }
-            running.tells(task.fire, telling)
+            running.tells(reference, telling)
             await telling.value
         }
-        running.remove(reference.fire)
+        running.remove(reference)
         waker.yield()
     }
 }

@@ -30,7 +30,7 @@ public struct Upload: Codable, Hashable, Sendable {
     public var jobs: Int
     /// How many bytes they take.
     public var bytes: Int
-    /// When the oldest part is removed.
+    /// When it is removed: a day after its oldest part was put.
     public var until: Timestamp
 
     public init(name: String, parts: [Int], jobs: Int, bytes: Int, until: Timestamp) {

@@ -2,7 +2,7 @@
 
 import Locks
 
-/// A worker's connection to the daemon, made anew where it was lost.
+/// A worker's connection to the daemon, which its tasks share, made anew where it was lost.
 final class WorkerLink: Sendable {
     private struct State {
         var client: ControlClient?
@@ -15,19 +15,24 @@ final class WorkerLink: Sendable {
     private let socket: String
     private let state = Locked(State())
     private static let firstPause = Duration.milliseconds(100)
-    private static let longestPause = Duration.seconds(10)
+    private let longestPause: Duration
 
-    init(_ socket: String) { self.socket = socket }
+    init(_ socket: String, longestPause: Duration) {
+        (self.socket, self.longestPause) = (socket, longestPause)
+    }
 
-    /// The connection, after a pause that grows with each one that was dropped.
+    /// How long whoever finds no connection waits before another is made; nil for not at all.
+    var pause: Duration? { state.withLock { $0.pause } }
+
+    /// The connection, after a pause that grows with each one that was dropped or could not be made.
     func client() async throws -> ControlClient {
         if let client = state.withLock({ $0.client }) { return client }
-        let sleep = state.withLock { state -> Task<Void, Never>? in
-            guard let pause = state.pause, !state.isStopped else { return nil }
+        let (pause, sleep) = state.withLock { state -> (Duration?, Task<Void, Never>?) in
+            guard let pause = state.pause, !state.isStopped else { return (state.pause, nil) }
             // try?: cancelled, it is over.
             let sleep = Task<Void, Never> { try? await Task.sleep(for: pause) }
             state.sleep = sleep
-            return sleep
+            return (pause, sleep)
         }
         await withTaskCancellationHandler {
             await sleep?.value
@@ -35,7 +40,9 @@ final class WorkerLink: Sendable {
             sleep?.cancel()
         }
         try Task.checkCancellation()
-        let made = try await ControlClient.connect(to: socket)
+        // Another task's may be there by now.
+        if let client = state.withLock({ $0.client }) { return client }
+        let made = try await connect(after: pause)
         let (client, spare) = state.withLock { state -> (ControlClient?, ControlClient?) in
             // Stopped meanwhile, when there was none to be closed.
             if state.isStopped { return (nil, made) }
@@ -52,14 +59,34 @@ final class WorkerLink: Sendable {
     /// An answer came: the next pause is short again.
     func hasWorked() { state.withLock { $0.pause = nil } }
 
-    /// Gives the connection up.
-    func drop() async {
-        let client = state.withLock { state in
-            state.pause = min((state.pause ?? Self.firstPause / 2) * 2, Self.longestPause)
-            defer { state.client = nil }
-            return state.client
+    /// Gives up the connection on which something has failed, and none that another task has made since.
+    ///
+    /// Nil stands for one that could not be made.
+    func drop(_ failed: ControlClient?) async {
+        guard let failed else { return }
+        let isCurrent = state.withLock { state in
+            guard state.client === failed else { return false }
+            state.client = nil
+            state.pause = longer(state.pause)
+            return true
         }
-        await client?.close()
+        if isCurrent { await failed.close() }
+    }
+
+    private func connect(after pause: Duration?) async throws -> ControlClient {
+        do {
+            return try await ControlClient.connect(to: socket)
+        } catch {
+            state.withLock { state in
+                // Of all that have waited for the same length, the first makes the next one longer.
+                if state.pause == pause { state.pause = longer(pause) }
+            }
+            throw error
+        }
+    }
+
+    private func longer(_ pause: Duration?) -> Duration {
+        min((pause ?? Self.firstPause / 2) * 2, longestPause)
     }
 
     /// Ends what is asked on it, and its pause.

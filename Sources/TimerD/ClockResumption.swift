@@ -17,6 +17,8 @@ struct ClockResumption: Sendable {
     private let step: TimeSpan
     /// Whether another host led before, so that a step is the distance of two clocks.
     private let isOtherHost: Bool
+    /// Whether the database is PostgreSQL.
+    private let isShared: Bool
     /// Whether the machine has been started since the last daemon ran.
     private let hasStarted: Bool
     /// Whether only wall clocks tell how much time has passed since: claims may have been told, and lie ahead all the same.
@@ -41,16 +43,17 @@ struct ClockResumption: Sendable {
             before: othersClock ?? .zero
         )
         isOtherBoot = state.anchor.hasStarted(bootID)
-        isOtherHost = othersClock != nil && isOtherBoot
-        hasStarted = othersClock == nil && isOtherBoot
+        isShared = othersClock != nil
+        isOtherHost = isShared && isOtherBoot
+        hasStarted = !isShared && isOtherBoot
         clock = SystemClock(anchor: anchor, read: read)
         self.state = state
     }
 
     /// Stores where the clock stands; after a start of the machine, makes the jobs of `@reboot` due.
     ///
-    /// On a restored copy, skips the numbers that its original may have given out. Logs a step of the wall
-    /// clock that was made while no daemon ran.
+    /// On a restored copy, and on another server of PostgreSQL than before, skips the numbers that may have been given out.
+    /// Logs a step of the wall clock that was made while no daemon ran.
     func write(to store: WriteQueue, log: Logger) async throws {
         tellStep(log)
         // One transaction, so that a crash cannot store the boot without the jobs that it made due.
@@ -64,7 +67,12 @@ struct ClockResumption: Sendable {
             _ = try transaction.finish()
         }
         if state.goesOnFrom != nil {
-            log.notice("started on a restored copy", metadata: ["database": "\(store.path)"])
+            log.notice(
+                isShared
+                    ? "started on a restored copy, or after a failover: numbers are skipped"
+                    : "started on a restored copy",
+                metadata: ["database": "\(store.path)"]
+            )
         }
     }
 

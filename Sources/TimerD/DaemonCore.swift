@@ -18,7 +18,12 @@ struct Loops {
     let timers: RunLoopThread
     let epoll: EpollLoop
 
+    /// So many descriptors they take, and more: a run loop of CoreFoundation and an event loop of SwiftNIO that get none end
+    /// the process, also that of a node which was to lead and could stand by.
+    private static let descriptors = 24
+
     init(_ started: inout StartedParts) async throws {
+        try DescriptorLimit.require(Self.descriptors)
         sockets = try await started.start {
             MultiThreadedEventLoopGroup(numberOfThreads: 1)
         } stop: {
@@ -185,8 +190,7 @@ struct DaemonCore {
     ///
     /// - Throws: why what the daemon before left could not be settled; then nothing has been run.
     func takeOver(beginsNothing: Bool = false) async throws -> Recovered {
-        try await store.writer.write { [own] in try Owners($0).rename(own) }
-        if isShared { try await store.adoptOwners() }
+        try await store.nameOwners(own, isShared: isShared)
         try await resumption.write(to: store.writer, log: log)
         return try await scheduler.recover(beginsNothing: beginsNothing)
     }

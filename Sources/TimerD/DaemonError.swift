@@ -17,6 +17,10 @@ public struct DaemonError: Error, Hashable, CustomStringConvertible {
     public let description: String
     public let status: Status
 
+    /// Whether it is of no use that the same process tries again: a node that could not begin to lead for anything else
+    /// stands by, for what it lacks may be there next time.
+    var isLasting: Bool { status == .configuration }
+
     public init(_ description: String, _ status: Status) {
         self.description = description
         self.status = status

@@ -112,6 +112,10 @@ struct DaemonParts {
                 source: core.store.events(after: core.scheduler),
                 accounts: core.accounts,
                 logger: core.log,
+                farewell: { [terms = core.scheduler.terms] in terms.refusal },
+                areOthersAtWork: { [pending = core.scheduler.pending] in
+                    pending.areOthersAtWork(than: $0, within: $1)
+                },
                 check: { handler.check($0, from: owner($1), over: $1.life) },
                 handle: {
                     await handler.handle($0, from: owner($1), over: $1.life, isAlone: $1.isAlone)
@@ -182,10 +186,11 @@ struct DaemonParts {
 
     /// Sees to the runs, releases the claims, and stops all parts in reverse.
     ///
+    /// `refusal`: see `Scheduler.stop`.
     /// - Throws: what could not be stored.
-    func stop(_ runs: RunsAtStop) async throws {
+    func stop(_ runs: RunsAtStop, refusing refusal: ControlError? = nil) async throws {
         core.watch.stop()
-        await core.scheduler.stop(runs)
+        await core.scheduler.stop(runs, refusing: refusal)
         var started = started
         try await started.stop()
     }
@@ -219,18 +224,17 @@ extension Store {
             return try await reader.read { database in
                 let log = EventLog(database)
                 let id = try Queries(database).id(of: owner)
-                let room = PageRoom(limit.bytes)
-                let events = try log.events(
+                let read = try log.read(
                     after: after,
                     before: end,
                     owner: id,
                     limit: limit.events,
-                    in: room
+                    in: PageRoom(limit.bytes)
                 )
                 return EventPage(
-                    events: events,
-                    isLast: events.count < limit.events && !room.isFull,
-                    prunedThrough: try log.prunedThrough(of: id)
+                    events: read.events,
+                    isLast: read.isLast,
+                    prunedThrough: max(try log.prunedThrough(of: id), read.lostThrough)
                 )
             }
         }

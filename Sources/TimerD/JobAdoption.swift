@@ -50,11 +50,8 @@ public struct JobAdoption {
             // Also what one that died has left.
             removeCopy()
             defer { removeCopy() }
-            _ = try DatabaseCopy(of: file).write(
-                to: copy,
-                replacing: true,
-                at: SystemClock.read().wall
-            )
+            // Nobody has given out a number since: the next one follows the last.
+            _ = try DatabaseCopy(of: file).write(to: copy, replacing: true, at: nil)
             let connection = try PostgresHome.connect(
                 PostgresAddress(shared.text),
                 within: Self.limit
@@ -103,32 +100,33 @@ public struct JobAdoption {
         defer {
             _ = try? connection.execute(Statements.release, [.integer(epoch)], within: Self.limit)
         }
-        let place = SharedCopy(at: copy)
         let stored = try connection.execute("SELECT version FROM timerd.store", within: Self.limit)
-        if stored.integer(0, 0) != 0 {
-            // A node that led once has made the tables.
-            let jobs = try connection.execute(Statements.sharedJobs, within: Self.limit)
-            guard jobs.integer(0, 0) == 0 else {
-                throw DaemonError(
-                    "'\(shared.redacted)' has \(jobs.integer(0, 0) ?? 0) jobs already, ended ones too; accepted is a database"
-                        + " without any",
-                    .configuration
-                )
-            }
-            // Those of a newer timerd stay: `make` refuses them.
-            if stored.integer(0, 0) ?? 0 <= Int64([Migration].released.count) {
-                try place.removeEmptyTables(connection, node: Self.name, epoch: epoch)
-            }
+        // A node that led once has made the tables.
+        if stored.integer(0, 0) != 0 { try checkTables(connection) }
+        let adopted = try SharedCopy(at: copy).adopt(connection, node: Self.name, epoch: epoch)
+        defer { adopted.close() }
+        return try adopted.prepare(Statements.count).value(as: Int.self) ?? 0
+    }
+
+    /// Refuses tables in PostgreSQL with something in them that would be gone without anybody being told.
+    private func checkTables(_ connection: PostgresConnection) throws {
+        let rows = try connection.execute(Statements.kept, within: Self.limit)
+        let (jobs, queues) = (rows.integer(0, 0) ?? 0, rows.integer(0, 1) ?? 0)
+        let (users, notices) = (rows.integer(0, 2) ?? 0, rows.integer(0, 3) ?? 0)
+        guard jobs == 0 else {
+            throw DaemonError(
+                "'\(shared.redacted)' has \(jobs) jobs already, ended ones too; accepted is a database without any",
+                .configuration
+            )
         }
-        let made = try place.make(
-            connection,
-            node: Self.name,
-            epoch: epoch,
-            adopting: true
-        )
-        defer { made.database.close() }
-        let count = try made.database.prepare(Statements.count).value(as: Int.self)
-        return count ?? 0
+        guard queues == 0, users == 0, notices == 0 else {
+            throw DaemonError(
+                "'\(shared.redacted)' has no jobs, but what would be gone: \(queues) queues that are paused or have a limit,"
+                    + " \(users) users in maintenance, \(notices) notices to be handed over; accepted is a database without any:"
+                    + " start a node to end that, or drop the schema 'timerd' there",
+                .configuration
+            )
+        }
     }
 
     /// Why the lease cannot be had.
@@ -149,19 +147,30 @@ public struct JobAdoption {
     }
 
     enum Statements {
+        /// With its length, as nodes believe that rather than the database's clock.
         static let take = """
             UPDATE timerd.lease SET epoch = epoch + 1, node = $1, machine = NULL,
-                until = clock_timestamp() + interval '10 minutes'
+                until = clock_timestamp() + interval '10 minutes', length_us = 600000000
             WHERE until < clock_timestamp() RETURNING epoch
             """
         static let lease = """
             SELECT node::text, ceil(greatest(extract(epoch FROM until - clock_timestamp()), 1))::bigint
             FROM timerd.lease
             """
-        static let sharedJobs = "SELECT count(*) FROM timerd.jobs"
+        /// Jobs, and what there may be without them.
+        static let kept = """
+            SELECT (SELECT count(*) FROM timerd.jobs),
+                (SELECT count(*) FROM timerd.queues
+                    WHERE paused <> 0 OR max_reserved IS NOT NULL OR rate_count IS NOT NULL),
+                (SELECT count(*) FROM timerd.owners WHERE maintenance_us IS NOT NULL),
+                (SELECT count(*) FROM timerd.notices)
+            """
         static let running = "SELECT count(*) FROM fires WHERE state = 'running'"
         static let bootJobs = "SELECT job_id FROM boot_jobs ORDER BY 1 LIMIT 10"
         static let count = "SELECT count(*) FROM jobs"
-        static let release = "UPDATE timerd.lease SET until = clock_timestamp() WHERE epoch = $1"
+        /// Given back as a node does: else those that have seen it would wait for its length.
+        static let release = """
+            UPDATE timerd.lease SET node = NULL, until = clock_timestamp() WHERE epoch = $1
+            """
     }
 }

@@ -30,6 +30,8 @@ struct Lead: Sendable {
     var clockDifference: Int64 = 0
     /// Is told which process of PostgreSQL serves this node's writes.
     var onConnect: @Sendable (_ backend: Int32) -> Void
+    /// Is told why it is not known yet whether the last changes are stored.
+    var onDoubt: @Sendable (_ reason: String) -> Void = { _ in }
     /// Knows the other nodes.
     var nodes: (any NodeDesk)?
 
@@ -52,17 +54,12 @@ struct Lead: Sendable {
         return descriptor
     }
 
-    /// Makes the copy of the jobs at `path`, whose writes go to PostgreSQL from then on; `adopting`: see `SharedCopy`.
+    /// Makes the copy of the jobs at `path`, whose writes go to PostgreSQL from then on.
     ///
     /// - Throws: `DatabaseError`, or `PostgresError`.
-    func copy(at path: String, adopting: Bool = false) throws -> Database {
+    func copy(at path: String) throws -> Database {
         let connection = try PostgresHome.connect(address, within: .seconds(10))
-        let copy = try SharedCopy(at: path).make(
-            connection,
-            node: node,
-            epoch: epoch,
-            adopting: adopting
-        )
+        let copy = try SharedCopy(at: path).make(connection, node: node, epoch: epoch)
         copy.database.home = PostgresHome(
             address,
             connection: connection,
@@ -72,7 +69,8 @@ struct Lead: Sendable {
             number: copy.number,
             fence: fence,
             limit: max(.seconds(1), lease),
-            onConnect: onConnect
+            onConnect: onConnect,
+            onDoubt: onDoubt
         )
         return copy.database
     }

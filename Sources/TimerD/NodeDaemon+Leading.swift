@@ -4,9 +4,7 @@ import Cluster
 import Glibc
 import LinuxSystem
 import Logging
-import Postgres
 import Runner
-import SQLite
 import SystemPackage
 import TimerControl
 
@@ -35,6 +33,12 @@ extension NodeDaemon {
             listener: socket.descriptor,
             clockDifference: clockDifference(to: formerClock),
             onConnect: { [keeper] in keeper.setStoreBackend($0) },
+            onDoubt: { [log] in
+                log.warning(
+                    "whether the last changes are stored is not known yet",
+                    metadata: ["error": "\($0)"]
+                )
+            },
             nodes: ClusterDesk(keeper: keeper, epoch: epoch)
         )
         do {
@@ -42,6 +46,7 @@ extension NodeDaemon {
                 changes.yield(.lost(epoch: epoch, $0))
             }
             leading = (parts, epoch)
+            keeper.coreBegan()
             watchdog = Watchdog(manager, on: parts.thread)
             relayed.serve(parts.socket, parts.core.own) { descriptor, node in
                 Task { await parts.core.admitAgent(descriptor, of: node) }
@@ -66,23 +71,20 @@ extension NodeDaemon {
     ///
     /// - Throws: what keeps it from that for good.
     private func giveUp(_ error: any Error) throws {
-        // The lease ended meanwhile, so that another node leads by now; or the database is away.
-        guard
-            !keeper.fence.isOpen || error is PostgresError
-                || (error as? DatabaseError)?.isLasting == false
-        else {
+        let failure = DaemonError(starting: error)
+        // Where the lease ended meanwhile, another node leads by now, and it may follow from that.
+        guard !failure.isLasting || !keeper.fence.isOpen else {
             keeper.coreStopped()
-            throw DaemonError(starting: error)
+            throw failure
         }
         keeper.couldNotLead()
         relay.follow(leader: leader, listener: socket.descriptor)
         startAgent()
-        let failure = DaemonError(starting: error).description
         // It may be the same each time.
-        if failure != standing.failure {
+        if failure.description != standing.failure {
             log.error("this node could not lead", metadata: ["error": "\(failure)"])
         }
-        standing.failure = failure
+        standing.failure = failure.description
     }
 
     /// By how much the clock of the node that led before is ahead of this one's, in µs; 0 where that is not known.
@@ -113,11 +115,18 @@ extension NodeDaemon {
         }
     }
 
-    /// Stops the core, and gives the lease back.
-    func stopLeading(_ reason: String) async {
+    /// Stops the core, and gives the lease back; `ofCopy`: as this node's own copy of the jobs has failed, or its connection with
+    /// what keeps them, so that another is to lead first.
+    func stopLeading(_ reason: String, ofCopy: Bool = false) async {
         guard let ended = leading?.parts else { return }
-        await stop(ended, reason)
-        keeper.coreStopped()
+        await stop(ended, reason, refusing: .noMoreLed(by: shared.node, reason))
+        if ofCopy {
+            log.error("this node could not go on leading", metadata: ["error": "\(reason)"])
+            standing.failure = reason
+            keeper.couldNotLead()
+        } else {
+            keeper.coreStopped()
+        }
         relay.follow(leader: leader, listener: socket.descriptor)
         startAgent()
     }
@@ -145,7 +154,14 @@ extension NodeDaemon {
     }
 
     /// Stops the core; what could not be stored is settled by the node that leads next, as after a crash.
-    func stop(_ ended: DaemonParts, _ reason: String, _ runs: RunsAtStop = .goOn) async {
+    ///
+    /// `refusal`: see `Scheduler.stop`.
+    func stop(
+        _ ended: DaemonParts,
+        _ reason: String,
+        _ runs: RunsAtStop = .goOn,
+        refusing refusal: ControlError? = nil
+    ) async {
         leading = nil
         handsOver = false
         watchdog = Watchdog(manager, on: thread)
@@ -155,7 +171,7 @@ extension NodeDaemon {
         )
         manager.tell(.status("standing by at '\(configuration.socket)'"))
         do {
-            try await ended.stop(runs)
+            try await ended.stop(runs, refusing: refusal)
         } catch {
             log.debug("the core has stopped", metadata: ["error": "\(error)"])
         }

@@ -43,17 +43,30 @@ extension NodeDaemon {
                     changes.yield(.drains($0))
                 },
                 onTrouble: { error in
-                    standing.trouble = error.description
+                    let trouble = NodeStanding.Trouble(error)
+                    standing.trouble = trouble
                     log.error(
-                        "the database cannot be used",
+                        "\(trouble.words)",
                         metadata: ["database": database, "error": "\(error)"]
                     )
                 },
                 onRecovered: {
+                    let wasOfName = standing.trouble?.isOfName == true
                     standing.trouble = nil
-                    log.notice("the database can be used again", metadata: ["database": database])
+                    log.notice(
+                        wasOfName
+                            ? "this node takes part: its name is free"
+                            : "the database can be used again",
+                        metadata: ["database": database]
+                    )
                 },
-                onClockNews: { $0.tell(log) }
+                onClockNews: { $0.tell(log) },
+                onFormerName: {
+                    log.warning(
+                        "this node was called otherwise before: commands that were in progress on it count as interrupted",
+                        metadata: ["before": "\($0)", "node": "\(shared.node)"]
+                    )
+                }
             )
         )
     }
@@ -101,6 +114,11 @@ extension ControlError {
     init(_ refusal: RelayRefusal, at node: String, _ standing: NodeStanding) {
         switch refusal {
         case .noLeader:
+            // Without the database it does not know who leads.
+            if let trouble = standing.trouble {
+                self.init(.storageFailed, "\(trouble.sentence(at: node)); nothing was changed")
+                return
+            }
             self.init(
                 .storageFailed,
                 "no node leads at the moment, and '\(node)' has waited for one"
@@ -108,8 +126,11 @@ extension ControlError {
             )
         case .carrierAway(let reason):
             // What the relay meets follows from that.
-            let reason = standing.trouble ?? reason
-            self.init(.storageFailed, "'\(node)' has no connection with the database: \(reason)")
+            let sentence = standing.trouble?.sentence(at: node)
+            self.init(
+                .storageFailed,
+                sentence ?? "'\(node)' has no connection with the database: \(reason)"
+            )
         case .leaderAway(let leader, let reason):
             self.init(
                 .storageFailed,
@@ -129,6 +150,16 @@ extension ControlError {
             self.init(.notPermitted, "who uid \(uid) is cannot be found out: \(reason)")
         case .stopping: self.init(.stopping, "the daemon is stopping")
         }
+    }
+}
+
+extension ControlError {
+    /// What requests are told once this node gives up the lead.
+    static func noMoreLed(by node: String, _ reason: String) -> Self {
+        Self(
+            .stopping,
+            "'\(node)' leads no more: \(reason); nothing was changed, and another node leads soon, or this one again"
+        )
     }
 }
 
@@ -169,7 +200,6 @@ struct ClusterDesk: NodeDesk {
                 startedAt: Timestamp(microseconds: node.startedAt),
                 leaseUntil: now + TimeSpan(microseconds: node.remaining),
                 clockDifference: node.clockDifference ?? 0,
-                runs: Int(node.runs),
                 epoch: node.leads ? epoch : nil,
                 drainingSince: node.drainsSince.map { Timestamp(microseconds: $0) }
             )
@@ -180,10 +210,14 @@ struct ClusterDesk: NodeDesk {
         do throws(ClusterError) {
             try await keeper.drain(name, drains)
         } catch {
-            if case .refused(let refusal) = error, refusal.code == .unknownNode {
-                throw ControlError(.notFound, refusal.message)
+            guard case .refused(let refusal) = error else {
+                throw ControlError(.storageFailed, "'\(name)' cannot be told: \(error)")
             }
-            throw ControlError(.storageFailed, "'\(name)' cannot be told: \(error)")
+            switch refusal.code {
+            case .unknownNode: throw ControlError(.notFound, refusal.message)
+            case .lastNode: throw ControlError.lastNode(name)
+            default: throw ControlError(.storageFailed, "'\(name)' cannot be told: \(error)")
+            }
         }
     }
 }

@@ -135,7 +135,7 @@ final class NodeDaemon {
         case .stopLeading(let reason): await stopLeading("\(reason.words)")
         case .drained(let epoch) where epoch == leading?.epoch: await stopLeading("it drains")
         case .lost(let epoch, let error) where epoch == leading?.epoch:
-            await stopLeading(error.sentence)
+            await stopLeading(error.sentence, ofCopy: error.isOfCopy)
         case .drained, .lost: break
         case .leader(let name): await follow(name)
         case .reload(let new): await reload(new)

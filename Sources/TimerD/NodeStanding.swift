@@ -1,24 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Cluster
 import Locks
 
 /// What keeps a node from leading; from any thread.
 final class NodeStanding: Sendable {
+    /// Why it takes no part with the database.
+    struct Trouble: Sendable, Equatable {
+        var message: String
+        /// Whether another node has its name: with the database all is well then, and that node, or another, may lead.
+        var isOfName = false
+
+        /// What the log says, before the reason.
+        var words: String { isOfName ? "this node takes no part" : "the database cannot be used" }
+
+        /// What a client of the node is told.
+        func sentence(at node: String) -> String {
+            "'\(node)' \(isOfName ? "takes no part" : "cannot use the database"): \(message)"
+        }
+    }
+
     private struct State: Sendable {
-        var trouble: String?
+        var trouble: Trouble?
         var failure: String?
         var drains = false
     }
 
     private let state = Locked(State())
 
-    /// Why the database cannot be used; nil if it can.
-    var trouble: String? {
+    /// Why the database cannot be used, or not by a node of this name; nil if it can.
+    var trouble: Trouble? {
         get { state.withLock { $0.trouble } }
         set { state.withLock { $0.trouble = newValue } }
     }
 
-    /// Why this node could not lead when it had the lease last; nil if it could.
+    /// Why this node could not lead, or go on leading, when it had the lease last; nil if it could.
     var failure: String? {
         get { state.withLock { $0.failure } }
         set { state.withLock { $0.failure = newValue } }
@@ -30,13 +46,19 @@ final class NodeStanding: Sendable {
         set { state.withLock { $0.drains = newValue } }
     }
 
-    /// For a client that waits for a node to lead: a clause about this one, the first that holds; nil if nothing
-    /// keeps it from leading.
+    /// For a client that has waited for a node to lead, with the database all being well: a clause about this one, the first
+    /// that holds; nil if nothing keeps it from leading.
     var reason: String? {
         state.withLock { state in
-            state.trouble.map { "the database cannot be used: \($0)" }
-                ?? state.failure.map { "it could not lead itself: \($0)" }
+            state.failure.map { "it could not lead itself: \($0)" }
                 ?? (state.drains ? "it drains" : nil)
         }
+    }
+}
+
+extension NodeStanding.Trouble {
+    init(_ error: ClusterError) {
+        message = error.description
+        if case .refused(let refusal) = error { isOfName = refusal.code == .nameInUse }
     }
 }

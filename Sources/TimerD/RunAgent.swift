@@ -130,7 +130,10 @@ final class RunAgent: Sendable {
         let settings = state.withLock { $0.settings }
         let offer = try RunOffer(bytes)
         let owner = try await owner(named: offer.user, settings.account)
-        return try await settings.request(for: try offer.command(run, of: owner), accounts)
+        var request = try await settings.request(for: offer.command(run, of: owner), accounts)
+        // Where the job says none, the default of the node that leads counts, not this one's.
+        request.timeout = offer.timeout.map { Duration.microseconds($0) }
+        return request
     }
 
     /// Who the user of that name is on this host; nil for root.

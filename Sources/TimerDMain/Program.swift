@@ -27,8 +27,18 @@ enum Program {
     }
     #endif
 
+    /// An option that the command line has more than once.
+    private static var repeatedOption: Substring? {
+        var seen: Set<Substring> = []
+        return CommandLine.arguments.dropFirst().lazy.map { $0.prefix { $0 != "=" } }
+            .first { $0.hasPrefix("--") && !seen.insert($0).inserted }
+    }
+
     private static func prepare() {
         if let argument = UnreadableArgument.first { TimerDMain.end(for: "\(argument)", EX_USAGE) }
+        if let again = repeatedOption {
+            TimerDMain.end(for: "'\(again)' is said twice; one value would not count", EX_USAGE)
+        }
         if let shortage = AddressSpace.shortage { TimerDMain.end(for: shortage) }
         MemoryReturn.begin()
     }

@@ -8,6 +8,15 @@ extension Job {
     /// Whether its definition could be read.
     public var isReadable: Bool { stored == nil }
 
+    /// What it is, to be said again with changes: `paused` only where that is what pauses it now.
+    ///
+    /// Said of a job that was resumed, it would pause it; left out of one that it pauses, it would resume it.
+    public var restated: JobDefinition {
+        var definition = definition
+        if state != .paused || maintenance { definition.paused = nil }
+        return definition
+    }
+
     /// Why it ended, as a sentence for each word of `endReason`; an unknown word stays as it is.
     public static func endSentence(_ word: String) -> String {
         switch word {
@@ -36,6 +45,8 @@ extension Job {
 
     /// The dates after now; a moved grid, the count and the last date are taken into account.
     ///
+    /// Where the next one has passed and jitter puts off its fire, when that is due.
+    ///
     /// `skip`: called with each date; returns up to when further dates are left out, nil to go on with the
     /// next.
     public func comingDates(
@@ -49,12 +60,15 @@ extension Job {
         let left = definition.count.map { $0 - fires } ?? .max
         let last = definition.until.flatMap { Timestamp(rfc3339: $0) } ?? .distantFuture
         var coming: [Timestamp] = []
-        var date = first > dates.now ? first : schedule.nextFireDate(after: dates.now)
-        while let next = date, coming.count < min(left, limit), next <= min(last, end) {
-            coming.append(next)
+        let due = nextFire ?? first
+        var date = due > dates.now ? first : schedule.nextFireDate(after: dates.now)
+        while let next = date, coming.count < min(left, limit), next <= last {
+            let fire = next > dates.now ? next : due
+            guard fire <= end else { break }
+            coming.append(fire)
             // A fire that was moved alone stands for the date it was moved away from.
             let from = next == first ? movedFrom : nil
-            date = schedule.nextFireDate(after: max(next, from ?? next, skip(next) ?? next))
+            date = schedule.nextFireDate(after: max(next, from ?? next, skip(fire) ?? next))
         }
         return coming
     }

@@ -22,11 +22,18 @@ public enum PastDate {
             }
         }
         let soon = try read(at: dates.now)
-        // A time of day means the next one; of a day earlier that is the last one.
-        let date = soon > dates.now ? try read(at: dates.now - .seconds(86_400)) : soon
+        // A time of day means the next one; of a day earlier, by the clock, that is the last one.
+        let date = soon > dates.now ? try read(at: dayEarlier(dates)) : soon
         guard date <= dates.now else {
             throw ScheduleError(.badDate, "'\(words)' is still to come; \(accepted)")
         }
         return date
+    }
+
+    /// When the clock showed the same the day before, which may have had 23 or 25 hours.
+    private static func dayEarlier(_ dates: LocalDate) -> Timestamp {
+        let date = dates.now - .seconds(86_400)
+        let change = dates.zone.offset(at: date) - dates.zone.offset(at: dates.now)
+        return date - .seconds(Int64(change))
     }
 }

@@ -13,7 +13,7 @@ public struct RunWords: Sendable {
     /// As one sentence, without a capital and a full stop.
     public var sentence: String {
         if let unread = run.unread { return "unreadable: \(unread)" }
-        if run.state == .skipped { return skipped }
+        if run.state == .skipped { return run.outcome == nil ? skipped : "\(ended); \(skipped)" }
         var text = run.handler.map { "\($0.words): \(begin)" } ?? begin
         text += circumstances.map { "; \($0)" }.joined()
         if let next = run.nextAttemptAt {
@@ -31,17 +31,24 @@ public struct RunWords: Sendable {
         case .fired: return "fired"
         case .waiting: return "waiting" + Self.cause(run.waitsFor)
         case .running: return "running" + since(run.startedAt)
-        case .queued: return "waiting for a worker"
+        case .queued where run.nextAttemptAt != nil: return ended
+        case .queued: return attempted + "waiting for a worker"
         case .reserved where run.outcome == nil: return "with a worker" + since(run.startedAt)
-        case .dead: return "dead; 'timerctl queue retry \(run.fire)' has it tried again"
+        case .dead:
+            return attempted + "dead; 'timerctl queue retry \(run.fire)' has it tried again"
         case .done where run.id == nil && run.failed == true:
             return "failed; its run is no longer kept"
-        case .done:
-            guard let start = run.startedAt, let end = run.endedAt else { return outcome }
-            return "\(outcome) after \((end - start).length)"
-        case .reserved, .skipped: return outcome
+        case .done, .reserved, .skipped: return ended
         case .unreadable: return "unreadable"
         }
+    }
+
+    /// How the last attempt at a task has ended, before where the task stands; empty before the first.
+    private var attempted: String { run.outcome == nil ? "" : "\(ended); " }
+
+    private var ended: String {
+        guard let start = run.startedAt, let end = run.endedAt else { return outcome }
+        return "\(outcome) after \((end - start).length)"
     }
 
     private func since(_ start: Timestamp?) -> String {
@@ -82,7 +89,7 @@ public struct RunWords: Sendable {
         case .released: "given back by its worker"
         case .lost: "lost\(reason)"
         case .interrupted:
-            "interrupted: all runs were ended, timerd-runner died, or its host was gone"
+            "interrupted (all runs were ended, timerd-runner died, or its host was gone)"
         case nil: "done"
         }
     }
@@ -120,7 +127,7 @@ public struct RunWords: Sendable {
     /// How late it began; nil below a second, which is not worth a word.
     public var lateness: TimeSpan? {
         guard run.reason != .manual, let begun = run.firedAt ?? run.startedAt else { return nil }
-        let lateness = begun - run.fireDate
+        let lateness = begun - (run.dueBy ?? run.fireDate)
         return lateness >= .seconds(1) ? lateness : nil
     }
 

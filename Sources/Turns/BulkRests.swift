@@ -3,8 +3,9 @@
 /// After a change of many jobs (a bulk), has its user rest for as long as the change took before the next
 /// one.
 ///
-/// So no user has more than half of the time of all bulks. A user rests only while other users are active,
-/// and administrators never rest (`RequestTurns` sees to that). Pure.
+/// So no user has more than half of the time of all bulks. A user rests only while other users are active: they ask for
+/// something, or their jobs are at work. Administrators never rest (`RequestTurns` sees to that). Pure, but for
+/// `areOthersAtWork`.
 struct BulkRests {
     /// Time since an instant that is the same for all calls.
     typealias Instant = Duration
@@ -19,6 +20,8 @@ struct BulkRests {
     private var rests: [UInt32: Rest] = [:]
     /// When each user last asked for anything.
     private var lastAsked: [UInt32: Instant] = [:]
+    /// Whether something of the jobs of another user than this one is on its way to the store, or was within that time.
+    var areOthersAtWork: @Sendable (UInt32, Duration) -> Bool = { _, _ in false }
 
     /// A user who has asked for nothing for this long is not active.
     static let attention = Duration.seconds(2)
@@ -59,5 +62,6 @@ struct BulkRests {
 
     private func areOthersAwake(than uid: UInt32, at now: Instant) -> Bool {
         lastAsked.contains { $0.key != uid && now - $0.value <= Self.attention }
+            || areOthersAtWork(uid, Self.attention)
     }
 }

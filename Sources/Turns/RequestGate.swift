@@ -50,11 +50,22 @@ package final class RequestGate: Sendable {
     /// Whether the loop may still be asked to run something.
     private let isOpen = Locked(true)
 
-    package init(requestsPerUser: Int, patience: TimeAmount = .seconds(10), loop: any EventLoop) {
+    /// `areOthersAtWork`: whether jobs of another user than this one are at work, or were within that time.
+    package init(
+        requestsPerUser: Int,
+        patience: TimeAmount = .seconds(10),
+        areOthersAtWork: @escaping @Sendable (UInt32, Duration) -> Bool = { _, _ in false },
+        loop: any EventLoop
+    ) {
         self.patience = patience
         self.loop = loop
         state = NIOLoopBoundBox.makeBoxSendingValue(
-            State(turns: RequestTurns(requestsPerUser: requestsPerUser)),
+            State(
+                turns: RequestTurns(
+                    requestsPerUser: requestsPerUser,
+                    areOthersAtWork: areOthersAtWork
+                )
+            ),
             as: State.self,
             eventLoop: loop
         )

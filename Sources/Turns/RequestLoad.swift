@@ -22,7 +22,8 @@ package struct RequestLoad: Hashable, Sendable {
         case check
         /// Lines of which a long part has come.
         case input
-        /// A few workers of a connection that wait for tasks: nothing but memory for themselves, until they are answered.
+        /// A subscription, and a few workers of a connection that wait for tasks: nothing but memory, until they
+        /// end or are answered.
         case waiting
         /// Changes of many jobs, all or nothing, and the lines that hold them: one at a time over all users.
         case bulk
@@ -62,6 +63,8 @@ package struct RequestLoad: Hashable, Sendable {
     var units = 1
     /// The most that the reply is expected to have.
     package var bytes = 0
+    /// Whether it takes them for as long as its client likes: a subscription, or a worker who waits.
+    package var lasts = false
 
     /// A change of more jobs than this is a bulk: it takes one to ten milliseconds of the store's time.
     package static let manyJobs = 128
@@ -76,6 +79,9 @@ package struct RequestLoad: Hashable, Sendable {
     /// Lines longer than this hold many jobs, or a batch: they are read one at a time.
     static let bulkLine = 65_536
 
+    /// What a line takes that is no request, and so does a request that cannot be read.
+    package static let refusal = RequestLoad(kind: .light, bytes: row)
+
     /// What reading a long line takes, before it is known what it asks for; nil for a short one.
     package init?(readingLineOf count: Int) {
         guard count > Self.longLine else { return nil }
@@ -86,10 +92,11 @@ package struct RequestLoad: Hashable, Sendable {
         )
     }
 
-    package init(kind: Kind, units: Int = 1, bytes: Int = 0) {
+    package init(kind: Kind, units: Int = 1, bytes: Int = 0, lasts: Bool = false) {
         self.kind = kind
         self.units = units
         self.bytes = bytes
+        self.lasts = lasts
     }
 
     /// How many workers of a connection wait without a count among its user's requests; more of them count.
@@ -131,13 +138,14 @@ package struct RequestLoad: Hashable, Sendable {
         // What it is answered with counts as what its connection holds.
         case .reserveTasks(let request)
         where request.mayWaitForTask && waiting < Self.waitingAtOnce:
-            self.init(kind: .waiting)
+            self.init(kind: .waiting, bytes: min(lineBytes, Self.queueNames), lasts: true)
         case .reserveTasks(let request):
             let count = request.count ?? 1
             self.init(
                 kind: request.mayWaitForTask ? .light : .write,
                 units: 1 + count / 32,
-                bytes: min(count * Self.row, 1 << 18)
+                bytes: min(count * Self.row, 1 << 18) + min(lineBytes, Self.queueNames),
+                lasts: request.mayWaitForTask
             )
         case .extendTasks(let request):
             self.init(changing: request.tasks.count, telling: lineBytes)
@@ -159,13 +167,18 @@ package struct RequestLoad: Hashable, Sendable {
         case .jobDates: self.init(kind: .page, bytes: Limits.pageBytes)
         case .setQueue: self.init(kind: .write, bytes: Self.row)
         case .listNodes: self.init(kind: .lookup, bytes: 16 * Self.row)
-        case .subscribe, .backUp, .checkDatabase, .drainNode:
+        case .subscribe(let request):
+            let jobs = request.jobs?.count ?? 0
+            self.init(kind: .waiting, bytes: Self.row + 16 * jobs, lasts: true)
+        case .backUp, .checkDatabase, .drainNode:
             self.init(kind: .light, bytes: Self.row)
         }
     }
 
     /// The bytes of a small job in a reply.
     private static let row = 1024
+    /// The most bytes of a line that are the names of queues, whatever blanks it has.
+    private static let queueNames = 1 << 17
 
     private init(changing count: Int, telling bytes: Int) {
         self.init(
@@ -208,18 +221,7 @@ extension Request {
     /// Whether it is cancelled when the client is gone: it changes nothing, or, as a backup, heeds that only while it
     /// waits for its turn.
     package var endsWithClient: Bool {
-        switch self {
-        case .getJob, .listJobs, .listRuns, .getRun, .readOutput, .previewSchedule, .status,
-            .metrics, .listUploads, .listNotices, .listTasks, .listQueues, .jobCalendar,
-            .runCalendar, .jobDates, .listNodes, .checkDatabase, .backUp:
-            true
-        case .addJobs, .applyJobs, .invalidateJobs, .setFireDate, .fireJob, .pauseJobs, .resumeJobs,
-            .restoreJobs, .skipJobs, .killRun, .subscribe,
-            .putPart, .dropUpload, .beginMaintenance, .endMaintenance,
-            .reserveTasks, .extendTasks, .finishTasks, .failTasks, .releaseTasks, .retryTasks,
-            .dropTasks, .kickTasks, .setQueue, .drainNode:
-            false
-        }
+        method == .backUp || method.changesNothing && method != .subscribe
     }
 }
 

@@ -21,7 +21,9 @@ package struct RequestTurns<Waiter: Hashable> {
     private struct Use {
         var requests = 0
         var bytes = 0
-        var isEmpty: Bool { requests == 0 && bytes == 0 }
+        /// How many of them are of what waits for something to happen.
+        var lasting = 0
+        var isEmpty: Bool { requests == 0 && bytes == 0 && lasting == 0 }
     }
 
     private struct Waiting {
@@ -39,8 +41,6 @@ package struct RequestTurns<Waiter: Hashable> {
     }
 
     private var uses: [UInt32: Use] = [:]
-    /// What all users' connections hold together.
-    private var heldBytes = 0
     private var lines: [Line] = Array(repeating: Line(), count: RequestLoad.Kind.allCases.count)
     private(set) var waitingCount = 0
     private var rests = BulkRests()
@@ -51,16 +51,24 @@ package struct RequestTurns<Waiter: Hashable> {
     /// How many bytes the connections of a user may hold together.
     var bytesPerUser: Int
 
-    init(requestsPerUser: Int, bytesPerUser: Int = RequestTurns.bytesPerUser) {
+    /// `areOthersAtWork`: see `BulkRests`.
+    init(
+        requestsPerUser: Int,
+        bytesPerUser: Int = RequestTurns.bytesPerUser,
+        areOthersAtWork: @escaping @Sendable (UInt32, Duration) -> Bool = { _, _ in false }
+    ) {
         self.requestsPerUser = requestsPerUser
         self.bytesPerUser = bytesPerUser
+        rests.areOthersAtWork = areOthersAtWork
     }
 
     static var bytesPerUser: Int { 16 << 20 }
     /// How many bytes all users' connections may hold together.
     ///
-    /// If several users hold bytes, each may hold an equal share of this, but never less than `leastBytes`.
+    /// If several users hold `much`, each may hold an equal share of this, but never less than `leastBytes`.
     static var bytesOfAll: Int { 24 << 20 }
+    /// Less is no reason for others to hold less: a few workers or watchers hold it for as long as they like.
+    static var much: Int { 65_536 }
     static var leastBytes: Int { 2 << 20 }
     /// What small requests may take beyond a user's share, so that a user with many long replies on their way
     /// can still manage jobs.
@@ -86,12 +94,14 @@ package struct RequestTurns<Waiter: Hashable> {
     mutating func end(_ load: RequestLoad, of uid: UInt32) {
         lines[load.kind.rawValue].used -= load.units
         if load.kind == .bulk { rests.end(uid, at: now) }
-        if load.kind.isRequest { change(uid) { $0.requests -= 1 } }
+        change(uid) {
+            if load.kind.isRequest { $0.requests -= 1 }
+            if load.lasts { $0.lasting -= load.bytes }
+        }
     }
 
     /// Counts that a user's connections hold `bytes` more, or fewer if negative.
     mutating func hold(_ bytes: Int, of uid: UInt32) {
-        heldBytes += bytes
         change(uid) { $0.bytes += bytes }
     }
 
@@ -154,21 +164,21 @@ package struct RequestTurns<Waiter: Hashable> {
     }
 
     private func hasBytes(for load: RequestLoad, _ uid: UInt32) -> Bool {
-        let held = uses[uid]?.bytes ?? 0
+        let use = uses[uid, default: Use()]
         let bytesPerUser = share(of: uid)
         // Long lines and bulks may wait for other requests, so they have to leave half of it to those.
         let limit =
             load.kind == .bulk || load.kind == .input
             ? bytesPerUser / 2 : bytesPerUser + (load.bytes <= Self.small ? Self.smallBytes : 0)
-        return held == 0 || held + load.bytes <= limit
+        // What lasts keeps nothing else from beginning alone.
+        return use.bytes + load.bytes <= limit || !load.lasts && use.bytes == use.lasting
     }
 
-    /// How many bytes the user's connections may hold, given how many users hold any.
+    /// How many bytes the user's connections may hold, given how many users hold much.
     private func share(of uid: UInt32) -> Int {
-        // No other user holds anything.
-        guard heldBytes - (uses[uid]?.bytes ?? 0) > 0 else { return bytesPerUser }
-        let holders = uses.count { $0.key != uid && $0.value.bytes > 0 } + 1
-        return min(bytesPerUser, max(Self.leastBytes, Self.bytesOfAll / holders))
+        let others = uses.count { $0.key != uid && $0.value.bytes >= Self.much }
+        guard others > 0 else { return bytesPerUser }
+        return min(bytesPerUser, max(Self.leastBytes, Self.bytesOfAll / (others + 1)))
     }
 
     /// Whether a place is free; a load larger than all places begins once it is alone.
@@ -225,10 +235,10 @@ package struct RequestTurns<Waiter: Hashable> {
     private mutating func begin(_ load: RequestLoad, _ user: User) {
         lines[load.kind.rawValue].used += load.units
         if load.kind == .bulk { rests.begin(user.uid, at: now) }
-        heldBytes += load.bytes
         change(user.uid) {
             $0.bytes += load.bytes
             if load.kind.isRequest { $0.requests += 1 }
+            if load.lasts { $0.lasting += load.bytes }
         }
     }
 

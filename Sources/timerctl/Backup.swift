@@ -35,7 +35,10 @@ struct Backup: AsyncParsableCommand {
         let answer = try await Progress.show("copying the database") { _ in
             try await Daemon.ask(common, .backUp(request), for: BackUpReply.self)
         }
-        if common.json { return try Output.write(answer.jsonLine) }
-        try Output.write("\(Printable.escaped(answer.value.file)): \(answer.value.bytes) bytes\n")
+        let file = Printable.escaped(answer.value.file)
+        try Output.write(
+            common.json ? answer.jsonLine : "\(file): \(answer.value.bytes) bytes\n",
+            done: "\(file) was written"
+        )
     }
 }

@@ -44,10 +44,11 @@ struct Complete: AsyncParsableCommand {
             let nodes = try await Daemon.ask(common, .listNodes, for: NodesReply.self).value.nodes
             words = Self.words(kind, of: nodes)
         } else {
+            // A page of them, those that fire next: the shell asks at each press of Tab.
             var request = ListJobs()
-            request.all = true
+            (request.all, request.order) = (true, .nextFire)
             let daemon = try await Daemon.connect(common)
-            let jobs = try await daemon.jobs(request)
+            let jobs = try await daemon.jobs(request, atMost: Limits.page)
             words = Self.words(kind, of: jobs, for: LocalUser.current.name)
         }
         try Output.write(words.map { $0 + "\n" }.joined())

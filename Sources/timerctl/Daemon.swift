@@ -47,7 +47,7 @@ struct Daemon {
             }
             return Answer(value: try json.decoded(), json: json)
         } catch {
-            throw Failure(answering: error)
+            throw Failure(answering: error, to: request.isTrial ? nil : request.method)
         }
     }
 
@@ -116,9 +116,10 @@ struct Daemon {
         try await connect(common).ask(request, for: type)
     }
 
-    /// Calls `body` with each item; reports a refused one and goes on with the others.
+    /// Calls `body` with each item; reports a refused one, or that nothing of it can be written, and goes on with the
+    /// others.
     ///
-    /// - Throws: the status of the first refusal, once all are done; any other error at once.
+    /// - Throws: the status of the first of these, once all are done; any other error at once.
     static func forEach<Item>(
         _ items: [Item],
         _ common: CommonOptions,
@@ -133,16 +134,16 @@ struct Daemon {
         _ daemon: Daemon,
         _ body: (Item) async throws -> Void
     ) async throws {
-        var refusals: [Failure] = []
+        var failures: [Failure] = []
         for item in items {
             do {
                 try await body(item)
-            } catch let error as Failure where error.isRefusal {
+            } catch let error as Failure where error.isRefusal || error.status == .inputOutput {
                 Output.complain(error.message)
-                refusals.append(error)
+                failures.append(error)
             }
         }
-        if let first = refusals.first { throw Failure(first.status, "") }
+        if let first = failures.first { throw Failure(first.status, "") }
     }
 
     /// Changes the selected jobs and prints a line for each.
@@ -169,12 +170,16 @@ struct Daemon {
         _ sentence: (Job) -> String
     ) throws {
         let others = answer.value.others ?? []
-        if common.json {
-            let lines = others.map { "{\"id\":\($0)}\n" }.joined()
-            return try Output.write(answer.jsonLines("jobs") + lines)
-        }
-        try Output.write(answer.value.jobs.map { sentence($0) + "\n" }.joined())
-        try Output.write(others.map { "job \($0): changed too\n" }.joined())
+        let lines =
+            common.json
+            ? answer.jsonLines("jobs") + others.map { "{\"id\":\($0)}\n" }.joined()
+            : answer.value.jobs.map { sentence($0) + "\n" }.joined()
+                + others.map { "job \($0): changed too\n" }.joined()
+        let ids = answer.value.jobs.map(\.id) + others
+        try Output.write(
+            lines,
+            done: ids.count == 1 ? "job \(ids[0]) was changed" : "\(ids.count) jobs were changed"
+        )
     }
 
     /// The ids of jobs that are all there.
@@ -220,5 +225,11 @@ struct Answer<Value> {
     func jsonLines(_ key: String) -> String {
         guard case .array(let elements) = json[key] else { return "" }
         return elements.map { $0.jsonText + "\n" }.joined()
+    }
+
+    /// Those of them that are `wanted`, which has a word on each.
+    func jsonLines(_ key: String, where wanted: [Bool]) -> String {
+        guard case .array(let elements) = json[key] else { return "" }
+        return zip(elements, wanted).filter(\.1).map { $0.0.jsonText + "\n" }.joined()
     }
 }

@@ -84,7 +84,7 @@ struct EventLine {
         if event.reason == FireReason.manual.rawValue {
             parts.append("by hand")
         } else if let date = event.fireDate {
-            let lateness = (event.firedAt ?? event.at) - date
+            let lateness = (event.firedAt ?? event.at) - (event.dueBy ?? date)
             // A fire is never early; less than a millisecond late counts as on time.
             parts.append(
                 lateness < .milliseconds(1) ? "on time" : "\(lateness.length) late"

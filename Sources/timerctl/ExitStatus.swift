@@ -8,11 +8,13 @@ enum ExitStatus: Int32 {
     /// The daemon, or the schedule itself, refused.
     case refused = 1
     case usage = 64
-    /// `--user-info` is not JSON.
+    /// A file, or standard input, or a text in an option, is not what it should be.
     case badData = 65
     /// There is no daemon, or it went away.
     case unavailable = 69
     case inputOutput = 74
+    /// How what was waited for has ended is not known.
+    case unknownEnd = 75
     /// The other end does not speak the protocol.
     case protocolBroken = 76
     case notPermitted = 77
@@ -32,13 +34,16 @@ struct Failure: Error, Hashable {
     /// Whether the daemon refused this request; it may accept another.
     var isRefusal: Bool { status == .refused || status == .notPermitted }
 
-    /// The failure for an error that a request has thrown.
-    init(answering error: any Error) {
+    /// The failure for an error that a request has thrown; where the answer has not come, it says what that may have done.
+    init(answering error: any Error, to request: Request.Method? = nil) {
         switch error {
         case let error as Failure: self = error
         case let error as ControlError: self.init(error)
         case let error as ClientError: self.init(error)
         default: self.init(.protocolBroken, "the daemon's answer cannot be read: \(error)")
+        }
+        if let request, !request.changesNothing, status == .unavailable, !(error is ControlError) {
+            message += "; '\(request.rawValue)' may have been carried out nevertheless"
         }
     }
 
@@ -68,4 +73,9 @@ struct Failure: Error, Hashable {
     init(_ error: ScheduleError) {
         self.init(.refused, error.message)
     }
+}
+
+extension Request {
+    /// Whether it is only tried.
+    var isTrial: Bool { if case .applyJobs(let jobs) = self { jobs.dryRun == true } else { false } }
 }

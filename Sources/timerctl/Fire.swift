@@ -51,10 +51,11 @@ struct Fire: AsyncParsableCommand {
         if references.count > 1 { _ = try await daemon.ids(of: references) }
         try await Daemon.forEach(references, daemon) { job in
             let answer = try await daemon.ask(.fireJob(job), for: FireReply.self)
+            let fired = answer.value.job
             try Output.write(
                 common.json
-                    ? answer.jsonLine
-                    : "\(answer.value.job.title): fired, fire \(answer.value.fire)\n"
+                    ? answer.jsonLine : "\(fired.title): fired, fire \(answer.value.fire)\n",
+                done: "job \(fired.id) was fired"
             )
         }
     }
@@ -83,21 +84,23 @@ struct Fire: AsyncParsableCommand {
 
     private func fireAndWait(_ job: JobReference) async throws {
         let daemon = try await Daemon.connect(common)
-        let (fired, run) = try await FireWait(daemon: daemon, job: job).run {
-            Output.tell($0)
-        }
-        guard let run else {
-            try Output.write(
-                common.json
-                    ? fired.jsonLine
-                    : "\(fired.value.job.title): fired; it has no command to wait for\n"
+        let end = try await FireWait(daemon: daemon, job: job).run { Output.tell($0) }
+        let fired = end.fire.value.job
+        guard let run = end.run else {
+            let reason =
+                fired.definition.queue.map { "the task is for the workers of queue '\($0)'" }
+                ?? "it has no command to wait for"
+            return try Output.write(
+                common.json ? end.fire.jsonLine : "\(fired.title): fired; \(reason)\n",
+                done: "job \(fired.id) was fired"
             )
-            return
         }
-        let sentence = RunSentence(run.value.run, dates: LocalDate(now: .now, zone: .local)).text
+        var sentence = RunSentence(run.value, dates: LocalDate(now: .now, zone: .local)).text
+        if !end.isKept { sentence += "; the run is no longer kept" }
         try Output.write(
-            common.json ? run.jsonLine("run") : "\(fired.value.job.title): \(sentence)\n"
+            common.json ? run.jsonLine : "\(fired.title): \(sentence)\n",
+            done: "job \(fired.id) was fired"
         )
-        if run.value.run.exitStatus != 0 { throw ExitCode(run.value.run.exitStatus) }
+        if run.value.exitStatus != 0 { throw ExitCode(run.value.exitStatus) }
     }
 }

@@ -22,6 +22,13 @@ enum InputFile {
         return absolutePath(path, from: String(cString: current))
     }
 
+    /// The one path of a file, however it is spelt, without symbolic links; the absolute one where there is no file.
+    static func realPath(_ path: String) -> String {
+        guard let found = realpath(path, nil) else { return absolutePath(path) }
+        defer { free(found) }
+        return String(cString: found)
+    }
+
     /// The same for a file that need not be there if its path follows a dash.
     static func absoluteOptionalPath(_ path: String) -> String {
         path.hasPrefix("-") ? "-" + absolutePath(String(path.dropFirst())) : absolutePath(path)
@@ -46,6 +53,35 @@ enum InputFile {
         var status = stat()
         return path.hasPrefix("/") && stat(path, &status) == 0
             && status.st_mode & S_IFMT == S_IFDIR
+    }
+
+    /// The names in a folder, in no order; nil where there is no folder of that path.
+    ///
+    /// - Throws: 74 for one that cannot be read to its end: whoever takes a part for all would remove the rest.
+    ///
+    /// `skipsForbidden`: one that may not be read counts as none.
+    static func names(in path: String, skipsForbidden: Bool = false) throws(Failure) -> [String]? {
+        guard let folder = opendir(path) else {
+            if errno == ENOENT || errno == ENOTDIR { return nil }
+            if errno == EACCES, skipsForbidden { return nil }
+            throw Failure(.inputOutput, "cannot open '\(path)': \(Errno.last.text)")
+        }
+        defer { closedir(folder) }
+        var names: [String] = []
+        while true {
+            // By this alone the end differs from a failure: readdir(3).
+            errno = 0
+            guard let entry = readdir(folder) else { break }
+            names.append(
+                withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+                    String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+                }
+            )
+        }
+        guard errno == 0 else {
+            throw Failure(.inputOutput, "cannot read '\(path)': \(Errno.last.text)")
+        }
+        return names
     }
 
     /// All bytes of the file; "-" is standard input.

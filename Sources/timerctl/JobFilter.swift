@@ -63,27 +63,53 @@ struct JobFilter: ParsableArguments {
     }
 }
 
+/// The pages of a list put together; pure.
+struct JobPages {
+    private(set) var jobs: [Job] = []
+    private(set) var isOver = false
+    private var seen: Set<JobID> = []
+
+    /// Adds the jobs of a page that are on none before it; says which they are.
+    ///
+    /// A job that fires between two pages comes once more, with its next date.
+    mutating func add(_ page: [Job]) -> [Bool] {
+        let isNew = page.map { seen.insert($0.id).inserted }
+        jobs += zip(page, isNew).filter(\.1).map(\.0)
+        return isNew
+    }
+
+    /// Has `request` ask for the page behind the one of which `isNew` was said; there is none behind one without a cursor.
+    ///
+    /// An empty page may have one. Jobs that fire again as fast as they are read in the order of their next fires would have no
+    /// last page: from a page on which none is new they are asked for by number.
+    mutating func turn(_ request: inout ListJobs, to cursor: JobCursor?, _ isNew: [Bool]) {
+        if request.order == .nextFire, !isNew.isEmpty, !isNew.contains(true) {
+            (request.order, request.cursor) = (nil, nil)
+        } else {
+            (request.cursor, isOver) = (cursor, cursor == nil)
+        }
+    }
+}
+
 extension Daemon {
     /// The jobs that `request` asks for, page by page, each once; at most `number`.
     ///
-    /// `json` is called with each page's objects as they came, a line each.
+    /// `json` is called with each page's objects as they came, a line for each job.
     func jobs(
         _ request: ListJobs,
         atMost number: Int = .max,
         json: ((String) throws -> Void)? = nil
     ) async throws -> [Job] {
         var request = request
-        var jobs: [Job] = []
-        // A job that fires between two pages comes once more, with its next date.
-        var seen: Set<JobID> = []
+        var pages = JobPages()
         repeat {
-            request.limit = min(request.limit ?? 1000, number - jobs.count)
+            request.limit = min(request.limit ?? 1000, number - pages.jobs.count)
             let page = try await ask(.listJobs(request), for: JobsReply.self)
-            try json?(page.jsonLines("jobs"))
-            jobs += page.value.jobs.filter { seen.insert($0.id).inserted }
-            request.cursor = page.value.cursor
-        } while request.cursor != nil && jobs.count < number
-        return jobs
+            let isNew = pages.add(page.value.jobs)
+            if let json { try json(page.jsonLines("jobs", where: isNew)) }
+            pages.turn(&request, to: page.value.cursor, isNew)
+        } while !pages.isOver && pages.jobs.count < number
+        return pages.jobs
     }
 }
 

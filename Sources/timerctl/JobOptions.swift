@@ -82,8 +82,20 @@ struct JobOptions: ParsableArguments {
             )
         }
         if replace, name == nil { throw ValidationError("--replace needs --name") }
+        try checkVariables()
         try ScheduleOptions.check("--until", until) { (text) throws(ScheduleError) in
             _ = try DateExpression.parse(text, now: .now, zone: .local)
+        }
+    }
+
+    private func checkVariables() throws {
+        var names: Set<String> = []
+        for case .variables(let variables) in env.map(\.value) {
+            for name in variables.keys where !names.insert(name).inserted {
+                throw ValidationError(
+                    "--env: '\(name)' is given twice; each variable has one value"
+                )
+            }
         }
     }
 
@@ -162,6 +174,9 @@ struct JobOptions: ParsableArguments {
             try Output.write(answer.jsonLines("added") + answer.jsonLines("changed"))
         }
         for note in notes { Output.complain("note: \(note)") }
+        if let known = answer.value.existing?.first {
+            return Output.tell("tried, nothing would be added: job \(known) has this --key already")
+        }
         let sentence = job.map {
             ": it would be '\($0.action)', \($0.firstFireSentence(in: .local))"
         }

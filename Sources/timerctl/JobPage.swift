@@ -10,10 +10,8 @@ struct JobPage {
     /// Newest first.
     var runs: [Run]
     var dates: LocalDate
-    /// What control groups limit here; nil where that is not known.
-    var groups: StatusReply.ControlGroups?
-    /// What the daemon's setting `defaults` has for runs of jobs that say nothing.
-    var defaults: [String: JSONValue] = [:]
+    /// How the daemon is, of which some has to do with the job; nil where that is not known.
+    var status: StatusReply?
 
     func text(for terminal: Terminal) -> String {
         let title = Self.lines(of: job.title, .bold, behind: "", terminal)
@@ -38,6 +36,7 @@ struct JobPage {
         let all: [Field?] = [
             Field(label: "state", value: state, style: job.state.style),
             held,
+            waits,
             job.stored.map { Field(label: "stored", value: $0.jsonText) },
             nextFire,
             job.isReadable
@@ -108,7 +107,7 @@ struct JobPage {
             definition.keepRuns.map { Field(label: "history", value: "\($0) runs kept") },
             definition.on.map { Field(label: "runs on", value: $0) },
             limits.isEmpty ? nil : Field(label: "limits", value: limits.joined(separator: ", ")),
-            groups?.withoutEffect(definition).map {
+            status?.controlGroups?.withoutEffect(definition).map {
                 Field(label: "no effect", value: $0, style: .yellow)
             },
         ]
@@ -122,7 +121,7 @@ struct JobPage {
         ]
         return labels.map { option, label -> Field? in
             guard job.definition.command != nil, job.definition[option] == nil,
-                let json = defaults[option.rawValue]
+                let json = status?.defaults?[option.rawValue]
             else { return nil }
             // try?: what a newer daemon has is shown as it came.
             let value = try? option.value(of: json)
@@ -166,9 +165,19 @@ struct JobPage {
             Field(
                 label: "held",
                 value: "\($0); it goes on by itself once that is over; "
-                    + "'timerctl invalidate \(job.id)' ends it",
+                    + "'timerctl invalidate \(job.id)' ends it if it is not wanted any more",
                 style: .red
             )
+        }
+    }
+
+    /// Why a fire that only lacks a place does not run.
+    private var waits: Field? {
+        guard runs.contains(where: { $0.state == .waiting && $0.waitsFor == .place }) else {
+            return nil
+        }
+        return status?.wait(of: job.definition, dates).map {
+            Field(label: "waits", value: $0, style: .yellow)
         }
     }
 

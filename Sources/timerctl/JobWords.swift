@@ -11,11 +11,12 @@ extension Job {
         definition.name.map { "job \(id) (\(Printable.escaped($0)))" } ?? "job \(id)"
     }
 
-    /// Its command as it would be typed; "(event)" and the userInfo if it has none.
+    /// Its command as it would be typed; "(event)" or "(task of mails)", and the userInfo, if it has none.
     var action: String {
         guard isReadable else { return "-" }
         if let command = definition.command { return ShellWords.joined(command) }
-        return definition.userInfo.map { "(event) \($0.text)" } ?? "(event)"
+        let kind = definition.queue.map { "(task of \($0))" } ?? "(event)"
+        return definition.userInfo.map { "\(kind) \($0.text)" } ?? kind
     }
 }
 
@@ -24,7 +25,10 @@ extension Job {
     func firstFireSentence(in zone: Zone) -> String {
         if maintenance { return "paused for maintenance; 'timerctl maintenance off' arms it" }
         if state == .paused { return "paused; 'timerctl resume \(id)' arms it" }
-        guard let date = nextFire else { return "fires when the machine starts" }
+        guard let date = nextFire else {
+            // Of a task that is due at once the write that adds the job has made the fire.
+            return state == .finished ? "first fire now" : "fires when the machine starts"
+        }
         let dates = LocalDate(now: addedAt, zone: zone)
         return "first fire \(dates.distance(date)), \(dates.phrase(date))"
     }

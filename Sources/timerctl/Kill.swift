@@ -28,8 +28,11 @@ struct Kill: AsyncParsableCommand {
     func run() async throws {
         try await Daemon.forEach(runs.map(runID), common) { daemon, id in
             let answer = try await daemon.ask(.killRun(RunReference(id: id)), for: RunReply.self)
-            if common.json { return try Output.write(answer.jsonLine("run")) }
-            try Output.write("run \(id) of job \(answer.value.run.job): ending\n")
+            try Output.write(
+                common.json
+                    ? answer.jsonLine("run") : "run \(id) of job \(answer.value.run.job): ending\n",
+                done: "run \(id) is ending"
+            )
         }
     }
 }

@@ -13,7 +13,7 @@ struct LastResult {
     /// As of `RunSentence`.
     var style: Terminal.Style?
 
-    init(_ run: Run, of definition: JobDefinition) {
+    init(_ run: Run) {
         date = run.endedAt ?? run.firedAt ?? run.through ?? run.fireDate
         switch run.state {
         case .claimed, .waiting, .queued:
@@ -36,7 +36,7 @@ struct LastResult {
             word = "unreadable"
             style = .red
         case .done:
-            let isSuccess = Self.isSuccess(run, of: definition)
+            let isSuccess = Self.isSuccess(run)
             word = isSuccess ? "ok" : Self.failure(run)
             style = isSuccess ? nil : .red
         }
@@ -47,10 +47,8 @@ struct LastResult {
         date.map { "\(word) \(dates.distance($0))" } ?? word
     }
 
-    /// Whether a run ended with an exit status that its job counts as a success.
-    static func isSuccess(_ run: Run, of definition: JobDefinition) -> Bool {
-        run.outcome == .exited && (definition.successCodes ?? [0]).contains(run.status ?? 0)
-    }
+    /// Whether a run ended with an exit status that its job counted as a success then.
+    static func isSuccess(_ run: Run) -> Bool { run.outcome == .exited && run.failed != true }
 
     private static func failure(_ run: Run) -> String {
         switch run.outcome {

@@ -52,6 +52,9 @@ struct List: AsyncParsableCommand {
 
     mutating func validate() throws {
         if let number, number < 1 { throw ValidationError("-n \(number) is not a number from 1") }
+        if common.json, columns != nil {
+            throw ValidationError("--json and --columns exclude each other: --json has each field")
+        }
     }
 
     func run() async throws {
@@ -105,7 +108,7 @@ struct List: AsyncParsableCommand {
 
     static func last(_ job: Job, _ dates: LocalDate) -> Table.Cell {
         guard let run = job.last else { return "-" }
-        let result = LastResult(run, of: job.definition)
+        let result = LastResult(run)
         return Table.Cell(result.text(dates), result.style)
     }
 }

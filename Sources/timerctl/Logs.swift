@@ -83,35 +83,59 @@ struct Logs: AsyncParsableCommand {
                 "--stdout and --stderr exclude each other; without them both are shown"
             )
         }
+        if common.json, timestamps || stdout || stderr {
+            throw ValidationError(
+                "--json and -t, --stdout or --stderr exclude each other: each chunk has its date and stream"
+            )
+        }
     }
 
     func run() async throws {
         var daemon = try await Daemon.connect(common)
         let run =
             if let runNumber { RunID(rawValue: runNumber) } else { try await newestRun(daemon) }
-        guard let end = try await show(run, &daemon), !common.json else { return }
-        tell(of: end.run, wroteNothing: end.wroteNothing)
-        guard let alert = try await onFailureRun(of: end.run, daemon), let id = alert.id else {
-            return
-        }
+        guard let end = try await show(run, &daemon) else { return }
+        if !common.json { tell(of: end.run, wroteNothing: end.wroteNothing) }
+        guard onFailure || !common.json,
+            let alert = try await onFailureRun(of: end.run, &daemon), let id = alert.id
+        else { return }
         guard onFailure else {
             return Output.tell("the on-failure command was run \(id); --on-failure shows it too")
         }
-        Output.tell("on-failure command, run \(id):")
-        if let end = try await show(id, &daemon) {
+        if !common.json { Output.tell("on-failure command, run \(id):") }
+        if let end = try await show(id, &daemon), !common.json {
             tell(of: end.run, wroteNothing: end.wroteNothing)
         }
     }
 
-    /// Writes what a run wrote; nil of one that is still in progress.
+    /// Writes what a run wrote; nil of one that is still in progress, and of one that was no longer kept as it
+    /// ended.
     private func show(
         _ run: RunID,
+        _ daemon: inout Daemon
+    ) async throws -> (run: Run, wroteNothing: Bool)? {
+        var lines = OutputLines(dates: LocalDate(now: .now, zone: .local))
+        guard follow else { return try await read(run, &lines, &daemon) }
+        let known = try await ask(.getRun(RunReference(id: run)), for: RunReply.self, &daemon)
+        do {
+            return try await read(run, &lines, &daemon)
+        } catch let error as Failure where error.status == .refused {
+            // It was there a moment ago; where it still is, something else was refused.
+            if await isKept(run, &daemon) { throw error }
+            if timestamps { try Output.write(lines.end(), toError: false) }
+            try await tellEnd(ofGone: known.value.run)
+            return nil
+        }
+    }
+
+    private func read(
+        _ run: RunID,
+        _ lines: inout OutputLines,
         _ daemon: inout Daemon
     ) async throws -> (run: Run, wroteNothing: Bool)? {
         var request = ReadOutput(id: run)
         request.wait = follow ? true : nil
         var reader = OutputReader()
-        var lines = OutputLines(dates: LocalDate(now: .now, zone: .local))
         var first: OutputReply?
         var last: OutputReply
         repeat {
@@ -132,6 +156,28 @@ struct Logs: AsyncParsableCommand {
         if last.running { return nil }
         let reply = try await ask(.getRun(RunReference(id: run)), for: RunReply.self, &daemon)
         return (reply.value.run, reader.position == OutputPosition())
+    }
+
+    private func isKept(_ run: RunID, _ daemon: inout Daemon) async -> Bool {
+        do {
+            _ = try await ask(.getRun(RunReference(id: run)), for: RunReply.self, &daemon)
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    /// Says how a run ended that was no longer kept as it did, as its job has newer ones.
+    ///
+    /// - Throws: 1 where that is not known.
+    private func tellEnd(ofGone run: Run) async throws {
+        let number = run.id.map { "run \($0)" } ?? "the run"
+        let loss = "it is no longer kept, and what it wrote last may be missing"
+        guard let end = try await ToldEnd.find(run, common) else {
+            throw Failure(.refused, "\(number) is over, how is not known: \(loss)")
+        }
+        let dates = LocalDate(now: .now, zone: .local)
+        Output.complain("\(number): \(RunSentence(end, dates: dates).text); \(loss)")
     }
 
     /// Asks; where the daemon goes away meanwhile and the run is followed, the next one, whose runs are the same.
@@ -171,12 +217,18 @@ struct Logs: AsyncParsableCommand {
     }
 
     /// The run of the on-failure command that followed, nil where there is none.
-    private func onFailureRun(of run: Run, _ daemon: Daemon) async throws -> Run? {
+    private func onFailureRun(of run: Run, _ daemon: inout Daemon) async throws -> Run? {
         guard run.failed == true, run.handler == nil else { return nil }
         var request = ListRuns()
-        request.job = run.job
-        let runs = try await daemon.runs(request, atMost: 100).page.runs
-        return runs.first { $0.fire == run.fire && $0.onFailure == true }
+        (request.fire, request.limit) = (run.fire, 100)
+        do throws(Failure) {
+            let runs = try await ask(.listRuns(request), for: RunsReply.self, &daemon).value.runs
+            return runs.first { $0.onFailure == true }
+        } catch {
+            // Meanwhile it may be no longer kept.
+            guard error.isRefusal else { throw error }
+            return nil
+        }
     }
 
     /// Writes each stream to the stream of the same name, and says how much of it is missing.

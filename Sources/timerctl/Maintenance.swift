@@ -43,7 +43,9 @@ struct Maintenance: AsyncParsableCommand {
         guard let state else { return try await show(daemon) }
         let request: Request = state == .on ? .beginMaintenance(owner) : .endMaintenance(owner)
         let answer = try await daemon.ask(request, for: JobsReply.self)
-        if common.json { return try Output.write(answer.jsonLines("jobs")) }
+        if common.json {
+            return try Output.write(answer.jsonLines("jobs"), done: "maintenance is \(state)")
+        }
         let count = answer.value.jobs.count + (answer.value.others?.count ?? 0)
         let jobs = count == 1 ? "1 job" : "\(count) jobs"
         Output.tell(

@@ -10,7 +10,7 @@ struct Metrics: AsyncParsableCommand {
         abstract: "Print the daemon's metrics as OpenMetrics text.",
         discussion: """
             Totals of all users, which anybody may ask for; docs/metrics.md tells each. 'timerd \
-            --listen' serves the same over HTTP. Counters begin at 0 when the daemon is started.
+            --listen' serves the same over HTTP. Counters begin at 0 when the daemon is started, and when its node takes over.
 
             Examples:
               timerctl metrics

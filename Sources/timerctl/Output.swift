@@ -16,13 +16,20 @@ enum Output {
         if let error { throw failure(error, "standard output") }
     }
 
-    /// Writes what tells of a job that was added; the error says that it was, so that nobody adds it once more.
-    static func write(_ text: String, added job: Job) throws(Failure) {
+    /// Writes what tells of something that was done; the error says `done`, so that nobody does it once more.
+    ///
+    /// `done`: such as "job 2 was added".
+    static func write(_ text: String, done: @autoclosure () -> String) throws(Failure) {
         do throws(Failure) {
             try write(text)
         } catch {
-            throw Failure(error.status, "job \(job.id) was added, but: \(error.message)")
+            throw Failure(error.status, "\(done()), but: \(error.message)")
         }
+    }
+
+    /// The same of a job that was added.
+    static func write(_ text: String, added job: Job) throws(Failure) {
+        try write(text, done: "job \(job.id) was added")
     }
 
     /// Writes bytes as they are to standard output or standard error.
@@ -33,11 +40,15 @@ enum Output {
         if let error { throw failure(error, isError ? "standard error" : "standard output") }
     }
 
-    /// Writes one line to standard error; if that fails, there is nowhere to report it.
-    static func tell(_ line: String) {
-        var text = Printable.escaped(line) + "\n"
-        _ = text.withUTF8 { write(UnsafeRawBufferPointer($0), to: STDERR_FILENO) }
+    /// Writes bytes as they are to standard error; if that fails, there is nowhere to report it.
+    ///
+    /// Nobody need read it: what a worker does is not ended by that.
+    static func passOn(_ bytes: [UInt8]) {
+        _ = bytes.withUnsafeBytes { write($0, to: STDERR_FILENO, needsReader: false) }
     }
+
+    /// Writes one line to standard error; if that fails, there is nowhere to report it.
+    static func tell(_ line: String) { passOn(Array((Printable.escaped(line) + "\n").utf8)) }
 
     /// Writes an error to standard error: "timerctl: <message>".
     static func complain(_ message: String) {
@@ -49,7 +60,13 @@ enum Output {
     }
 
     /// Writes all bytes; returns the errno if that failed, else nil.
-    private static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) -> Int32? {
+    ///
+    /// `needsReader`: whether the program ends where nobody reads it.
+    private static func write(
+        _ bytes: UnsafeRawBufferPointer,
+        to descriptor: Int32,
+        needsReader: Bool = true
+    ) -> Int32? {
         var rest = bytes[...]
         while !rest.isEmpty {
             let count = Glibc.write(
@@ -59,7 +76,7 @@ enum Output {
             )
             if count >= 0 {
                 rest = rest.dropFirst(count)
-            } else if errno == EPIPE {
+            } else if errno == EPIPE, needsReader {
                 dieOfBrokenPipe()
             } else if errno == EAGAIN {
                 // Another process that has this file open has set it to non-blocking.

@@ -82,10 +82,7 @@ final class Progress: Sendable {
         static var standardError: Self? {
             let terminal = getenv("TERM").map { String(cString: $0) } ?? ""
             guard isatty(STDERR_FILENO) == 1, !["", "dumb"].contains(terminal) else { return nil }
-            var screen = Self { text in
-                // try?: if standard error fails, there is nowhere to report it.
-                try? Output.write(Array(text.utf8), toError: true)
-            }
+            var screen = Self { text in Output.passOn(Array(text.utf8)) }
             var size = winsize()
             if ioctl(STDERR_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 1 {
                 screen.width = Int(size.ws_col)

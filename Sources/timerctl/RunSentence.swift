@@ -15,7 +15,7 @@ struct RunSentence {
             switch run.state {
             case _ where run.unread != nil: .red
             case .dead, .unreadable: .red
-            case .done where run.failed == true: .red
+            case .done where run.failed == true, .queued where run.failed == true: .red
             case .skipped: .yellow
             default: nil
             }

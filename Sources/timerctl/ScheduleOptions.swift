@@ -153,6 +153,12 @@ struct ScheduleOptions: ParsableArguments {
             notes += [note].compactMap(\.self)
         }
         if cron != nil || calendar != nil { words.tz = tz }
+        if let tz, let own = try words.schedule(anchor: now, zone: zone).ownZone, own != tz {
+            throw ScheduleError(
+                .badSchedule,
+                "--calendar names its zone, '\(own)'; --tz is '\(tz)', expected none"
+            )
+        }
         return (words.namingZone(local), notes)
     }
 }

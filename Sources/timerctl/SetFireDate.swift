@@ -48,9 +48,11 @@ struct SetFireDate: AsyncParsableCommand {
         for note in [note].compactMap(\.self) + (answer.value.notes ?? []) {
             Output.complain("note: \(note)")
         }
-        if common.json { return try Output.write(answer.jsonLine("job")) }
-        let dates = LocalDate(now: .now, zone: .local)
-        try Output.write("\(answer.value.job.nextFireSentence(dates))\n")
+        let (job, dates) = (answer.value.job, LocalDate(now: .now, zone: .local))
+        try Output.write(
+            common.json ? answer.jsonLine("job") : "\(job.nextFireSentence(dates))\n",
+            done: "the next fire of job \(job.id) was moved"
+        )
     }
 
     func request(now: Timestamp, local: Zone) throws -> (request: Request, note: String?) {

@@ -33,11 +33,7 @@ struct Show: AsyncParsableCommand {
             let runs = try await daemon.runs(request, atMost: 10).page.runs
             var page = JobPage(job: job, runs: runs, dates: LocalDate(now: .now, zone: .local))
             if job.definition.command != nil {
-                let status = try await daemon.ask(.status, for: StatusReply.self).value
-                page.defaults = status.defaults ?? [:]
-                if JobOption.ofControlGroups.contains(where: { job.definition[$0] != nil }) {
-                    page.groups = status.controlGroups
-                }
+                page.status = try await daemon.ask(.status, for: StatusReply.self).value
             }
             try Output.write((isFirst ? "" : "\n") + page.text(for: .current))
             isFirst = false

@@ -73,11 +73,15 @@ extension StatusReply.Runner {
             let release = version.flatMap { $0 == timerdVersion ? nil : " of \($0)" } ?? ""
             return "process \(pid)\(release), minds \(runs)"
         }
-        let wait = trouble.map { trouble in
+        return [who, wait(dates), absentHosts].compactMap(\.self).joined(separator: "; ")
+    }
+
+    /// Since when and why commands wait; nil while they do not.
+    func wait(_ dates: LocalDate) -> String? {
+        trouble.map { trouble in
             let since = troubleSince.map { " since \(dates.dayAndTime($0))" } ?? ""
             return drains == true ? "\(trouble),\(since)" : "commands wait\(since): \(trouble)"
         }
-        return [who, wait, absentHosts].compactMap(\.self).joined(separator: "; ")
     }
 }
 
@@ -115,6 +119,14 @@ extension StatusReply.Notices {
 }
 
 extension StatusReply {
+    /// Why a fire of that job which waits for a place has none.
+    func wait(of job: JobDefinition, _ dates: LocalDate) -> String? {
+        if let wait = runner?.wait(dates) { return wait }
+        if job.on != nil, let absent = runner?.absentHosts { return absent }
+        let runs = running == 1 ? "1 run is" : "\(running) runs are"
+        return "\(runs) in progress; 'maxRuns' and 'maxRunsPerUser' say how many may be"
+    }
+
     /// How many jobs there are by state; `?` for what the daemon could not read.
     var liveJobs: String {
         let (scheduled, paused) = (scheduled.map { "\($0)" }, paused.map { "\($0)" })

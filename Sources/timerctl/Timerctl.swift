@@ -22,8 +22,9 @@ struct Timerctl: AsyncParsableCommand {
               timerctl runs heartbeat   # why did it not run?
               timerctl watch
 
-            Exit status: 0 done, 1 refused, 64 wrong usage, 65 bad data, 69 no daemon, 74 \
-            input or output failed, 76 protocol broken, 77 not permitted.
+            Exit status: 0 done, 1 refused, 2 changes found by a trial, 64 wrong usage, 65 bad data, \
+            69 no daemon, 74 input or output failed, 75 end of a run not known, 76 protocol broken, \
+            77 not permitted.
             """,
         version: "timerctl \(timerdVersion)",
         subcommands: [
@@ -57,10 +58,19 @@ struct Timerctl: AsyncParsableCommand {
             let arguments = arguments(CommandLine.arguments)
             try checkVerb(of: arguments)
             var command = try parseAsRoot(arguments)
+            do {
+                try RepeatedOption.check(arguments, of: command)
+            } catch {
+                end(with: error, of: type(of: command))
+            }
             if let command = command as? any AsyncParsableCommand { return command }
-            try LocalTime.check(for: command)
-            try command.run()
-            Glibc.exit(EXIT_SUCCESS)
+            do {
+                try LocalTime.check(for: command)
+                try command.run()
+                Glibc.exit(EXIT_SUCCESS)
+            } catch {
+                end(with: error, of: type(of: command))
+            }
         } catch {
             end(with: error)
         }
@@ -141,12 +151,28 @@ struct Timerctl: AsyncParsableCommand {
             try await command.run()
             Glibc.exit(EXIT_SUCCESS)
         } catch {
-            end(with: error)
+            end(with: error, of: type(of: command))
         }
     }
 
+    /// "timerctl queue work": the words that ask for a command.
+    static func words(
+        for command: any ParsableCommand.Type,
+        in parent: any ParsableCommand.Type = Timerctl.self
+    ) -> String? {
+        let name = parent.configuration.commandName ?? ""
+        if parent == command { return name }
+        return parent.configuration.subcommands.lazy.compactMap { words(for: command, in: $0) }
+            .first.map { "\(name) \($0)" }
+    }
+
     /// Prints the error in one line and ends with its status; prints help if that was asked for.
-    private static func end(with error: any Error) -> Never {
+    ///
+    /// `command`: whose `run` has thrown it; of one that did not come so far the error itself says which.
+    private static func end(
+        with error: any Error,
+        of command: (any ParsableCommand.Type)? = nil
+    ) -> Never {
         switch error {
         case let error as Failure:
             if !error.message.isEmpty { Output.complain(error.message) }
@@ -157,8 +183,12 @@ struct Timerctl: AsyncParsableCommand {
             Terminal.widenForHelp()
             if let status = error as? ExitCode { Glibc.exit(status.rawValue) }
             guard exitCode(for: error).isSuccess else {
+                let help = command.flatMap { words(for: $0) }.map { "See '\($0) --help'" }
                 Output.complain(
-                    UsageSentence.text(message(for: error), fullMessage: fullMessage(for: error))
+                    UsageSentence.text(
+                        message(for: error),
+                        fullMessage: help ?? fullMessage(for: error)
+                    )
                 )
                 Glibc.exit(ExitStatus.usage.rawValue)
             }

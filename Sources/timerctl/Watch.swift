@@ -93,6 +93,9 @@ struct Watch: AsyncParsableCommand {
             }
         } catch let error as Failure {
             throw error
+        } catch let error as ControlError where error.reason != .stopping {
+            // Who is denied meanwhile cannot go on.
+            throw Failure(error)
         } catch {
             throw Failure(
                 .unavailable,

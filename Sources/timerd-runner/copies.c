@@ -6,8 +6,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 IN_CHILD_BEGIN
@@ -20,6 +22,11 @@ static _Noreturn void fail_secret(enum cspawn_step step, int error, const char *
     give_up(STATUS, &report);
 }
 
+static bool is_of_proc(int file) {
+    struct statfs system;
+    return fstatfs(file, &system) == -1 || system.f_type == PROC_SUPER_MAGIC;
+}
+
 // Copies a file; `left` is how many bytes there may be still.
 static void copy_secret(const struct plan *plan, const struct secret *secret, size_t *left) {
     char bytes[8192];
@@ -27,8 +34,9 @@ static void copy_secret(const struct plan *plan, const struct secret *secret, si
     // A pipe would have nobody at its other end, and be waited for.
     int from = open(secret->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (from == -1 || fstat(from, &status) == -1) fail_secret(cspawn_step_secret_source, errno, secret->path);
-    // 0: it is no file.
-    if (!S_ISREG(status.st_mode)) fail_secret(cspawn_step_secret_source, 0, secret->path);
+    // 0: it is no file. What the kernel says of processes is none either: this one is a copy of the runner, and
+    // /proc/self/maps would tell its user where root's runner has its memory.
+    if (!S_ISREG(status.st_mode) || is_of_proc(from)) fail_secret(cspawn_step_secret_source, 0, secret->path);
     int to = open(secret->copy, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0400);
     if (to == -1) fail_secret(cspawn_step_secret_copy, errno, secret->copy);
     for (ssize_t count; (count = read(from, bytes, sizeof bytes)) != 0;) {

@@ -64,7 +64,8 @@ void tell_daemon(void) {
     for (;;) {
         if (is_paused && unsent() < OUT_LIMIT) hear_again();
         if (!is_greeted) return;
-        for (struct run *run; unsent() < OUT_LIMIT / 2 && (run = next_news());) put_news(&outgoing, run);
+        for (struct run *run; unsent() < OUT_LIMIT / 2 && (run = next_news());)
+            if (!put_news(&outgoing, run)) return part("cannot tell the daemon of its runs", ENOMEM);
         size_t count = unsent();
         if (count == 0) return;
         ssize_t sent = send(daemon_out.descriptor, outgoing.bytes + outgoing.start, count, MSG_NOSIGNAL | MSG_DONTWAIT);

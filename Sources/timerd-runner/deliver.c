@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -22,7 +23,7 @@ struct tally {
     bool is_sent, is_refused, is_unknown;
 };
 
-static void count(struct tally *tally, int code) {
+static void tally_up(struct tally *tally, int code) {
     if (code == 0)
         tally->is_sent = true;
     else if (errno == EPERM)
@@ -33,77 +34,122 @@ static void count(struct tally *tally, int code) {
 
 // MARK: - The processes of a control group
 
-enum { MEMBERS = 4096, PORTION = 64, PASSES = 8 };
+enum { PORTION = 512, PASSES = 8, FIRST_ROOM = 1024 };
 
-size_t read_members(int file, pid_t *pids, size_t room) {
-    char text[4096];
-    size_t found = 0;
-    pid_t pid = 0;
-    ssize_t size;
-    if (lseek(file, 0, SEEK_SET) == -1) return 0;
-    while ((size = read(file, text, sizeof text)) > 0)
-        for (ssize_t i = 0; i < size; i++) {
-            if (text[i] != '\n') {
-                pid = pid * 10 + (text[i] - '0');
-                continue;
-            }
-            // 0 is a process of another namespace, which has no number here.
-            if (pid > 0 && found < room) pids[found++] = pid;
-            pid = 0;
-        }
-    return found;
+// Members by their numbers: the first `done`, in order, have had their turn, and behind them are those found since.
+struct found {
+    pid_t *pids;
+    size_t done, count, room;
+    // There was no memory for more.
+    bool is_cut;
+};
+
+static int compare(const void *one, const void *other) {
+    pid_t a = *(const pid_t *)one, b = *(const pid_t *)other;
+    return (a > b) - (a < b);
 }
 
-static bool holds(const pid_t *pids, size_t count, pid_t pid) {
-    for (size_t i = 0; i < count; i++)
-        if (pids[i] == pid) return true;
-    return false;
+// Where a number is among those, which are in order; NULL if it is not.
+static pid_t *find(pid_t pid, const pid_t *pids, size_t count) {
+    return count == 0 ? NULL : bsearch(&pid, pids, count, sizeof pid, compare);
+}
+
+static void add(pid_t pid, void *context) {
+    struct found *found = context;
+    if (find(pid, found->pids, found->done)) return;
+    if (found->count == found->room) {
+        size_t room = found->room == 0 ? FIRST_ROOM : 2 * found->room;
+        pid_t *pids = realloc(found->pids, room * sizeof *pids);
+        found->is_cut |= !pids;
+        if (!pids) return;
+        found->pids = pids;
+        found->room = room;
+    }
+    found->pids[found->count++] = pid;
+}
+
+// Puts those found since in order, each once.
+static void sort_fresh(struct found *found) {
+    qsort(found->pids + found->done, found->count - found->done, sizeof *found->pids, compare);
+    size_t count = found->done;
+    for (size_t i = found->done; i < found->count; i++)
+        if (i == found->done || found->pids[i] != found->pids[i - 1]) found->pids[count++] = found->pids[i];
+    found->count = count;
+}
+
+// Members that get the signal at once, in order.
+struct portion {
+    const pid_t *pids;
+    size_t count;
+    bool is_member[PORTION];
+};
+
+static void recognize(pid_t pid, void *context) {
+    struct portion *portion = context;
+    const pid_t *at = find(pid, portion->pids, portion->count);
+    if (at) portion->is_member[at - portion->pids] = true;
 }
 
 // Sends to some of the members. A number may have become another's since it was read: it is not, if it is still in
 // the list once the process has a descriptor.
 //
-// Returns to how many of the first ones it has: to fewer where there are no descriptors for more.
-static size_t send_to(const pid_t *pids, size_t portion, const struct delivery *delivery, struct tally *tally) {
-    static pid_t now[MEMBERS];
-    int descriptors[PORTION];
-    for (size_t i = 0; i < portion; i++) {
-        descriptors[i] = (int)syscall(SYS_pidfd_open, pids[i], 0);
-        if (descriptors[i] == -1 && lacks_room(errno)) portion = i;
+// False where there is no room for so many at once: none has got it then. What is not in the list becomes 0: should it
+// be there again, as it went from one group to another, it is found again.
+static bool send_to(pid_t *pids, size_t count, const struct delivery *delivery, struct tally *tally) {
+    struct portion portion = {.pids = pids, .count = count};
+    int descriptors[PORTION], error = 0;
+    size_t opened = 0;
+    for (; opened < count && error == 0; opened++) {
+        pid_t pid = pids[opened], leader = delivery->leader;
+        // What is in the leader's process group has got it.
+        bool is_told = leader != 0 && (pid == leader || getpgid(pid) == leader);
+        descriptors[opened] = is_told ? -1 : (int)syscall(SYS_pidfd_open, pid, 0);
+        if (!is_told && descriptors[opened] == -1 && lacks_room(errno)) error = errno;
     }
-    size_t found = read_members(delivery->members, now, MEMBERS);
-    for (size_t i = 0; i < portion; i++) {
+    if (error == 0) error = each_member(delivery->members, recognize, &portion);
+    for (size_t i = 0; i < opened; i++) {
         if (descriptors[i] == -1) continue;
-        if (holds(now, found, pids[i])) {
-            count(tally, (int)syscall(SYS_pidfd_send_signal, descriptors[i], delivery->signal, NULL, 0));
+        if (error == 0 && portion.is_member[i]) {
+            tally_up(tally, (int)syscall(SYS_pidfd_send_signal, descriptors[i], delivery->signal, NULL, 0));
             if (delivery->signal != SIGKILL) syscall(SYS_pidfd_send_signal, descriptors[i], SIGCONT, NULL, 0);
+        } else if (error == 0) {
+            pids[i] = 0;
         }
         close(descriptors[i]);
     }
-    return portion;
+    return error == 0;
 }
 
-// Sends to each member once, also to those that begin meanwhile. `leader` is the process group that has got it.
-static void send_to_members(const struct delivery *delivery, pid_t leader, struct tally *tally) {
-    static pid_t done[MEMBERS], pids[MEMBERS];
-    size_t done_count = 0, fresh = 1;
-    for (int pass = 0; pass < PASSES && fresh > 0 && done_count < MEMBERS; pass++) {
-        size_t found = read_members(delivery->members, pids, MEMBERS), portion = 0;
-        fresh = 0;
-        for (size_t i = 0; i < found && done_count < MEMBERS; i++) {
-            if (holds(done, done_count, pids[i])) continue;
-            done[done_count++] = pids[i];
-            fresh++;
-            if (leader == 0 || (pids[i] != leader && getpgid(pids[i]) != leader)) pids[portion++] = pids[i];
-        }
-        for (size_t i = 0, sent; i < portion; i += sent) {
-            sent = send_to(pids + i, portion - i < PORTION ? portion - i : PORTION, delivery, tally);
-            if (sent == 0) {
-                tally->is_unknown = true;
-                return;
-            }
-        }
+// False where there is no room to send to even one.
+static bool send_to_fresh(const struct found *found, const struct delivery *delivery, struct tally *tally) {
+    size_t most = PORTION;
+    for (size_t i = found->done, count; i < found->count;) {
+        count = found->count - i < most ? found->count - i : most;
+        if (send_to(found->pids + i, count, delivery, tally))
+            i += count;
+        else if ((most = count / 2) == 0)
+            return false;
     }
+    return true;
+}
+
+// Sends to each member once, also to those that begin meanwhile.
+static void send_to_members(const struct delivery *delivery, struct tally *tally) {
+    struct found found = {0};
+    for (int pass = 0; pass < PASSES; pass++) {
+        bool is_whole = each_member(delivery->members, add, &found) == 0 && !found.is_cut;
+        if (!is_whole) tally->is_unknown = true;
+        if (found.count == found.done) break;
+        sort_fresh(&found);
+        if (!send_to_fresh(&found, delivery, tally)) {
+            tally->is_unknown = true;
+            break;
+        }
+        if (!is_whole) break;
+        qsort(found.pids, found.count, sizeof *found.pids, compare);
+        found.done = found.count;
+    }
+    free(found.pids);
 }
 
 enum answer deliver(const struct delivery *delivery) {
@@ -111,11 +157,11 @@ enum answer deliver(const struct delivery *delivery) {
     if (delivery->leader > 0) {
         int code = kill(-delivery->leader, delivery->signal);
         if (code == -1 && errno == ESRCH && delivery->or_leader) code = kill(delivery->leader, delivery->signal);
-        count(&tally, code);
+        tally_up(&tally, code);
         // A stopped process heeds no other signal until it is continued.
         if (delivery->signal != SIGKILL) kill(-delivery->leader, SIGCONT);
     }
-    if (delivery->members != -1) send_to_members(delivery, delivery->leader, &tally);
+    if (delivery->members != -1) send_to_members(delivery, &tally);
     return tally.is_sent      ? answer_sent
            : tally.is_refused ? answer_refused
            : tally.is_unknown ? answer_unknown

@@ -30,6 +30,14 @@ static void wait_for(struct ending *ending, int64_t time) {
     alarm_set(&ending->alarm, date);
 }
 
+static bool is_asked(const struct ending *ending) {
+    return ending->cause == cause_asked || ending->cause == cause_asked_with_all;
+}
+
+static bool is_with_all(const struct ending *ending) {
+    return ending->cause == cause_end_of_all || ending->cause == cause_asked_with_all;
+}
+
 // True if the run's end waits on: its grace is not over yet.
 static bool waits_on(struct ending *ending) {
     if (loop_now() >= ending->until) return false;
@@ -64,16 +72,16 @@ static void answered(struct ending *ending, enum answer answer) {
     if (answer == answer_refused && ending->is_early && (is_opening(run) || ending->tries++ < TRIES))
         return wait_for(ending, PAUSE);
     bool is_first = ending->next == 0;
-    if (is_first && ending->cause == cause_asked) {
+    if (is_first && is_asked(ending)) {
         run->answer = answer;
         tell(run, news_signalled);
     }
     if (answer != answer_refused) ending->all_refused = false;
     bool is_sent = answer == answer_sent || answer == answer_unknown;
-    if (is_sent && ending->cause == cause_end_of_all && !run->is_timed_out) run->is_interrupted = true;
+    if (is_sent && is_with_all(ending) && !run->is_timed_out) run->is_interrupted = true;
     if (ending->cause == cause_survivors) {
         if (!survives(run)) return finish(run);
-    } else if (answer == answer_gone || (answer == answer_refused && is_first && ending->cause == cause_asked)) {
+    } else if (answer == answer_gone || (answer == answer_refused && is_first && is_asked(ending))) {
         // Who may signal nobody ends nobody. At a timeout, and at the end of all, the later signals are tried all the
         // same: the command may have become another program by then.
         ending->cause = cause_none;
@@ -102,9 +110,19 @@ static void leave_queue(struct ending *ending) {
     ending->is_waiting = false;
 }
 
+bool has_ended(const struct run *run) {
+    siginfo_t info = {0};
+    return waitid(P_PID, (id_t)run->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0;
+}
+
 static enum sending try_next(struct ending *ending, enum answer *answer) {
     struct run *run = ending->run;
     int signal = ending->by.steps[ending->next].signal;
+    // It keeps the end that it has. What it has left behind is ended by its rules.
+    if (is_with_all(ending) && has_ended(run)) {
+        *answer = answer_gone;
+        return sending_done;
+    }
     // The run is over, and what it has left had its time: none of it outlives the group, whosever it is by now.
     if (ending->cause == cause_survivors && run->group && signal == SIGKILL) {
         int error = kill_group(run->group);
@@ -154,12 +172,19 @@ void take_answer(uint64_t id, int number, enum answer answer) {
 }
 
 static struct ending *place_for(struct run *run, enum cause cause) {
-    return &run->endings[cause == cause_asked ? 1 : cause == cause_end_of_all ? 2 : 0];
+    switch (cause) {
+    case cause_asked:
+    case cause_asked_with_all: return &run->endings[1];
+    case cause_end_of_all: return &run->endings[2];
+    default: return &run->endings[0];
+    }
 }
 
 void end_run(struct run *run, const struct teardown *teardown, enum cause cause, bool as_runner) {
     struct ending *ending = place_for(run, cause);
     bool was_sending = ending->is_sending;
+    // That signal may be what ends it, whatever is asked meanwhile.
+    if (was_sending && ending->cause == cause_asked_with_all) cause = cause_asked_with_all;
     alarm_clear(&ending->alarm);
     leave_queue(ending);
     *ending = (struct ending){
@@ -207,6 +232,7 @@ void end_all(void) {
 
 bool is_ended_with_all(const struct run *run, int wait_status) {
     // A signal that came before any of these is not told from one of these.
-    bool is_ending = run->endings[2].cause == cause_end_of_all && !run->is_timed_out;
+    bool is_ending = false;
+    for (int i = 0; i < ENDINGS && !run->is_timed_out; i++) is_ending |= is_with_all(&run->endings[i]);
     return run->is_interrupted || (is_ending && WIFSIGNALED(wait_status));
 }

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 // The most bytes that a file may have: the kernel takes little more for all variables of a process.
@@ -18,6 +19,9 @@ enum { LARGEST = 1 << 20 };
 
 // As sysexits.h has them, and for a command that cannot be run as env(1).
 enum { BAD_DATA = 65, UNREADABLE = 66, NOT_RUN = 126, NOT_FOUND = 127 };
+
+// Where there is no PATH, as `PlainPath` has it.
+#define PLAIN_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 struct text {
     const char *path;
@@ -136,6 +140,30 @@ static void read_variables(const char *path) {
     free(bytes);
 }
 
+// Becomes a file of that name in the first absolute folder of PATH that has one which may be executed, as `CommandLookup`
+// and `execute` have it: what is relative, or empty, would be the working directory, which may be anybody's. Else the errno.
+static int become_from_path(char **command) {
+    const char *path = getenv("PATH");
+    bool is_forbidden = false;
+    for (const char *next = path == NULL ? PLAIN_PATH : path; next != NULL;) {
+        const char *folder = next;
+        size_t length = strcspn(folder, ":");
+        next = folder[length] == 0 ? NULL : folder + length + 1;
+        if (folder[0] != '/') continue;
+        char *file;
+        if (asprintf(&file, "%.*s/%s", (int)length, folder, *command) == -1) return ENOMEM;
+        execve(file, command, environ);
+        int error = errno;
+        struct stat status = {0};
+        bool may_run = error != EACCES || faccessat(AT_FDCWD, file, X_OK, AT_EACCESS) == 0;
+        // What is missing may be its interpreter: it is the one that was meant.
+        if (stat(file, &status) == 0 && S_ISREG(status.st_mode) && may_run) return error;
+        is_forbidden |= error == EACCES && !S_ISDIR(status.st_mode);
+        free(file);
+    }
+    return is_forbidden ? EACCES : ENOENT;
+}
+
 _Noreturn void run_with_environment(char **words) {
     for (; *words != NULL && strcmp(*words, "--") != 0; words++) read_variables(*words);
     char **command = *words == NULL ? words : words + 1;
@@ -143,8 +171,9 @@ _Noreturn void run_with_environment(char **words) {
         fprintf(stderr, "timerd-runner: " WITH_ENVIRONMENT " needs files, '--' and a command\n");
         exit(64);
     }
-    execvp(*command, command);
-    int error = errno;
+    bool is_file = strchr(*command, '/') != NULL;
+    if (is_file) execve(*command, command, environ);
+    int error = is_file ? errno : become_from_path(command);
     fprintf(stderr, "timerd: cannot run '%s': %s\n", *command, strerror(error));
     exit(error == ENOENT ? NOT_FOUND : NOT_RUN);
 }

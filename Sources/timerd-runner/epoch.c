@@ -24,6 +24,9 @@ enum { LENGTH = 128 };
 static uint64_t number;
 // Empty where the socket has no path.
 static char path[sizeof((struct sockaddr_un *)NULL)->sun_path + sizeof "-epoch"];
+// The socket's own path, and what was there at the start.
+static char socket_path[sizeof((struct sockaddr_un *)NULL)->sun_path + 1];
+static struct stat at_start;
 // After a loss of power a file that was taken may be there again: it counts for one boot. Empty if that is unknown.
 static char boot[LENGTH / 2];
 
@@ -32,7 +35,16 @@ static void find_path(int listener) {
     socklen_t size = sizeof address;
     if (getsockname(listener, (struct sockaddr *)&address, &size) == -1 || address.sun_path[0] != '/') return;
     // The kernel's address need not end with a NUL.
-    snprintf(path, sizeof path, "%.*s-epoch", (int)sizeof address.sun_path, address.sun_path);
+    snprintf(socket_path, sizeof socket_path, "%.*s", (int)sizeof address.sun_path, address.sun_path);
+    snprintf(path, sizeof path, "%s-epoch", socket_path);
+    if (lstat(socket_path, &at_start) == -1) at_start.st_ino = 0;
+}
+
+// Whether nobody can connect with this runner any more: its socket is gone, or another's is in its place.
+static bool is_deserted(void) {
+    struct stat now;
+    if (lstat(socket_path, &now) == -1) return errno == ENOENT || errno == ENOTDIR;
+    return now.st_dev != at_start.st_dev || now.st_ino != at_start.st_ino;
 }
 
 static void find_boot(void) {
@@ -43,13 +55,18 @@ static void find_boot(void) {
     fclose(file);
 }
 
+// Whether a runner of this user's may have left that. What else is there is not for a runner to read or remove.
+static bool is_of_runner(const struct stat *status) {
+    return S_ISREG(status->st_mode) && status->st_uid == geteuid() && status->st_size < LENGTH;
+}
+
 // The epoch that was handed on; 0 for none.
 static uint64_t take_file(void) {
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (file == -1) return 0;
     char text[LENGTH] = {0};
     struct stat status;
-    bool is_own = fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid();
+    bool is_own = fstat(file, &status) == 0 && is_of_runner(&status);
     ssize_t count = is_own ? read(file, text, sizeof text - 1) : -1;
     close(file);
     // Before it counts: this runner's own runs make it untrue.
@@ -76,12 +93,30 @@ int take_epoch(int listener) {
 
 uint64_t epoch(void) { return number; }
 
-void hand_epoch_on(void) {
-    if (!path[0] || !boot[0]) return;
+// 0, or the errno.
+static int write_file(void) {
+    struct stat status;
+    if (lstat(path, &status) == 0 && !is_of_runner(&status)) return EEXIST;
     unlink(path);
     int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    // Without it the next runner has another epoch, and what was never asked for counts as interrupted: safe.
-    bool is_written = file != -1 && dprintf(file, "%s %" PRIu64 "\n", boot, number) > 0;
-    if (!is_written) fprintf(stderr, "timerd-runner: cannot hand its epoch on in '%s': %s\n", path, strerror(errno));
-    if (file != -1) close(file);
+    if (file == -1) return errno;
+    int error = dprintf(file, "%s %" PRIu64 "\n", boot, number) > 0 ? 0 : errno;
+    // Some file systems say only here that there was no room.
+    if (close(file) == -1 && error == 0) error = errno;
+    // A part of it would tell others that this runner has ended.
+    if (error != 0) unlink(path);
+    return error;
+}
+
+bool hand_epoch_on(void) {
+    static bool is_done, is_said;
+    // Where there is no place for it, or no boot to count for, no runner can take it. Of a socket that was removed there is no
+    // next one, and what lies beside another's is that one's.
+    if (is_done || !path[0] || !boot[0] || is_deserted()) return true;
+    int error = write_file();
+    is_done = error == 0;
+    if (error != 0 && !is_said)
+        fprintf(stderr, "timerd-runner: cannot hand its epoch on in '%s': %s\n", path, strerror(error));
+    is_said = is_said || error != 0;
+    return is_done;
 }

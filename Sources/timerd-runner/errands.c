@@ -50,7 +50,7 @@ bool reap_errands(void) {
     return is_reaping_due;
 }
 
-// Is the process, a copy that makes only system calls: bare ones, which change the ids of this thread.
+// Is the process, a copy with one thread, as the runner has: bare system calls change the ids of this one.
 static _Noreturn void run_errand(uid_t uid, const struct delivery *delivery) {
     uid_t real, effective, saved;
     // A user namespace may not have this uid: then the process becomes the user altogether.

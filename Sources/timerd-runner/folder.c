@@ -16,7 +16,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-enum { TRIES = 3, DEPTH = 8 };
+enum { TRIES = 3 };
 
 bool has_groups;
 unsigned controllers;
@@ -54,6 +54,7 @@ bool remove_tree(int folder, const char *name, int depth) {
     // A run of one's own user may have made groups within its own.
     int inner = openat(folder, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *entries = inner == -1 ? NULL : fdopendir(inner);
+    if (!entries && inner != -1) close(inner);
     if (!entries) return false;
     for (struct dirent *entry; (entry = readdir(entries));)
         if (entry->d_type == DT_DIR && entry->d_name[0] != '.') remove_tree(inner, entry->d_name, depth - 1);
@@ -162,7 +163,7 @@ static void remove_base(void) {
     write_file(own, "cgroup.procs", pid);
     if (base != -1) close(base);
     base = -1;
-    remove_tree(own, base_name, DEPTH);
+    remove_tree(own, base_name, GROUP_DEPTH);
 }
 
 static const struct {
@@ -235,7 +236,7 @@ static void sweep(void) {
         group->events.descriptor = -1;
         group->is_beside = true;
         snprintf(group->name, sizeof group->name, "%s", entry->d_name);
-        if (!is_populated(group)) remove_tree(own, group->name, DEPTH);
+        if (!is_populated(group)) remove_tree(own, group->name, GROUP_DEPTH);
         // Watched even if it is empty now: it is removed when it is told.
         if (!is_mine || faccessat(own, group->name, F_OK, 0) == -1 || !watch_group(group)) free(group);
     }

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "run.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// How often a number may be taken by groups that could not be removed yet; how deep the groups of runs may be.
-enum { NAMES = 8, DEPTH = 8 };
+// How often a number may be taken by groups that could not be removed yet.
+enum { NAMES = 8 };
 
 static int place_of(const struct group *group) { return groups_place(group->is_beside); }
 
@@ -90,8 +91,13 @@ int make_group(struct run *run, struct limits *limits, int *folder) {
     }
     if (error == 0) {
         *folder = openat(place_of(group), group->name, O_PATH | O_DIRECTORY | O_CLOEXEC);
-        error = *folder == -1 ? errno : 0;
-        if (error != 0) remove_tree(place_of(group), group->name, 0);
+        // Who sends a signal with its owner's rights reads there whom it is for: the runner's mask is not meant for that.
+        error = *folder == -1 || fchmodat(place_of(group), group->name, 0755, 0) == -1 ? errno : 0;
+        if (error != 0) {
+            if (*folder != -1) close(*folder);
+            *folder = -1;
+            remove_tree(place_of(group), group->name, 0);
+        }
     }
     if (error != 0) {
         free(group);
@@ -150,7 +156,7 @@ static void forget_group(struct group *group) {
 bool remove_group(struct run *run) {
     if (!run->group) return true;
     take_usage(run);
-    if (!remove_tree(place_of(run->group), run->group->name, DEPTH)) return false;
+    if (!remove_tree(place_of(run->group), run->group->name, GROUP_DEPTH)) return false;
     forget_group(run->group);
     run->group = NULL;
     return true;
@@ -161,7 +167,7 @@ void abandon_group(struct run *run) {
     run->group = NULL;
     group->run = NULL;
     // It may have become empty since it was looked at, of which nothing would be told.
-    if (!watch_group(group) || (!is_populated(group) && remove_tree(place_of(group), group->name, DEPTH)))
+    if (!watch_group(group) || (!is_populated(group) && remove_tree(place_of(group), group->name, GROUP_DEPTH)))
         forget_group(group);
 }
 
@@ -173,7 +179,7 @@ static void group_changed(struct source *source) {
     text[count > 0 ? count : 0] = 0;
     if (count > 0 && strstr(text, "populated 1")) return;
     if (group->run) return finish(group->run);
-    remove_tree(place_of(group), group->name, DEPTH);
+    remove_tree(place_of(group), group->name, GROUP_DEPTH);
     forget_group(group);
 }
 
@@ -191,5 +197,49 @@ int kill_group(const struct group *group) {
 }
 
 int open_members(const struct group *group) {
-    return openat(place_of(group), file_of(group, "cgroup.procs"), O_RDONLY | O_CLOEXEC);
+    return openat(place_of(group), group->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+// What may be there later; the rest says that the group has gone, or has its processes in the list of one above.
+static int shortage(int error) { return lacks_room(error) ? error : 0; }
+
+static int read_list(int folder, void (*visit)(pid_t, void *), void *context) {
+    int file = openat(folder, "cgroup.procs", O_RDONLY | O_CLOEXEC);
+    if (file == -1) return shortage(errno);
+    char text[4096];
+    pid_t pid = 0;
+    ssize_t size;
+    while ((size = read(file, text, sizeof text)) > 0)
+        for (ssize_t i = 0; i < size; i++) {
+            if (text[i] != '\n') {
+                pid = pid * 10 + (text[i] - '0');
+                continue;
+            }
+            // 0 is a process of another namespace, which has no number here.
+            if (pid > 0) visit(pid, context);
+            pid = 0;
+        }
+    int error = size == -1 ? shortage(errno) : 0;
+    close(file);
+    return error;
+}
+
+static int read_tree(int folder, const char *name, int depth, void (*visit)(pid_t, void *), void *context) {
+    int inner = openat(folder, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *entries = inner == -1 ? NULL : fdopendir(inner);
+    if (!entries) {
+        int error = errno;
+        if (inner != -1) close(inner);
+        return shortage(error);
+    }
+    int error = read_list(inner, visit, context);
+    for (struct dirent *entry; depth > 0 && error == 0 && (entry = readdir(entries));)
+        if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
+            error = read_tree(inner, entry->d_name, depth - 1, visit, context);
+    closedir(entries);
+    return error;
+}
+
+int each_member(int members, void (*visit)(pid_t, void *), void *context) {
+    return read_tree(members, ".", GROUP_DEPTH, visit, context);
 }

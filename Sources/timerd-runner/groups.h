@@ -15,6 +15,9 @@
 
 struct run;
 
+/// How deep the groups may be that runs have made within their own.
+enum { GROUP_DEPTH = 8 };
+
 /// What a run may use altogether.
 struct limits {
     /// In bytes, and in threads; UINT64_MAX for no limit.
@@ -91,5 +94,9 @@ int kill_group(const struct group *group);
 /// Whether it has processes.
 bool is_populated(const struct group *group);
 
-/// A descriptor of its list of processes; -1 and an errno.
+/// Opens it for `each_member`; -1 and an errno.
 int open_members(const struct group *group);
+
+/// Calls `visit` with each process of a group that is open, and of those within it, and with `context`; one that goes
+/// from one to another may come twice, or not at all. 0, or the errno of what was short: then not all have come.
+int each_member(int members, void (*visit)(pid_t pid, void *context), void *context);

@@ -8,6 +8,7 @@
 #include "session.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -138,6 +139,11 @@ static void process_ended(struct run *run, int status, const struct rusage *used
     end_run(run, &run->rules, cause_survivors, false);
 }
 
+void process_lost(struct run *run) {
+    // It was waiting, so a signal has ended it; SIGKILL is what the kernel sends for lack of memory.
+    process_ended(run, SIGKILL, &(struct rusage){0});
+}
+
 void reap(void) {
     for (;;) {
         // While a signal is on its way to a group, no number may become free: it could be another group's by then. The
@@ -149,7 +155,8 @@ void reap(void) {
         if (pid <= 0) break;
         struct run *run = find_process(pid);
         if (run) process_ended(run, status, &used);
-        // Others are what runs have left: the runner is who adopts them.
+        // Others are what runs have left, which the runner has adopted, or the command's process of a session, which was
+        // killed before the session's has said its number.
         else forget_session(pid);
     }
     send_waiting();

@@ -28,6 +28,9 @@
 // Where systemd, and the daemon, pass the listening socket: sd_listen_fds(3).
 enum { LISTENER = 3 };
 
+// How soon an idle runner that could not hand its epoch on tries again, in µs.
+enum { HAND_ON_AGAIN = 5000000 };
+
 // Whether it ends once no daemon is connected and nothing is left to tell.
 static bool ends_when_idle;
 // Whether runs are to have no control groups, though there could be.
@@ -45,6 +48,17 @@ static void signal_ready(struct source *source) {
     reap();
 }
 
+// `between` does, after each turn.
+static void try_again(struct alarm *alarm) { (void)alarm; }
+
+// Ends a runner that has nothing left, once the next can take its epoch: until then, as while the disk is full, it stays for
+// the next daemon. One that makes room for another release is not waited for.
+static void end_idle(void) {
+    static struct alarm again = {.ring = try_again};
+    if (hand_epoch_on() || is_to_leave) return loop_end();
+    alarm_set(&again, loop_now() + HAND_ON_AGAIN);
+}
+
 static void between(void) {
     tell_daemon();
     // Whoever has started the runner may end what is left of its group with it.
@@ -52,7 +66,7 @@ static void between(void) {
     bool is_idle = run_count() == 0;
     // A stop waits for what ends; whether somebody is there to store how, is another matter.
     if (is_ending && (is_idle || (living_count() == 0 && !has_daemon()))) loop_end();
-    if (is_idle && !has_daemon() && (is_to_leave || ends_when_idle)) loop_end();
+    if (is_idle && !has_daemon() && (is_to_leave || ends_when_idle)) end_idle();
 }
 
 static void watch_signals(void) {
@@ -127,8 +141,8 @@ int main(int count, char **words) {
     read_arguments(count, words);
     check_listener();
     raise_descriptor_limit();
-    // Each process that sends a signal has one, the listener, and the signals that wait.
-    int error = loop_open(run_limit * ALARMS + ERRAND_LIMIT + 2);
+    // Each process that sends a signal has one, the listener, the signals that wait, and the end of an idle runner.
+    int error = loop_open(run_limit * ALARMS + ERRAND_LIMIT + 3);
     if (error != 0) fail("cannot wait for events", error);
     watch_signals();
     // What runs leave behind becomes the runner's, which reaps it.

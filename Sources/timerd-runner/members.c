@@ -27,15 +27,24 @@ static bool is_zombie(pid_t pid) {
     return end && (end[2] == 'Z' || end[2] == 'X');
 }
 
+struct living {
+    pid_t *members;
+    size_t count, room;
+};
+
+static void add_living(pid_t pid, void *context) {
+    struct living *living = context;
+    if (living->count < living->room && !is_zombie(pid)) living->members[living->count++] = pid;
+}
+
 // All of a control group, which has its processes in a list; not all of those are alive.
 static size_t find_in_group(const struct run *run, pid_t *members, size_t room) {
-    int file = open_members(run->group);
-    if (file == -1) return 0;
-    size_t found = read_members(file, members, room), count = 0;
-    close(file);
-    for (size_t i = 0; i < found; i++)
-        if (!is_zombie(members[i])) members[count++] = members[i];
-    return count;
+    struct living living = {.members = members, .room = room};
+    int folder = open_members(run->group);
+    if (folder == -1) return 0;
+    (void)each_member(folder, add_living, &living);
+    close(folder);
+    return living.count;
 }
 
 size_t find_members(const struct run *run, pid_t *members, size_t room) {

@@ -6,6 +6,9 @@
 
 #include <errno.h>
 
+// What an order to end a run says beside how.
+enum { as_runner = 1, with_all = 2 };
+
 bool is_to_leave;
 
 bool is_hello(const uint8_t *bytes) { return bytes[0] == order_hello; }
@@ -19,21 +22,21 @@ static int hello(struct reader *frame, struct buffer *answers) {
 }
 
 static int start(struct reader *frame, struct buffer *answers) {
-    uint64_t id;
-    int error = is_ending ? ESHUTDOWN : start_run(frame, &id);
-    if (is_ending) id = take_u64(frame);
-    if (error == 0 || error == EPROTO) return error;
-    return put_refusal(answers, id, error) ? 0 : ENOMEM;
+    uint64_t id = take_u64(frame);
+    if (frame->failed) return EPROTO;
+    // Refused, whatever the reason: after a new greeting the daemon would ask for it again, and no run would begin.
+    int error = is_ending ? ESHUTDOWN : start_run(id, frame);
+    return error == 0 || put_refusal(answers, id, error) ? 0 : ENOMEM;
 }
 
 static int end(struct reader *frame, struct buffer *answers) {
     uint64_t id = take_u64(frame);
-    bool as_runner = take_u8(frame);
+    uint8_t flags = take_u8(frame);
     struct teardown teardown;
     if (!take_teardown(frame, &teardown) || !is_read(frame)) return EPROTO;
     struct run *run = find_run(id);
     if (!run || run->phase >= phase_surviving) return put_gone(answers, id) ? 0 : ENOMEM;
-    end_run(run, &teardown, cause_asked, as_runner);
+    end_run(run, &teardown, flags & with_all ? cause_asked_with_all : cause_asked, flags & as_runner);
     return 0;
 }
 
@@ -43,8 +46,7 @@ static int stored(struct reader *frame) {
     struct run *run = find_run(id);
     // Only what has been told can be stored.
     if (!run || run->phase != phase_ended || run->news & news_ended) return 0;
-    run->is_stored = true;
-    if (!run->is_queued) remove_run(run);
+    remove_run(run);
     return 0;
 }
 

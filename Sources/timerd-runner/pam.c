@@ -86,7 +86,11 @@ static void arrange(int *kept) {
     for (int i = 0; i < KEPT; i++)
         if (kept[i] != -1 && kept[i] < FIRST + KEPT) kept[i] = fcntl(kept[i], F_DUPFD_CLOEXEC, FIRST + KEPT);
     for (int i = 0; i < KEPT; i++) {
-        if (kept[i] == -1) continue;
+        // What the runner has at that number goes too.
+        if (kept[i] == -1) {
+            close(FIRST + i);
+            continue;
+        }
         dup3(kept[i], FIRST + i, O_CLOEXEC);
         kept[i] = FIRST + i;
     }
@@ -95,6 +99,14 @@ static void arrange(int *kept) {
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     setsid();
+}
+
+// As a command has it without a session, unless a module sets another. The runner's own is as high as it may be.
+static void lower_open_files(rlim_t soft) {
+    struct rlimit limit;
+    getrlimit(RLIMIT_NOFILE, &limit);
+    if (soft < limit.rlim_cur) limit.rlim_cur = soft;
+    setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 static bool is_same_variable(const char *one, const char *other) {
@@ -125,6 +137,7 @@ _Noreturn void run_session(const struct plan *given, int control, int status, co
     // Of its own, which the command has too: with the runner's it could read and revoke root's keys.
     if (syscall(SYS_keyctl, JOIN_SESSION_KEYRING, NULL) == -1 && errno != ENOSYS && errno != EPERM && errno != EACCES)
         fail(status, errno, "session keyring", strerror(errno));
+    lower_open_files(plan.open_files);
     load(status);
     pam_handle_t *handle = NULL;
     const struct pam_conv conversation = {answer, NULL};

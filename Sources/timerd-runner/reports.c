@@ -46,14 +46,17 @@ static bool put_end(struct buffer *to, const struct run *run) {
     return true;
 }
 
-// A portion of what it has written, in the order in which it came; whether there is more.
+// A portion of what it has written, in the order in which it came. Once there is no more, that is no news.
 static bool put_output(struct buffer *to, struct run *run) {
     static uint8_t bytes[PIECE];
     struct piece piece;
     for (size_t done = 0; done < PORTION; done += piece.count) {
-        if (!output_next(&run->output, &piece, bytes, sizeof bytes)) return false;
+        if (!output_next(&run->output, &piece, bytes, sizeof bytes)) {
+            run->news &= ~(unsigned)news_output;
+            return true;
+        }
         size_t start = begin_frame(to, report_output, 32 + piece.count);
-        if (start == SIZE_MAX) return true;
+        if (start == SIZE_MAX) return false;
         put_u64(to, run->id);
         put_u8(to, (uint8_t)piece.stream);
         put_u64(to, (uint64_t)piece.at);
@@ -98,17 +101,24 @@ static const struct {
     {news_outlasted, report_outlasted},
 };
 
-void put_news(struct buffer *to, struct run *run) {
-    if (run->is_stored) return remove_run(run);
-    for (size_t i = 0; i < sizeof short_reports / sizeof *short_reports; i++)
-        if (run->news & short_reports[i].news && put_short(to, run, short_reports[i].report))
-            run->news &= ~(unsigned)short_reports[i].news;
-    if (run->news & (news_output | news_ended)) {
-        bool has_more = put_output(to, run);
-        if (!has_more) run->news &= ~(unsigned)news_output;
-        if (!has_more && run->news & news_ended && put_end(to, run)) run->news &= ~(unsigned)news_ended;
+static bool put_each(struct buffer *to, struct run *run) {
+    for (size_t i = 0; i < sizeof short_reports / sizeof *short_reports; i++) {
+        if (!(run->news & short_reports[i].news)) continue;
+        if (!put_short(to, run, short_reports[i].report)) return false;
+        run->news &= ~(unsigned)short_reports[i].news;
     }
+    if (run->news & news_output && !put_output(to, run)) return false;
+    // The end comes after all of the output.
+    if ((run->news & (news_output | news_ended)) != news_ended) return true;
+    if (!put_end(to, run)) return false;
+    run->news &= ~(unsigned)news_ended;
+    return true;
+}
+
+bool put_news(struct buffer *to, struct run *run) {
+    bool is_put = put_each(to, run);
     if (run->news != 0) tell(run, 0);
+    return is_put;
 }
 
 // MARK: - Answers

@@ -38,6 +38,8 @@ enum cause {
     cause_timeout,
     /// The daemon asked.
     cause_asked,
+    /// The daemon asked, as it ends all runs.
+    cause_asked_with_all,
     /// Its own process has ended, and others of its group have not.
     cause_survivors,
     /// All runs are being ended.
@@ -117,7 +119,7 @@ struct run {
 
     struct alarm timeout;
     bool is_timed_out;
-    /// Whether it was ended because all were.
+    /// Whether it was ended because all were, by the runner or by the daemon.
     bool is_interrupted;
     struct teardown rules;
     /// What its rules have begun, what the daemon asked for, and the end of all: none delays another's SIGKILL.
@@ -138,10 +140,8 @@ struct run {
     size_t failure_size;
 
     unsigned news;
-    struct run *next_news;
     bool is_queued;
-    /// Whether the daemon needs it no more.
-    bool is_stored;
+    TAILQ_ENTRY(run) queued;
     /// Whether there may be a folder with its secrets.
     bool has_secrets;
     struct run *next_by_id, *next_by_pid;
@@ -159,7 +159,7 @@ struct run *find_process(pid_t pid);
 /// ENOSPC if there are too many, ENOMEM.
 struct run *add_run(uint64_t id, uint64_t reserved, int *error);
 
-/// Forgets a run that has no process and watches nothing.
+/// Forgets a run that has no process and watches nothing, and what was to be told of it.
 void remove_run(struct run *run);
 
 void add_process(struct run *run, pid_t pid);
@@ -186,9 +186,9 @@ void forget_news(void);
 
 // MARK: - Its life (life.c, start.c)
 
-/// Starts a run as a frame says; 0, or the errno of a frame that cannot be carried out: EPROTO, EEXIST, or that of
-/// what is for now. What goes wrong otherwise is the end of the run.
-int start_run(struct reader *frame, uint64_t *id);
+/// Starts the run of that number as the rest of a frame says; 0, or the errno of a frame that cannot be carried out:
+/// EINVAL, EEXIST, ETIMEDOUT, or that of what is for now. What goes wrong otherwise is the end of the run.
+int start_run(uint64_t id, struct reader *frame);
 
 /// Reads the rules by which a run is ended; false for what they cannot be.
 bool take_teardown(struct reader *frame, struct teardown *teardown);
@@ -204,6 +204,9 @@ int watch_run(struct run *run);
 
 /// Reaps all children that have ended.
 void reap(void);
+
+/// Its own process was reaped before it was known to be one.
+void process_lost(struct run *run);
 
 /// Its end is complete.
 void finish(struct run *run);
@@ -228,7 +231,10 @@ void end_all(void);
 /// Whether all runs are being ended.
 extern bool is_ending;
 
-/// Its own process has ended with that status: whether the end of all was why.
+/// Whether its own process has ended, which is not reaped yet: a signal to it would count as sent.
+bool has_ended(const struct run *run);
+
+/// Its own process has ended with that status: whether that is as all runs are ended.
 bool is_ended_with_all(const struct run *run, int wait_status);
 
 /// Sends what waits for room to send it.

@@ -12,6 +12,8 @@ uint64_t byte_limit = UINT64_C(2) << 30;
 static struct run *by_id[BUCKETS], *by_pid[BUCKETS];
 static size_t count, living;
 static uint64_t reserved_bytes;
+// Those of which there is something to tell, so that each has its turn.
+static TAILQ_HEAD(, run) queue = TAILQ_HEAD_INITIALIZER(queue);
 
 static struct run **place_of(uint64_t id) {
     struct run **place = &by_id[id % BUCKETS];
@@ -49,7 +51,13 @@ struct run *add_run(uint64_t id, uint64_t reserved, int *error) {
 
 void note_end(void) { living--; }
 
+static void leave_news(struct run *run) {
+    if (run->is_queued) TAILQ_REMOVE(&queue, run, queued);
+    run->is_queued = false;
+}
+
 void remove_run(struct run *run) {
+    leave_news(run);
     struct run **place = place_of(run->id);
     *place = run->next_by_id;
     reserved_bytes -= run->reserved;
@@ -83,30 +91,18 @@ void for_each_run(void (*body)(struct run *, void *context), void *context) {
 
 // MARK: - News
 
-// A queue, so that each run has its turn.
-static struct run *first_news, **last_news = &first_news;
-
 void tell(struct run *run, unsigned news) {
     run->news |= news;
-    if (run->is_queued) return;
+    if (!run->is_queued) TAILQ_INSERT_TAIL(&queue, run, queued);
     run->is_queued = true;
-    run->next_news = NULL;
-    *last_news = run;
-    last_news = &run->next_news;
 }
 
 struct run *next_news(void) {
-    struct run *run = first_news;
-    if (!run) return NULL;
-    first_news = run->next_news;
-    if (!first_news) last_news = &first_news;
-    run->is_queued = false;
+    struct run *run = TAILQ_FIRST(&queue);
+    if (run) leave_news(run);
     return run;
 }
 
 void forget_news(void) {
-    for (struct run *run; (run = next_news());) {
-        run->news = 0;
-        if (run->is_stored) remove_run(run);
-    }
+    for (struct run *run; (run = next_news());) run->news = 0;
 }

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,8 +23,8 @@
 #define SYS_close_range 436
 #endif
 
-// DEPTH: of folders that a run has made within its own. AT_ONCE: what is removed without another process.
-enum { TRIES = 16, DEPTH = 32, AT_ONCE = 2 * SECRET_LIMIT, FOLDER = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
+// AT_ONCE: what is removed without another process.
+enum { TRIES = 16, AT_ONCE = 2 * SECRET_LIMIT, FOLDER = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
 
 // The folder of all runners of this user, and above it what may have to be made.
 static char above[PATH_MAX], all[PATH_MAX + 16];
@@ -98,9 +99,23 @@ static int try_own(void) {
     return EAGAIN;
 }
 
-// Makes the runner's own folder, unless there is one; 0 or the errno.
+// Whether the path still leads to the runner's own folder: somebody may have removed it, as who tidies up /run does.
+static bool has_own(void) {
+    char path[PATH_MAX + 64];
+    struct stat held, found;
+    snprintf(path, sizeof path, "%s/%s", all, own_name);
+    if (own == -1) return false;
+    // Without memory nothing is known, and runs may have their secrets there.
+    if (fstat(own, &held) == -1) return true;
+    if (lstat(path, &found) == -1) return errno != ENOENT && errno != ENOTDIR;
+    return held.st_dev == found.st_dev && held.st_ino == found.st_ino;
+}
+
+// Makes the runner's own folder, unless it is there; 0 or the errno.
 static int make_own(void) {
-    if (own != -1) return 0;
+    if (has_own()) return 0;
+    if (own != -1) close(own);
+    own = -1;
     int error = ENOENT;
     for (int i = 0; i < TRIES && above[0] && (error == ENOENT || error == EAGAIN); i++) error = try_own();
     return error;
@@ -114,20 +129,81 @@ char *secrets_folder(uint64_t run, int *error) {
 
 // MARK: - What is removed
 
-// Without root's rights a folder that may not be written to keeps what it has.
-static int open_to_empty(int folder, const char *name) {
+// Without root's rights a folder that may not be written to keeps what it has, and its place.
+static void make_writable(int folder, const char *name) {
     if (geteuid() != 0) fchmodat(folder, name, 0700, 0);
+}
+
+static int open_to_empty(int folder, const char *name) {
+    make_writable(folder, name);
     return openat(folder, name, FOLDER);
 }
 
-// Its owner may be making more meanwhile, and links: none is followed, and what is removed is in the folder that is open.
-static void remove_all(int folder, const char *name, int depth) {
-    if (unlinkat(folder, name, 0) == 0 || (errno != EISDIR && errno != EPERM)) return;
-    int inner = depth == 0 ? -1 : open_to_empty(folder, name);
+// The same as a list; NULL if it cannot be opened.
+static DIR *list_to_empty(int folder, const char *name) {
+    int inner = open_to_empty(folder, name);
     DIR *entries = inner == -1 ? NULL : fdopendir(inner);
-    for (struct dirent *entry; entries && (entry = readdir(entries));)
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            remove_all(inner, entry->d_name, depth - 1);
+    if (!entries && inner != -1) close(inner);
+    return entries;
+}
+
+static struct dirent *next_of(DIR *entries) {
+    struct dirent *entry;
+    while ((entry = readdir(entries)) && (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)) {}
+    return entry;
+}
+
+// `is_full`: it is a folder that has something in it. One where another file system begins is not removed, nor full.
+enum removal { is_removed, is_full, is_kept };
+
+static enum removal remove_one(int folder, const char *name) {
+    if (unlinkat(folder, name, 0) == 0) return is_removed;
+    if (errno != EISDIR && errno != EPERM) return is_kept;
+    if (unlinkat(folder, name, AT_REMOVEDIR) == 0) return is_removed;
+    return errno == ENOTEMPTY || errno == EEXIST ? is_full : is_kept;
+}
+
+// Moves a folder up into `top`, under the next number that is no name there.
+static bool move_up(int folder, const char *name, int top, uint64_t *number) {
+    make_writable(folder, name);
+    for (;;) {
+        char new_name[24];
+        snprintf(new_name, sizeof new_name, "%llu", (unsigned long long)(*number)++);
+        if (renameat(folder, name, top, new_name) == 0) return true;
+        if (errno != ENOTEMPTY && errno != EEXIST && errno != ENOTDIR) return false;
+    }
+}
+
+// Empties a folder within `top` of its files, and of its folders that have something: these come up into `top`. Whether
+// that changed anything.
+static bool empty_into(int top, const char *name, uint64_t *number) {
+    DIR *entries = list_to_empty(top, name);
+    bool has_changed = false;
+    for (struct dirent *entry; entries && (entry = next_of(entries));) {
+        enum removal removal = remove_one(dirfd(entries), entry->d_name);
+        has_changed |= removal == is_removed ||
+                       (removal == is_full && move_up(dirfd(entries), entry->d_name, top, number));
+    }
+    if (entries) closedir(entries);
+    return has_changed;
+}
+
+// Its owner may be making more meanwhile, and links: none is followed, and what is removed is in a folder that is open.
+// There may be folders within each other to any depth, of which two are open at a time.
+static void remove_all(int folder, const char *name) {
+    if (remove_one(folder, name) != is_full) return;
+    DIR *entries = list_to_empty(folder, name);
+    uint64_t number = 0;
+    for (bool has_changed = entries != NULL; has_changed;) {
+        has_changed = false;
+        rewinddir(entries);
+        for (struct dirent *entry; (entry = next_of(entries));) {
+            enum removal removal = remove_one(dirfd(entries), entry->d_name);
+            bool is_emptied = removal == is_full && empty_into(dirfd(entries), entry->d_name, &number);
+            if (is_emptied) unlinkat(dirfd(entries), entry->d_name, AT_REMOVEDIR);
+            has_changed |= removal == is_removed || is_emptied;
+        }
+    }
     if (entries) closedir(entries);
     unlinkat(folder, name, AT_REMOVEDIR);
 }
@@ -143,8 +219,11 @@ static void close_others(int one, int two) {
 // `lock`: stays open, and so locked, until all is removed.
 static void remove_aside(int folder, const char *name, int lock) {
     if (fork() != 0) return;
+    // Whoever goes on making files there would keep it at work for ever: the rest is left to the next runner.
+    signal(SIGALRM, SIG_DFL);
+    alarm(600);
     close_others(folder, lock);
-    remove_all(folder, name, DEPTH);
+    remove_all(folder, name);
     _exit(0);
 }
 

@@ -17,6 +17,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 // A module that does not come back, such as one that asks a directory, is waited for no longer, in µs; neither when it
@@ -105,7 +106,10 @@ static void session_ready(struct source *source) {
     run->peak_before = beginning.peak;
     run->started_at = wall_now();
     add_process(run, beginning.pid);
-    // It waits for this before it does anything: its end cannot come before it is known.
+    siginfo_t info;
+    bool is_there = waitid(P_PID, (id_t)beginning.pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+    if (!is_there) return process_lost(run);
+    // It waits for this before it does anything.
     (void)send(source->descriptor, "g", 1, MSG_NOSIGNAL);
 }
 

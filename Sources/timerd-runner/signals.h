@@ -14,15 +14,12 @@ struct delivery {
     pid_t leader;
     /// Whether the leader gets it alone where there is no such group: it has not made it yet.
     bool or_leader;
-    /// The open list of processes of a control group, `cgroup.procs`, which get it too, each once; -1 for none.
+    /// A control group that is open, whose processes get it too, each once; -1 for none.
     int members;
 };
 
-/// Sends a signal with the caller's rights, and then SIGCONT unless it was SIGKILL. Makes only system calls.
+/// Sends a signal with the caller's rights, and then SIGCONT unless it was SIGKILL.
 enum answer deliver(const struct delivery *delivery);
-
-/// Reads the list of processes of a control group; as many as there is room for.
-size_t read_members(int members, pid_t *pids, size_t room);
 
 /// What came of the attempt to send a signal.
 enum sending {

@@ -91,7 +91,6 @@ static void lower(int resource, rlim_t soft, rlim_t hard, enum cspawn_step step)
 }
 
 static void set_limits(const struct plan *plan) {
-    lower(RLIMIT_NOFILE, plan->open_files, RLIM_INFINITY, cspawn_step_descriptors);
     if (plan->memory_max != UINT64_MAX)
         lower(RLIMIT_AS, plan->memory_max, plan->memory_max, cspawn_step_memory);
     // SIGXCPU at the limit, and SIGKILL after 5 s more.
@@ -198,6 +197,8 @@ static int run(void *argument) {
     // The runner's own are; the modules of a session may have changed them.
     if (start->gate != -1) reset_signals();
     unblock_signals();
+    // Before a session is opened that has been done, and what its modules have set counts.
+    if (start->gate == -1) lower(RLIMIT_NOFILE, plan->open_files, RLIM_INFINITY, cspawn_step_descriptors);
     set_limits(plan);
     if (start->gate == -1) leave_keyring();
     if (start->is_protected) forgo_oom_protection();

@@ -55,7 +55,8 @@ void reset_signals(void);
 /// to close.
 int spawn(const struct plan *plan, int status, pid_t *pid);
 
-/// Starts a process as a child of the caller's parent, with the caller's session keyring; returns 0 or the errno.
+/// Starts a process as a child of the caller's parent, with the caller's session keyring and RLIMIT_NOFILE; returns 0 or
+/// the errno.
 ///
 /// It does nothing until a byte comes over `gate`, and gives up if that is closed. `status` is as with `spawn`.
 int spawn_beside(const struct plan *plan, int status, int gate, pid_t *pid);

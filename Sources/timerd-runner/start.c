@@ -136,20 +136,21 @@ bool is_for_now(int error) { return lacks_room(error) || error == EAGAIN || erro
 
 static void ring_timeout(struct alarm *alarm) {
     struct run *run = (struct run *)((char *)alarm - offsetof(struct run, timeout));
+    // Its end is about to be told.
+    if (has_ended(run)) return;
     run->is_timed_out = true;
     end_command(run, cause_timeout);
 }
 
-int start_run(struct reader *frame, uint64_t *id) {
-    *id = take_u64(frame);
-    if (find_run(*id)) return EEXIST;
+int start_run(uint64_t id, struct reader *frame) {
+    if (find_run(id)) return EEXIST;
     struct order_start order = {0};
     int error = take_order(frame, &order);
     // It has waited here, and may begin elsewhere by now.
     if (error == 0 && loop_now() > order.latest) error = ETIMEDOUT;
     uint64_t reserved = sizeof(struct run) + 2 * (uint64_t)order.keep + note_limit(order.keep) * sizeof(struct note)
                         + order.input.count;
-    struct run *run = error == 0 ? add_run(*id, reserved, &error) : NULL;
+    struct run *run = error == 0 ? add_run(id, reserved, &error) : NULL;
     if (run) {
         run->rules = order.rules;
         run->has_owner = order.plan.has_credentials && geteuid() == 0 && order.plan.uid != 0;

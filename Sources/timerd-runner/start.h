@@ -32,7 +32,7 @@ struct order_start {
     char *secrets_folder, *variable;
 };
 
-/// Reads an order of which nothing is read but the run's number; 0, or EPROTO or ENOMEM.
+/// Reads an order of which nothing is read but the run's number; 0, or EINVAL or ENOMEM.
 int take_order(struct reader *frame, struct order_start *order);
 
 /// Frees what `take_order` and what follows it have made, also after an error.

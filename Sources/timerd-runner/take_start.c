@@ -119,5 +119,6 @@ int take_order(struct reader *frame, struct order_start *order) {
     if (flags & has_secrets) take_secrets(frame, order);
     order->latest = flags & has_latest ? (int64_t)take_u64(frame) : INT64_MAX;
     if (order->lacks_memory) return ENOMEM;
-    return is_read(frame) && order->files[0] && order->argv[0] ? 0 : EPROTO;
+    // Without a file to try it ends as where none of them is there.
+    return is_read(frame) && order->argv[0] ? 0 : EINVAL;
 }

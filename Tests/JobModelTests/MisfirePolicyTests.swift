@@ -153,6 +153,20 @@ struct MisfirePolicyTests {
         #expect(result(at: 5) == "skip 0-0 x1 misfire\(isShort ? "Window" : "")")
     }
 
+    @Test("The window counts from when a date was due, behind its jitter")
+    func windowWithJitter() throws {
+        let date = Self.second(0)
+        var dates = JobDates(.once(date))
+        dates.jitter = .seconds(1000)
+        let due = dates.due(date)
+        try #require(due > date)
+        let policy = MisfirePolicy(after: .seconds(1), window: .seconds(20))
+        let last = due + .seconds(20)
+        #expect(Self.text(policy.resolve(dates, from: date, at: last)) == "fire 0 +1")
+        let later = policy.resolve(dates, from: date, at: last + TimeSpan(microseconds: 1))
+        #expect(Self.text(later) == "skip 0-0 x1 misfireWindow")
+    }
+
     @Test("Two weeks of a date every 5 s are settled by arithmetic")
     func longGap() {
         let grid = Schedule.every(IntervalGrid(first: Self.second(0), interval: .seconds(5)))

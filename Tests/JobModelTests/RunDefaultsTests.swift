@@ -38,7 +38,6 @@ import Testing
         #expect(defaults.backoff(of: outspoken).first == .seconds(1))
         #expect(defaults.command(of: .onFailure, for: outspoken.definition) == ["true"])
         #expect(defaults.command(of: .onSuccess, for: outspoken.definition) == ["praise"])
-        #expect(Set(defaults.holding(for: outspoken.definition).keys) == [.onSuccess])
     }
 
     @Test("An option that has no default, and a value that is none, are refused")

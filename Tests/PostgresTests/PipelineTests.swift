@@ -184,6 +184,28 @@ struct PipelineTests {
         }
     }
 
+    /// As a pooler has it that lends sessions.
+    @Test("A statement that its session has not got is told as such; none has another's name")
+    func preparedElsewhere() throws {
+        let statement = PostgresStatement("SELECT 1", isPrepared: true)
+        func names(_ connection: PostgresConnection) throws -> [String?] {
+            _ = try connection.pipeline([statement], within: .patience)
+            let rows = try connection.execute(
+                "SELECT name FROM pg_prepared_statements",
+                within: .patience
+            )
+            return (0..<rows.count).map { rows.text($0, 0) }
+        }
+        let (own, others) = (try names(connection), try names(try SharedServer.connect()))
+        #expect(own.count == 1 && others.count == 1 && own != others)
+        try connection.script("DEALLOCATE ALL", within: .patience)
+        let error = PostgresError.thrown {
+            _ = try connection.pipeline([statement], within: .patience)
+        }
+        #expect(error?.sqlState == PostgresError.lentSessionState)
+        #expect(error?.message.hasPrefix(PostgresError.lentSession) == true)
+    }
+
     @Test("No more are prepared than a connection may keep")
     func mostPrepared() throws {
         let statements = (0..<300).map { PostgresStatement("SELECT \($0)", isPrepared: true) }

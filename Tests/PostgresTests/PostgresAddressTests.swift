@@ -96,8 +96,23 @@ struct PostgresAddressTests {
             #expect(said.contains("target_session_attrs=any"))
             #expect(said.contains("tcp_user_timeout=7"))
             #expect(said.contains("keepalives_idle=1"))
-            #expect(said.contains("fallback_application_name=x"))
+            #expect(said.contains("application_name=x"))
         }
+    }
+
+    @Test("A connection has the name that timerd goes by, whatever the address calls it")
+    func applicationName() throws {
+        let address = try PostgresAddress(SharedServer.address() + "&application_name=jobs")
+        let connection = try PostgresConnection(
+            address,
+            application: "timerd relay a",
+            within: .patience
+        )
+        let name = try connection.execute(
+            "SELECT application_name FROM pg_stat_activity WHERE pid = pg_backend_pid()",
+            within: .patience
+        )
+        #expect(name.text(0, 0) == "timerd relay a")
     }
 
     @Test("A library that is not there is named, and how to get it")

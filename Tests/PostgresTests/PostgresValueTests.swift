@@ -94,10 +94,9 @@ struct PostgresValueTests {
     @Test("A column is read as what it is, and as nothing else")
     func kinds() throws {
         let rows = try connection.execute(
-            "SELECT 7::smallint AS small, 8::integer, 'n'::name, '{\"a\":1}'::json, 9::oid, 1.5::numeric",
+            "SELECT 7::smallint, 8::integer, 'n'::name, '{\"a\":1}'::json, 9::oid, 1.5::numeric",
             within: .patience
         )
-        #expect(rows.columns.first == "small")
         #expect(rows.integer(0, 0) == 7)
         #expect(rows.integer(0, 1) == 8)
         #expect(rows.text(0, 2) == "n")

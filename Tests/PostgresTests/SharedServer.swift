@@ -10,10 +10,11 @@ enum SharedServer {
     /// For the life of the process, whose end ends it.
     private static let server = Locked(Result { try PostgresServer() })
 
+    /// A URI with parameters.
+    static func address() throws -> String { try server.withLock { try $0.get().address } }
+
     /// A new connection with it.
-    static func connect() throws -> PostgresConnection {
-        try PostgresConnection(to: server.withLock { try $0.get().address })
-    }
+    static func connect() throws -> PostgresConnection { try PostgresConnection(to: address()) }
 }
 
 extension PostgresConnection {

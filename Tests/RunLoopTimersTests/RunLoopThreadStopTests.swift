@@ -109,6 +109,16 @@ struct RunLoopThreadStopTests {
         await eventually("the timer is invalid") { !timer.isValid }
     }
 
+    @Test("A stopped thread that nobody holds any more starts no thread for that")
+    func releasedAfterwards() async {
+        let thread = RunLoopThread(name: "test")
+        let loop = thread.loop
+        thread.stop()
+        #expect(!loop.abandon())
+        await thread.waitUntilStopped()
+        #expect(!loop.abandon())
+    }
+
     @Test("Jobs of actors that come after the stop run too, one at a time, on no run loop")
     func afterwards() async {
         let thread = RunLoopThread(name: "test")

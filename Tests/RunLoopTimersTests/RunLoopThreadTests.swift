@@ -150,6 +150,21 @@ struct RunLoopThreadTests {
         thread.stop()
     }
 
+    @Test("A long queue of work does not keep a timer waiting for its end, and keeps its order")
+    func longQueue() async {
+        let thread = RunLoopThread(name: "test")
+        let (gate, log, before) = (Gate(), Log<Int>(), Log<Int>())
+        thread.perform { gate.pass() }
+        thread.add(WeakTimer(fireDate: .now) { _ in before.note(log.count) })
+        for number in 0..<20_000 { thread.perform { log.note(number) } }
+        gate.open()
+        await thread.run {}
+        #expect(log.all == Array(0..<20_000))
+        await eventually("the timer has fired") { before.count == 1 }
+        #expect(before.all.allSatisfy { $0 < 20_000 })
+        thread.stop()
+    }
+
     @Test("A timer that is always due does not starve work: it fires once before the next piece")
     func noStarvingOfWork() async {
         let thread = RunLoopThread(name: "test")

@@ -15,6 +15,7 @@ import Testing
             ("2026-12-01 09:00:30", "2026-12-01T08:00:30Z"),
             ("2026-12-01 09:00:30.5", "2026-12-01T08:00:30.5Z"),
             ("2026-12-01T09:00", "2026-12-01T08:00:00Z"),
+            ("2026-12-01t09:00", "2026-12-01T08:00:00Z"),
             ("2026-12-01 09:00 UTC", "2026-12-01T09:00:00Z"),
             ("2026-12-01 09:00 America/New_York", "2026-12-01T14:00:00Z"),
             ("2026-12-01 09:00 +05:30", "2026-12-01T03:30:00Z"),
@@ -32,7 +33,8 @@ import Testing
             ("Wednesday 10:31", "2026-03-25T09:31:00Z"),
             ("wed 10:30", "2026-04-01T08:30:00Z"),
             ("Wed 2026-03-25 12:00", "2026-03-25T11:00:00Z"),
-            ("+10m", "2026-03-25T09:40:00Z"), ("+ 1h 30min", "2026-03-25T11:00:00Z"),
+            ("+10m", "2026-03-25T09:40:00Z"), ("+10H", "2026-03-25T19:30:00Z"),
+            ("+ 1h 30min", "2026-03-25T11:00:00Z"),
             ("now", "2026-03-25T09:30:00Z"), ("now + 10m", "2026-03-25T09:40:00Z"),
             ("NOW+1d", "2026-03-26T09:30:00Z"),
             ("@1700000000", "2023-11-14T22:13:20Z"), ("@1700000000.5", "2023-11-14T22:13:20.5Z"),
@@ -77,6 +79,12 @@ import Testing
             ("12/24/2026 10am", "2026-12-24T09:00:00Z"),
             ("09:00 UTC tomorrow", "2026-03-26T09:00:00Z"),
             ("31.01.2027 10:00 + 2 months", "2027-03-31T08:00:00Z"),
+            // However it is spelled, and in whatever parts it comes.
+            ("4pm +1month", "2026-04-25T14:00:00Z"), ("4pm +1MONTH", "2026-04-25T14:00:00Z"),
+            ("4pm + 1M", "2026-04-25T14:00:00Z"), ("4pm + 5d", "2026-03-30T14:00:00Z"),
+            ("4pm + 1 month 1 day", "2026-04-26T14:00:00Z"),
+            ("4pm + 1 day 2h", "2026-03-26T17:00:00Z"),
+            ("now + 1 month 2 days", "2026-04-27T08:30:00Z"), ("now +1M", "2026-04-25T08:30:00Z"),
         ]
     )
     func datesOfAt(text: String, expected: String) throws {
@@ -91,6 +99,7 @@ import Testing
         arguments: [
             ("tomorrow", "2026-03-26"), ("next friday", "2026-03-27"), ("wed", "2026-04-01"),
             ("next week", "2026-04-01"), ("dec 24", "2026-12-24"), ("24.12.2026", "2026-12-24"),
+            ("today + 3 days", "2026-03-28"),
         ]
     )
     func timeOfNow(text: String, day: String) throws {
@@ -185,6 +194,21 @@ import Testing
             ("-5s", "date '-5s' is not understood"), ("+200y", "date '+200y' is too far away"),
             ("++5s", "date '++5s' is not a distance"),
             ("+5q", "duration '5q' has the unknown unit"),
+            ("10:00 +2", "date '10:00 +2': what is added is a number with its unit, such as "),
+            ("mon +1", "date 'mon +1': what is added is a number with its unit"),
+            ("4pm + 1 hour 30", "date '4pm + 1 hour 30': what is added is a number with its unit"),
+            ("4pm +", "date '4pm +': what is added is a number with its unit"),
+            ("now + 5", "date 'now + 5': what is added is a number with its unit"),
+            ("now + 200 years", "date 'now + 200 years' is too far away; at most 100 years"),
+            (
+                "9999-12-31 10:00 + 1 day",
+                "date '9999-12-31 10:00 + 1 day' is too far away; the last one is '9999-12-31T"
+            ),
+            (
+                "9999-12-31 23:00 + 2 hours",
+                "date '9999-12-31 23:00 + 2 hours' is too far away; the last one is '9999-12-31T"
+            ),
+            ("4pm + 8000 years", "date '4pm + 8000 years' is too far away; the last one is "),
         ]
     )
     func refused(text: String, message: String) throws {

@@ -88,6 +88,43 @@ import Testing
     }
 
     @Test(
+        "An interval of days or months says what it is not",
+        arguments: ["1d", "7d", "24h", "2w"]
+    )
+    func gridOfDays(every: String) throws {
+        let words = try resolve(ScheduleWords(every: every, from: "2027-03-01 02:15"))
+        #expect(words.notes.count == 1)
+        #expect(
+            words.notes.first?.hasPrefix("a day is 24 hours here: from 2027-03-2") == true
+                && words.notes.first?.contains(" 03:15:00 CEST on, after a clock change") == true
+        )
+        let utc = try ScheduleWords(every: every, from: "2027-03-01 02:15")
+            .resolve(now: Self.now, zone: .utc)
+        #expect(utc.notes == [])
+    }
+
+    @Test(
+        "Months and years of an interval are none of the calendar",
+        arguments: ["1M", "3months", "1y"]
+    )
+    func gridOfMonths(every: String) throws {
+        let words = ScheduleWords(every: every)
+        for zone in [Zone.utc, try Zone(named: "Europe/Berlin")] {
+            #expect(
+                try words.resolve(now: Self.now, zone: zone).notes == [
+                    "a month is 30.4375 days here and a year 365.25, so these dates follow no calendar; "
+                        + "calendar 'monthly' or 'yearly' does"
+                ]
+            )
+        }
+    }
+
+    @Test("Other intervals have no note", arguments: ["5s", "1h", "36h", "25h"])
+    func gridOfHours(every: String) throws {
+        #expect(try resolve(ScheduleWords(every: every)).notes == [])
+    }
+
+    @Test(
         "Words that do not go together are refused",
         arguments: [
             (
@@ -152,6 +189,55 @@ import Testing
         let error = #expect(throws: ScheduleError.self) { try resolve(words) }
         #expect(error?.code == .neverFires)
         #expect(error?.message.hasSuffix(reason) == true, "\(error?.message ?? "")")
+    }
+
+    @Test("A schedule whose days all come, but too late, has none of them for its reason")
+    func dateTooLate() throws {
+        let now = try instant("9996-03-01T00:00:00Z")
+        let error = #expect(throws: ScheduleError.self) {
+            try ScheduleWords(cron: "0 0 29 2 *").resolve(now: now, zone: .utc)
+        }
+        #expect(
+            error?.message
+                == "cron '0 0 29 2 *' never fires: no date after '9996-03-01T00:00:00.000000Z' matches"
+        )
+    }
+
+    @Test(
+        "Words have the dates of others that mean the same, however they are spelled",
+        arguments: [
+            (ScheduleWords(cron: "0 0 * * 7"), ScheduleWords(cron: "0 0 * * 0"), true),
+            (ScheduleWords(cron: "* * * * *"), ScheduleWords(cron: "*/1 * * * *"), true),
+            (ScheduleWords(cron: "0 9 ? * 1-5"), ScheduleWords(cron: "0 9 * * MON,2,3,4,5"), true),
+            (ScheduleWords(cron: "@daily"), ScheduleWords(cron: "0 0 0 * * *"), true),
+            // Daylight saving moves the one and not the other.
+            (ScheduleWords(cron: "0 0-23 * * *"), ScheduleWords(cron: "0 * * * *"), false),
+            // Either day is enough, or both are needed.
+            (ScheduleWords(cron: "0 0 1 * 0-6"), ScheduleWords(cron: "0 0 1 * *"), false),
+            (ScheduleWords(cron: "0 9 * * *"), ScheduleWords(cron: "0 9 * * *", tz: "UTC"), false),
+            (ScheduleWords(cron: "0 9 * * *"), ScheduleWords(calendar: "09:00"), false),
+            (ScheduleWords(calendar: "*:0,30"), ScheduleWords(calendar: "*:0/30"), true),
+            (ScheduleWords(calendar: "*:0..30"), ScheduleWords(calendar: "*:0/30"), false),
+            (
+                ScheduleWords(calendar: "2030..2031-*-* 9:00"),
+                ScheduleWords(calendar: "2030,2031-1..12-* 9:00"), true
+            ),
+            (ScheduleWords(calendar: "9:00:0/20"), ScheduleWords(calendar: "9:00:0,20,40"), true),
+            (ScheduleWords(calendar: "9:00:0/20"), ScheduleWords(calendar: "9:00:0,20"), false),
+            (ScheduleWords(calendar: "0..23:00"), ScheduleWords(calendar: "hourly"), false),
+            (
+                ScheduleWords(calendar: "9:00 Asia/Tokyo"),
+                ScheduleWords(calendar: "9:00", tz: "Asia/Tokyo"), true
+            ),
+            (ScheduleWords(calendar: "9:00 Asia/Tokyo"), ScheduleWords(calendar: "9:00"), false),
+            (ScheduleWords(in: "90s"), ScheduleWords(in: "1min 30s"), true),
+            (ScheduleWords(at: "2027-01-01 01:00"), ScheduleWords(at: "2027-01-01T00:00Z"), true),
+        ] as [(ScheduleWords, ScheduleWords, Bool)]
+    )
+    func sameDates(one: ScheduleWords, other: ScheduleWords, isSame: Bool) throws {
+        let zone = try Zone(named: "Europe/Berlin")
+        #expect(try one.hasDates(of: other, now: Self.now, zone: zone) == isSame)
+        #expect(try other.hasDates(of: one, now: Self.now, zone: zone) == isSame)
     }
 
     @Test(

@@ -67,6 +67,10 @@ import TimerControl
             ("{\"a\":1,}", 7, "a key in quotes"),
             ("{\"a\":1", 6, "',' or '}'"),
             ("{\"a\":1,\"b\":2,\"a\":3}", 13, "a key other than 'a', again"),
+            (
+                "{\"\u{e9}\":1,\"e\u{301}\":2}", 8,
+                "a key other than '\u{e9}', again, in whatever Unicode form"
+            ),
             ("\"a", 2, "'\"'"),
             ("\"a\nb\"", 2, "an escape for a control character"),
             ("\"\u{1}\"", 1, "an escape for a control character"),

@@ -113,4 +113,11 @@ import Testing
         #expect(one.hasDates(of: other, now: Samples.date, zone: .utc) == isSame)
         #expect(other.hasDates(of: one, now: Samples.date, zone: .utc) == isSame)
     }
+
+    @Test("So it does where the expression is spelled in another way")
+    func datesOfExpressions() {
+        let one = JobDefinition(schedule: ScheduleWords(cron: "0 0 * * 7"))
+        let other = JobDefinition(schedule: ScheduleWords(cron: "0 0 * * 0"))
+        #expect(one.hasDates(of: other, now: Samples.date, zone: .utc))
+    }
 }

@@ -16,6 +16,12 @@ import TimerControl
 
     private static func text(_ count: Int) -> String { String(repeating: "x", count: count) }
 
+    /// Brackets in a string are no levels.
+    private static func nested(_ levels: Int) -> JSONText {
+        let text = JSONValue.string("\"\\" + String(repeating: "[{", count: 40))
+        return JSONText((0..<levels).reduce(text) { value, _ in .array([value]) })
+    }
+
     static let cases = [
         Case(
             testDescription: "name",
@@ -107,6 +113,12 @@ import TimerControl
             allowed: { $0.userInfo = JSONText(.string(text(65_534))) },
             refused: { $0.userInfo = JSONText(.string(text(65_535))) },
             message: "parameter 'userInfo' has 65537 bytes; at most 65536 are accepted"
+        ),
+        Case(
+            testDescription: "levels of userInfo",
+            allowed: { $0.userInfo = nested(32) },
+            refused: { $0.userInfo = nested(33) },
+            message: "parameter 'userInfo' has 33 levels; at most 32 are accepted"
         ),
         Case(
             testDescription: "cwd",

@@ -128,6 +128,7 @@ struct RandomWireValues {
         run.id = maybe { $0.id() }
         run.attempt = maybe { $0.small() }
         run.waitsFor = Run.Wait.allCases.randomElement(using: &dice)
+        run.dueBy = maybe { $0.timestamp() }
         run.through = maybe { $0.timestamp() }
         run.dates = maybe { $0.small() }
         run.missed = maybe { $0.small() }
@@ -163,6 +164,7 @@ struct RandomWireValues {
         event.name = maybe { $0.text() }
         event.fire = maybe { $0.id() }
         event.fireDate = maybe { $0.timestamp() }
+        event.dueBy = maybe { $0.timestamp() }
         event.through = maybe { $0.timestamp() }
         event.dates = maybe { $0.small() }
         event.firedAt = maybe { $0.timestamp() }

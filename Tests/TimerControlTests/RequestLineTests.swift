@@ -31,6 +31,8 @@ import TimerControl
         )
         var openRuns = ListRuns()
         openRuns.open = true
+        var fireRuns = ListRuns()
+        fireRuns.fire = FireID(rawValue: 9)
         var subscribe = Subscribe()
         subscribe.since = 0
         subscribe.types = [.fireFired, .runFinished]
@@ -80,8 +82,8 @@ import TimerControl
             .skipJobs(SkipJobs(jobs: .name("a"), count: 3)),
             .fireJob(.name("a")), .pauseJobs(.tag("b")), .resumeJobs(.ids([JobID(rawValue: 4)])),
             .restoreJobs(nil), .restoreJobs(.name("a")),
-            .listRuns(runs), .listRuns(ListRuns()), .listRuns(openRuns), .listJobs(nextFire),
-            .listJobs(idle), .getRun(run), .listNotices(ListNotices()),
+            .listRuns(runs), .listRuns(ListRuns()), .listRuns(openRuns), .listRuns(fireRuns),
+            .listJobs(nextFire), .listJobs(idle), .getRun(run), .listNotices(ListNotices()),
             .listNotices(ListNotices(limit: 3, cursor: NoticeID(rawValue: 7))),
             .readOutput(ReadOutput(id: run.id)), .readOutput(output),
             .subscribe(subscribe), .subscribe(Subscribe()), .previewSchedule(preview), .status,

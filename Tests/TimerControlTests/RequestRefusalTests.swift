@@ -67,6 +67,11 @@ import TimerControl
             ("job.add", "{}", "parameter 'schedule' is missing"),
             ("node.list", #"{"name":"a"}"#, "there is no parameter 'name'; none is accepted"),
             ("node.drain", "{}", "parameter 'name' is missing"),
+            ("upload.drop", #"{"upload":""}"#, "parameter 'upload' is empty, expected a name"),
+            (
+                "upload.drop", #"{"upload":"a\u0000b"}"#,
+                #"parameter 'upload' is "a\0b", expected text without control characters"#
+            ),
             (
                 "node.drain", #"{"name":""}"#,
                 "parameter 'name' is empty, expected the name of a node"
@@ -207,6 +212,14 @@ import TimerControl
             (
                 "run.list", #"{"open":true,"failed":true}"#,
                 "expected at most one of 'open', 'failed'; both are true"
+            ),
+            (
+                "run.list", #"{"fire":1,"job":2}"#,
+                "expected at most one of 'job', 'fire'; both are given"
+            ),
+            (
+                "run.list", #"{"fire":1,"open":true}"#,
+                "expected at most one of 'open', 'fire'; both are given"
             ),
             ("run.get", "{}", "parameter 'id' is missing"),
             ("run.output", #"{"id":null}"#, "parameter 'id' is null, expected an integer"),

@@ -15,6 +15,8 @@ final class ScriptedServer: Sendable {
     enum Reply: Sendable {
         case result(JSONValue)
         case error(ControlError)
+        /// No answer, but a notification of this method and with these parameters.
+        case notification(String, JSONValue)
         /// No answer, as long as the connection lasts.
         case silence
         /// The connection ends.
@@ -92,6 +94,11 @@ final class ScriptedServer: Sendable {
             switch answer(call) {
             case .result(let value): reply = ReplyLine.reply(id: id, .success(value))
             case .error(let error): reply = ReplyLine.failure(id: id, error)
+            case .notification(let method, let parameters):
+                let members: [String: JSONValue] = [
+                    "jsonrpc": .string("2.0"), "method": .string(method), "params": parameters,
+                ]
+                reply = JSONValue.object(members).jsonBytes
             case .silence: continue
             case .end: return
             }

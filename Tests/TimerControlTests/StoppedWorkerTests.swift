@@ -95,10 +95,40 @@ import Testing
     func stoppedWhileConnecting() async throws {
         let server = try server()
         defer { server.close() }
-        let link = WorkerLink(server.path)
+        let link = WorkerLink(server.path, longestPause: .seconds(10))
         link.stop()
         let error = await #expect(throws: ClientError.self) { _ = try await link.client() }
         #expect(error?.reason == .closed)
+    }
+
+    @Test(
+        "Tasks that fail on one lost connection lengthen the pause once, and leave the next connection alone"
+    )
+    func sharedConnection() async throws {
+        let server = try server()
+        defer { server.close() }
+        let link = WorkerLink(server.path, longestPause: .seconds(10))
+        let first = try await link.client()
+        for _ in 0..<8 { await link.drop(first) }
+        #expect(link.pause == .milliseconds(100))
+        let second = try await link.client()
+        await link.drop(first)
+        #expect(link.pause == .milliseconds(100))
+        #expect(try await link.client() === second)
+        #expect(await second.isConnected())
+        await link.drop(second)
+        #expect(link.pause == .milliseconds(200))
+        link.hasWorked()
+        #expect(link.pause == nil)
+    }
+
+    @Test("A daemon that is away is waited for no longer than the longest pause")
+    func longestPause() async throws {
+        let link = WorkerLink("/nowhere/timerd.sock", longestPause: .milliseconds(150))
+        for pause in [100, 150, 150] {
+            await #expect(throws: ClientError.self) { _ = try await link.client() }
+            #expect(link.pause == .milliseconds(pause))
+        }
     }
 
     @Test("A connection is not handed on to programs")

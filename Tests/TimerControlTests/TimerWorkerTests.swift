@@ -154,6 +154,67 @@ import Testing
         #expect(Set(server.methods) == ["task.reserve", "task.extend"])
     }
 
+    /// Hands out one attempt after the other at one fire, and says of each extend what it was about.
+    private static func attempts(
+        _ tokens: [Int64],
+        extended: AsyncStream<String>.Continuation
+    ) throws -> ScriptedServer {
+        let lock = NSLock()
+        nonisolated(unsafe) var left = tokens
+        return try ScriptedServer { call in
+            switch call.method {
+            case "task.reserve":
+                guard let token = lock.withLock({ left.isEmpty ? nil : left.removeFirst() }) else {
+                    return Self.reply(TasksReply(tasks: []))
+                }
+                var task = QueuedTask(
+                    fire: FireID(rawValue: 1),
+                    job: JobID(rawValue: 1),
+                    queue: "mails",
+                    fireDate: Samples.date,
+                    attempt: Int(token - 100)
+                )
+                task.token = RunID(rawValue: token)
+                return Self.reply(TasksReply(tasks: [task]))
+            case "task.extend":
+                extended.yield(call.parameters["tasks"]?.jsonText ?? "")
+                guard case .array(let tasks)? = call.parameters["tasks"] else { return .end }
+                let outcome = TaskOutcome(fire: FireID(rawValue: 1), state: .reserved)
+                return Self.reply(TaskOutcomesReply(tasks: tasks.map { _ in outcome }))
+            default:
+                let outcome = TaskOutcome(fire: FireID(rawValue: 1), state: .done)
+                return Self.reply(TaskOutcomeReply(task: outcome))
+            }
+        }
+    }
+
+    @Test(
+        "An attempt whose fire comes again while it runs is lost and cancelled, and the new one keeps its lease"
+    )
+    func nextAttempt() async throws {
+        let (extended, extend) = AsyncStream<String>.makeStream()
+        let server = try Self.attempts([101, 102], extended: extend)
+        defer { server.close() }
+        let (ended, end) = AsyncStream<Void>.makeStream()
+        var settings = settings(server)
+        (settings.concurrency, settings.lease) = (2, "300ms")
+        let worker = TimerWorker(settings) { task in
+            if task.attempt == 1 {
+                defer { end.yield() }
+                try await Task.sleep(for: .seconds(3600))
+                return .finished
+            }
+            for await _ in ended { break }
+            // Its lease is extended, and that of the first attempt no more.
+            for await tasks in extended where tasks == #"[{"fire":1,"token":102}]"# { break }
+            return .finished
+        }
+        try await worker.run()
+        let told = server.calls.filter { !["task.reserve", "task.extend"].contains($0.method) }
+        #expect(told.map(\.method) == ["task.finish"])
+        #expect(told.first?.parameters.jsonText == #"{"fire":1,"token":102}"#)
+    }
+
     @Test("A worker that is stopped takes no more tasks, and tells of the one it has")
     func stop() async throws {
         let tasks = Tasks([1, 2])

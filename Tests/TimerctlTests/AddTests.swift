@@ -36,6 +36,29 @@ import TimerControl
         #expect(try definition(["--every", "5s"] + arguments).command == command)
     }
 
+    @Test("A variable has one value, which may begin with any character")
+    func variables() throws {
+        let accent = "\u{301}x"
+        #expect(
+            try definition(["--every", "5s", "--env", "A=" + accent, "x"]).env == ["A": accent]
+        )
+        expectUsageError("--env: 'A' is given twice; each variable has one value") {
+            try Add.parse(["--every", "5s", "--env", "A=1", "--env", "A=2", "x"])
+        }
+    }
+
+    @Test("A calendar that names its zone has no other one beside it")
+    func namedZone() throws {
+        let calendar = ["--calendar", "daily UTC"]
+        #expect(try definition(calendar + ["--tz", "UTC", "x"]).schedule.calendar == "daily UTC")
+        let refusal = #expect(throws: ScheduleError.self) {
+            try definition(calendar + ["--tz", "JST-9", "x"])
+        }
+        #expect(
+            refusal?.message == "--calendar names its zone, 'UTC'; --tz is 'JST-9', expected none"
+        )
+    }
+
     @Test("Without a command the job is an event")
     func event() throws {
         let definition = try definition(["--in", "30m", "--user-info", #"{"text":"stand up"}"#])
@@ -103,8 +126,8 @@ import TimerControl
             "--tasks-max", "9", "--io-weight", "200",
             "--misfire", "all",
             "--misfire-limit", "7", "--misfire-after", "2min", "--misfire-window", "1d",
-            "--paused", "--cwd", "/srv", "--env", "A=b=c", "--env", "E=", "--env", "T=first",
-            "--env", "T=last", "--", "true",
+            "--paused", "--cwd", "/srv", "--env", "A=b=c", "--env", "E=", "--env", "T=last",
+            "--", "true",
         ]
         #expect(try definition(arguments) == expected)
     }

@@ -60,6 +60,27 @@ import TimerControl
         )
     }
 
+    @Test("A fire that jitter puts off beyond now comes when it is due, though its date has passed")
+    func putOff() {
+        let due = testNow + .seconds(420)
+        let once = Self.named(
+            1,
+            "once",
+            ScheduleWords(at: "2026-12-01T07:59:00Z"),
+            in: .seconds(-60)
+        ) {
+            $0.dueDate = due
+        }
+        #expect(once.comingDates(testDates, atMost: 5) == [due])
+        #expect(once.comingDates(testDates, until: due - .seconds(1), atMost: 5).isEmpty)
+        let hourly = Self.named(2, "hourly", ScheduleWords(every: "1h"), in: .seconds(-60)) {
+            $0.dueDate = due
+        }
+        #expect(
+            hourly.comingDates(testDates, atMost: 2) == [due, testNow - .seconds(60) + Self.hour]
+        )
+    }
+
     @Test("Each date has its line where it is asked for, and what was not counted is said")
     func each() {
         let all = lines(each: 500)

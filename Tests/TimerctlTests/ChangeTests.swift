@@ -44,7 +44,14 @@ import TimerControl
         #expect(try changed(["--tag", "a", "--tag", "b", "--env", "B=2"]) == expected)
         expected = Self.old
         (expected.command, expected.userInfo) = (nil, nil)
+        // What is of a command's runs goes with it.
+        (expected.timeout, expected.retries, expected.env) = (nil, nil, nil)
         #expect(try changed(["--event", "--unset", "user-info"]) == expected)
+        (expected.queue, expected.retries) = ("mails", 3)
+        let queue = ["--queue", "mails", "--unset", "user-info"]
+        #expect(try changed(queue) == expected)
+        expected.timeout = "7s"
+        #expect(try changed(queue + ["--timeout", "7s"]) == expected, "the daemon refuses it")
     }
 
     @Test(
@@ -61,6 +68,114 @@ import TimerControl
         #expect(try changed(["--retries", "1"]).schedule == Self.old.schedule)
     }
 
+    @Test("As an event a job has no queue any more")
+    func event() throws {
+        var old = JobDefinition(schedule: ScheduleWords(every: "1h"))
+        old.queue = "mails"
+        #expect(
+            try changed(["--event"], of: old) == JobDefinition(schedule: ScheduleWords(every: "1h"))
+        )
+    }
+
+    @Test("An end alone is read in the zone of the job")
+    func end() throws {
+        #expect(
+            try changed(["--until", "2026-12-24 09:00"]).until == "2026-12-24T00:00:00.000000Z"
+        )
+    }
+
+    @Test("An interval keeps its first date, which no zone changes")
+    func firstDate() throws {
+        var grid = Self.old
+        grid.schedule = ScheduleWords(every: "1d", from: "2026-11-02T09:30:00.000000Z")
+        let longer = try changed(["--every", "2d"], of: grid).schedule
+        #expect(longer == ScheduleWords(every: "2d", from: "2026-11-02T09:30:00.000000Z"))
+        let moved = try changed(["--from", "09:00", "--tz", "JST-9"], of: grid).schedule
+        #expect(moved == ScheduleWords(every: "1d", from: "2026-12-02T00:00:00.000000Z"))
+        let at = try changed(["--at", "2026-12-24T08:00:00Z"], of: grid).schedule
+        #expect(at == ScheduleWords(at: "2026-12-24T08:00:00.000000Z"))
+        let zone = #expect(throws: ValidationError.self) {
+            try changed(["--tz", "Europe/Paris"], of: grid)
+        }
+        #expect(zone?.message.hasPrefix("--tz belongs to --at, --from, --cron and") == true)
+        let from = #expect(throws: ValidationError.self) { try changed(["--from", "09:00"]) }
+        #expect(from?.message == "--from belongs to --every")
+    }
+
+    @Test("Tags that are stated leave those that say where the job came from")
+    func origin() throws {
+        var old = Self.old
+        old.tags = ["net", "applied:web", "crontab:-"]
+        #expect(try changed(["--tag", "a"], of: old).tags == ["a", "applied:web", "crontab:-"])
+        #expect(try changed(["--unset", "tags"], of: old).tags == ["applied:web", "crontab:-"])
+        #expect(
+            try changed(["--tag", "applied:db"], of: old).tags == ["applied:db", "crontab:-"]
+        )
+        #expect(try changed(["--unset", "tags"]).tags == nil)
+    }
+
+    @Test("A schedule whose line in the editor is left stays as it was stated")
+    func editedDelay() throws {
+        let delayed = job(schedule: ScheduleWords(in: "1h")) { $0.definition.command = ["a"] }
+        let edited = try EditedJob(delayed, now: testNow, zone: berlin)
+        let same = try edited.declared(in: edited.text + "timeout: 5s\n").definition
+        #expect(same.schedule == ScheduleWords(in: "1h"))
+        #expect(edited.changes(to: same) == ["timeout: (none) -> 5s"])
+        let other = try edited.declared(in: "at: 2026-12-24T08:00:00Z\ncommand: [a]\n").definition
+        #expect(other.schedule == ScheduleWords(at: "2026-12-24T08:00:00.000000Z"))
+    }
+
+    @Test("A copy is what the other is, without what is that one's alone")
+    func copied() throws {
+        let other = job(7) {
+            $0.definition.name = "a"
+            $0.definition.tags = ["net", "applied:web", "crontab:-"]
+            ($0.definition.key, $0.definition.whileConnected) = ("K", true)
+            // Added paused, and resumed since.
+            $0.definition.paused = true
+        }
+        let (copy, notes) = try CopiedDefinition.of(other)
+        #expect(copy.tags == ["net"] && copy.key == nil && copy.paused == nil)
+        #expect(copy.whileConnected == nil && copy.schedule == other.definition.schedule)
+        #expect(
+            notes == [
+                "it goes without the key 'K', which stands for job 7 (a)",
+                "it goes without the tag 'applied:web', by which job 7 (a) is found again",
+                "it goes without the tag 'crontab:-', by which job 7 (a) is found again",
+                "it does not end with a connection, as job 7 (a) does",
+            ]
+        )
+        let paused = job {
+            $0.state = .paused
+            $0.definition.paused = true
+        }
+        #expect(try CopiedDefinition.of(paused).definition.paused == true)
+        let hidden = job {
+            $0.definition.notify = ["desktop"]
+            $0.definition.ping = JobDefinition.reference("https://hooks.example/SECRET")
+        }
+        let refused = #expect(throws: Failure.self) { try CopiedDefinition.of(hidden) }
+        #expect(refused?.status == .refused)
+        #expect(refused?.message.contains("the URLs of its ping are not shown; state them") == true)
+    }
+
+    @Test("A job that ends with a process or a connection is refused in the words of what it is")
+    func tied() throws {
+        try job().requireUntied()
+        let process = job(7) { $0.definition.whilePid = 12 }
+        let refused = #expect(throws: Failure.self) { try process.requireUntied() }
+        #expect(refused?.message == "job 7 ends with a process; such a job cannot be changed")
+        let connected = job(7) { $0.definition.whileConnected = true }
+        let other = #expect(throws: Failure.self) { try connected.requireUntied() }
+        #expect(other?.message.contains("ends with a connection") == true)
+    }
+
+    @Test("An editor's end is told by its status, or by the signal that has ended it")
+    func editorsEnd() {
+        #expect(Editor.end(3 << 8) == "ended with status 3")
+        #expect(Editor.end(9) == "was ended by signal 9 (KILL)")
+    }
+
     @Test("What does not go together, and nothing at all, is refused")
     func refusals() throws {
         expectUsageError("--every and --cron exclude each other") {
@@ -68,6 +183,9 @@ import TimerControl
         }
         expectUsageError("--replace belongs to 'add'") {
             try Change.parse(["1", "--name", "a", "--replace"])
+        }
+        expectUsageError("--user belongs to 'add' and 'copy'; a job stays its owner's") {
+            try Change.parse(["1", "--timeout", "1s", "--user", "ann"])
         }
         let nearest = #expect(throws: (any Error).self) {
             try Change.parse(["1", "--unset", "timeot"])

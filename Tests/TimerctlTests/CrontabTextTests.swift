@@ -156,7 +156,9 @@ import TimerWords
         #expect(added.definition.command == ["/bin/sh", "-c", "probe"])
         #expect(added.definition.env == ["PATH": "/opt/bin"])
         #expect(added.definition.tags == ["crontab:-"])
-        #expect(changes.notes == ["1 comment is not kept: a job has a name"])
+        #expect(changes.notes.count == 2)
+        #expect(changes.notes[0].hasPrefix("the variables change nothing of lines that are there"))
+        #expect(changes.notes[1] == "1 comment is not kept: a job has a name")
         #expect(Self.changes("", isEdited: true).removals.count == 2)
         // A copied line is a new job.
         let copied = Self.page() + "\n#: 7 backup\n30 2 * * * save --all\n"
@@ -227,11 +229,90 @@ import TimerWords
         #expect(
             edited.isEmpty && edited.notes.first?.hasPrefix("the variables change nothing") == true
         )
+        for note in ["MAILTO=ops", "CRON_TZ=UTC"] {
+            #expect(Self.changes(note + "\n" + Self.page() + "0 4 * * * new\n").notes.count == 2)
+            let above = Self.changes(note + "\n" + Self.page()).notes
+            #expect(above.count == 1 && above[0].hasPrefix("the variables change nothing of lines"))
+        }
         // A job that came from no crontab is not touched, nor added once more.
         let other = Self.job(8, "30 2 * * *", ["/bin/sh", "-c", "save --all"])
         let same = Self.changes("PATH=/new\n" + line, [other], isEdited: false)
         #expect(same.isEmpty)
         #expect(same.notes == ["line 2 is job 8, which came from no crontab"])
+    }
+
+    @Test("A zone and a MAILTO that a crontab says no more are gone; a place of the user's stays")
+    func variablesTakenBack() throws {
+        let line = "30 2 * * * save --all\n"
+        let first = Self.changes("CRON_TZ=JST-9\nMAILTO=ops\n" + line, [], isEdited: false)
+        var job = Self.job(7, "30 2 * * *", nil)
+        job.definition = try #require(first.additions.first).definition
+        #expect(job.definition.schedule.tz == "JST-9")
+        #expect(job.definition.notify == ["mail:ops"])
+        let change = try #require(Self.changes(line, [job], isEdited: false).changes.first)
+        #expect(change.definition.schedule.tz == "UTC")
+        #expect(change.definition.notify == nil && change.definition.notifyOn == nil)
+        #expect(Set(change.also) == [.tz, .notify, .notifyOn])
+        job.definition = change.definition
+        #expect(Self.changes(line, [job], isEdited: false).isEmpty)
+        job.definition.notify = ["desktop"]
+        #expect(Self.changes(line, [job], isEdited: false).isEmpty)
+    }
+
+    @Test("A remark of another host's page, with that number and another name, ties nothing")
+    func otherHost() {
+        let text = "#: 7 payroll; paused\n0 4 * * * pay\n"
+        for isEdited in [true, false] {
+            #expect(
+                Self.changes(text, isEdited: isEdited).complaints == [
+                    "line 2: job 7 is 'backup', the line above says 'payroll': '#: 7 backup' means that job; without such a line it is a new one"
+                ]
+            )
+        }
+        #expect(
+            Self.changes("#: 9 payroll\n0 4 * * * pay\n").complaints == [
+                "line 2: job 9 has no name, the line above says 'payroll': '#: 9' means that job; without such a line it is a new one"
+            ]
+        )
+        #expect(
+            Self.changes("#: 7\n0 4 * * * pay\n").complaints == [
+                "line 2: job 7 is 'backup', the line above says none: '#: 7 backup' means that job; without such a line it is a new one"
+            ]
+        )
+        // Also where no line follows: it would have the jobs ended that came from no crontab.
+        #expect(
+            Self.changes("#: 7 payroll\n#: 8 x\n#: 9\n@daily a\n", isEdited: false).complaints == [
+                "line 1: job 7 is 'backup', the remark says 'payroll': '#: 7 backup' means that job",
+                "line 2: there is no job 8 of yours that a line says; take the remark out",
+            ]
+        )
+        let odd = Self.job(7, "0 4 * * *", ["a"]) { $0.name = " a; b\u{7}" }
+        #expect(Self.changes(Self.page([odd]), [odd]).complaints.isEmpty)
+    }
+
+    @Test("A command of another Unicode form is another command")
+    func unicodeForms() {
+        let job = Self.job(7, "0 4 * * *", ["/bin/sh", "-c", "cat caf\u{e9}"])
+        let text = Self.page([job]).replacing("caf\u{e9}", with: "cafe\u{301}")
+        #expect(
+            Self.changes(text, [job]).changes.map { Array($0.new.command.utf8) }
+                == [Array("cat cafe\u{301}".utf8)]
+        )
+    }
+
+    @Test("What no request holds is sent in parts, and what is refused is told with its line")
+    func parts() throws {
+        let long = String(repeating: "x", count: 4000)
+        let lines = (0..<300).map { "\($0 % 60) 4 * * * echo \($0) \(long)" }
+        let changes = Self.changes(lines.joined(separator: "\n") + "\n", [], isEdited: false)
+        let parts = try changes.parts(names: lines.indices.map { "job-\($0)" })
+        #expect(parts.count == 2)
+        #expect(parts.flatMap(\.request.add).compactMap(\.name).last == "job-299")
+        let place = "line \(parts[0].count + 1)"
+        #expect(parts[1].placed("add[0]: the name is taken") == "\(place): the name is taken")
+        for part in parts {
+            #expect(try Request.applyJobs(part.request).line(id: nil).count < Limits.line)
+        }
     }
 
     @Test("What is wrong is said with its line, and all of it")

@@ -129,6 +129,15 @@ import Testing
             throw Failure(.unavailable, "the daemon has ended")
         }
         #expect(gone?.level == .broken && gone?.subject == "runs")
+        // Of several hosts the lead may have changed hands.
+        let closed = await Doctor.finding("runs", isShared: true) { () throws(Failure) in
+            throw Failure(.unavailable, "it has closed the connection")
+        }
+        #expect(closed?.level == .warning && closed?.text.contains("has closed") == true)
+        let nonsense = await Doctor.finding("runs", isShared: true) { () throws(Failure) in
+            throw Failure(.protocolBroken, "no answer")
+        }
+        #expect(nonsense?.level == .broken)
         let sound = await Doctor.finding("runs") { () throws(Failure) in .ok("runs", "none") }
         #expect(sound == .ok("runs", "none"))
     }

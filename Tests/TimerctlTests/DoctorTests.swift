@@ -174,6 +174,15 @@ import TimerWords
         #expect(Diagnosis.groups(groups).advice?.contains("Delegate=yes") == true)
     }
 
+    @Test(
+        "Says how many jobs are held",
+        arguments: [(1, "1 job is held, and fires"), (2, "2 jobs are held, and fire")]
+    )
+    func held(count: Int, words: String) {
+        let finding = Diagnosis.held(status { $0.held = count }, [])
+        #expect(finding?.text == "\(words) nothing")
+    }
+
     @Test("Tells apart why nobody answers")
     func noDaemon() {
         let refused = ClientError(.noDaemon, "no daemon answers")

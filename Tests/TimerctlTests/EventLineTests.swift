@@ -36,6 +36,16 @@ import TimerControl
                 $0.userInfo = JSONText(.object(["text": .string("a/b\u{1b}")]))
             }, #"12 ms late; for 1 missed date too; redelivered; {"text":"a/b\u001b"}"#
         ),
+        (
+            event(.fireFired) {
+                ($0.firedAt, $0.dueBy) = (testNow + .seconds(60), testNow + .seconds(90))
+            }, "on time"
+        ),
+        (
+            event(.fireFired) {
+                ($0.firedAt, $0.dueBy) = (testNow + .seconds(60), testNow + .seconds(58))
+            }, "2.0 s late"
+        ),
         (event(.fireFired) { $0.reason = "manual" }, "by hand"),
         (
             event(.fireSkipped) { $0.reason = "overlap" },

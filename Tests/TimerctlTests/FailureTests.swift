@@ -50,6 +50,13 @@ import TimerControl
         )
     }
 
+    @Test("What a command finds wrong only once it is carried out names its help, too")
+    func words() {
+        #expect(Timerctl.words(for: Runs.self) == "timerctl runs")
+        #expect(Timerctl.words(for: QueueWork.self) == "timerctl queue work")
+        #expect(Timerctl.words(for: Timerctl.self) == "timerctl")
+    }
+
     @Test(
         "The wrong usage of any command is one line that names its help",
         arguments: [

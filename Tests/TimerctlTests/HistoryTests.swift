@@ -4,6 +4,7 @@ import ArgumentParser
 import Schedules
 import Testing
 import TimerControl
+import TimerWords
 
 @testable import timerctl
 
@@ -90,6 +91,10 @@ import TimerControl
         #expect(try since("10:00") == testNow - .seconds(23 * 3600))
         #expect(try since("yesterday 09:00") == testNow - .seconds(86_400))
         #expect(try since("2026-11-30 09:00") == testNow - .seconds(86_400))
+        // 19:49 on the day on which the clock was set back at 3:00, so that a day earlier it showed an hour more.
+        let long = LocalDate(now: date("2026-10-25T18:49:00Z"), zone: berlin)
+        #expect(try PastDate.parse("20:14", long) == date("2026-10-24T18:14:00Z"))
+        #expect(try PastDate.parse("19:20", long) == date("2026-10-25T18:20:00Z"))
         let accepted =
             "accepted are a duration such as '8h', and a date such as '22:00' or 'yesterday 03:00'"
         let ahead = #expect(throws: ValidationError.self) { try since("2026-12-03") }

@@ -96,6 +96,23 @@ import TimerWords
         #expect(text.contains("running  (run 8)\n"))
     }
 
+    @Test("A fire that waits for a place: the page says why there is none")
+    func waits() {
+        var status = TopTests.status
+        let job = job { $0.definition.on = "gpu" }
+        let waiting = [run(.waiting) { $0.waitsFor = .place }]
+        func page(_ runs: [Run]) -> String {
+            JobPage(job: job, runs: runs, dates: testDates, status: status).text(for: .plain)
+        }
+        #expect(page(waiting).contains("  waits      2 runs are in progress; 'maxRuns' and "))
+        status.runner = .init(pid: 7, version: nil, runs: 0, absentHosts: "1 waits for 'gpu'")
+        #expect(page(waiting).contains("  waits      1 waits for 'gpu'\n"))
+        status.runner?.trouble = "timerd-runner does not answer: why"
+        let away = "  waits      commands wait: timerd-runner does not answer: why\n"
+        #expect(page(waiting).contains(away))
+        #expect(!page([run(.waiting) { $0.waitsFor = .retry }]).contains("  waits "))
+    }
+
     @Test("A paused job says how it is armed, and when it would be due")
     func paused() {
         let job = job { $0.state = .paused }

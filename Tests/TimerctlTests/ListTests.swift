@@ -28,7 +28,7 @@ import TimerControl
             $0.state = .paused
             $0.definition.name = "東京 and all the stations around it"
             $0.definition.command = ["sh", "-c", "date >> /tmp/d"]
-            $0.last = ended(.exited, 3)
+            $0.last = failed(3)
         },
     ]
 
@@ -40,6 +40,13 @@ import TimerControl
             $0.signal = outcome == .signalled ? code : nil
             $0.endedAt = testNow - .seconds(12)
         }
+    }
+
+    /// The same of one whose job counts that status as a failure.
+    private static func failed(_ status: Int32) -> Run {
+        var run = ended(.exited, status)
+        run.failed = true
+        return run
     }
 
     @Test("Jobs read well below each other")
@@ -125,12 +132,48 @@ import TimerControl
             (run(.skipped) { $0.reason = .overlap }, "skipped now"),
             (run(.done) { $0.outcome = .timedOut }, "timed out now"),
             (run(.done) { $0.outcome = .notStarted }, "not started now"),
-            (ended(.exited, 4), "ok 12 s ago"), (ended(.exited, 1), "exit 1 12 s ago"),
+            (ended(.exited, 4), "ok 12 s ago"), (failed(1), "exit 1 12 s ago"),
+            // By the rules that its job had then, whatever they are by now.
+            (failed(0), "exit 0 12 s ago"),
         ]
     )
     func last(run: Run, words: String) {
-        let job = job { $0.definition.successCodes = [0, 4] }
-        #expect(LastResult(run, of: job.definition).text(testDates) == words)
+        #expect(LastResult(run).text(testDates) == words)
+        #expect(LastResult.isSuccess(run) == words.hasPrefix("ok"))
+    }
+
+    @Test("A job that fires between two pages is listed once, as JSON too")
+    func pages() throws {
+        var pages = JobPages()
+        func lines(_ jobs: [Job]) throws -> [String] {
+            let reply = JobsReply(jobs: jobs)
+            let page = Answer(value: reply, json: try JSONValue(encoding: reply))
+            let lines = page.jsonLines("jobs", where: pages.add(jobs))
+            return lines.split(separator: "\n").map(String.init)
+        }
+        #expect(try lines([job(1), job(2)]).count == 2)
+        let second = try lines([job(1), job(3), job(2)])
+        #expect(second.count == 1 && second[0].contains(#""id":3"#), "\(second)")
+        #expect(pages.jobs.map(\.id.rawValue) == [1, 2, 3])
+        #expect(pages.add([job(3)]) == [false])
+    }
+
+    @Test("A list ends where no page follows, and not at an empty page or one whose jobs were seen")
+    func ends() throws {
+        var (pages, request) = (JobPages(), ListJobs())
+        request.order = .nextFire
+        let (one, two) = (JobCursor.id(JobID(rawValue: 1)), JobCursor.id(JobID(rawValue: 2)))
+        pages.turn(&request, to: one, pages.add([]))
+        #expect(!pages.isOver && request.cursor == one)
+        pages.turn(&request, to: two, pages.add([job(1), job(2)]))
+        #expect(!pages.isOver && request.cursor == two)
+        // They have fired again: by number the list has an end.
+        pages.turn(&request, to: one, pages.add([job(1), job(2)]))
+        #expect(!pages.isOver && request.order == nil && request.cursor == nil)
+        pages.turn(&request, to: two, pages.add([job(1), job(2)]))
+        #expect(!pages.isOver && request.cursor == two)
+        pages.turn(&request, to: nil, pages.add([job(3)]))
+        #expect(pages.isOver && pages.jobs.map(\.id.rawValue) == [1, 2, 3])
     }
 
     @Test("What is overdue is red")

@@ -48,11 +48,17 @@ import TimerWords
                 $0.error = "no such file or directory: 'nope'"
             }, "not started: no such file or directory: 'nope'"
         ),
+        (
+            done(1) {
+                ($0.outcome, $0.status) = (.exited, 0)
+                ($0.fireDate, $0.dueBy) = (testNow - .seconds(60), testNow)
+            }, "exit 0 after 1.0 s"
+        ),
         (run(.waiting) { $0.waitsFor = .place }, "waiting for a place among the runs"),
         (run(.waiting) { $0.waitsFor = .run }, "waiting for the run before it to end"),
         (
             run(.done) { $0.outcome = .interrupted },
-            "interrupted: all runs were ended, timerd-runner died, or its host was gone"
+            "interrupted (all runs were ended, timerd-runner died, or its host was gone)"
         ),
         (
             done(1) {
@@ -69,6 +75,25 @@ import TimerWords
             }, "fired; by hand"
         ),
         (run(.fired) { $0.firedAt = testNow + .milliseconds(999) }, "fired"),
+        (run(.queued), "waiting for a worker"),
+        (
+            run(.queued) {
+                ($0.outcome, $0.error) = (.failed, "no route")
+                $0.nextAttemptAt = testNow + .seconds(30)
+            }, "failed: no route; tried again in 30 s"
+        ),
+        (
+            run(.queued) { $0.outcome = .released },
+            "given back by its worker; waiting for a worker"
+        ),
+        (
+            run(.dead) { ($0.outcome, $0.error) = (.failed, "no route") },
+            "failed: no route; dead; 'timerctl queue retry 70' has it tried again"
+        ),
+        (
+            run(.skipped) { ($0.outcome, $0.reason) = (.failed, .dropped) },
+            "failed; skipped: the task was dropped"
+        ),
         (run(.running) { $0.startedAt = testNow - .seconds(12) }, "running for 12 s"),
         (run(.claimed) { $0.fireDate = testNow + .seconds(3) }, "due in 3 s"),
         (run(.claimed), "starting"),

@@ -19,6 +19,7 @@ import TimerWords
             $0.endedAt = length.map { testNow - minutes(ago - $0) }
             $0.outcome = length == nil ? nil : .exited
             $0.status = length == nil ? nil : status
+            $0.failed = status == 0 ? nil : true
         }
     }
 

@@ -67,6 +67,7 @@ import TimerControl
                 $0.last = run(.done) {
                     $0.outcome = .exited
                     $0.status = 1
+                    $0.failed = true
                     $0.endedAt = testNow - .seconds(3)
                 }
             },

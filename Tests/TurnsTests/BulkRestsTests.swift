@@ -70,6 +70,23 @@ import Testing
         #expect(turns.take(bulk, for: ann, "a") == true)
     }
 
+    @Test(
+        "Whose jobs are at work is there as well, though he asks for nothing",
+        arguments: [true, false]
+    )
+    func jobsOfOthers(areAtWork: Bool) {
+        let own = ann.uid
+        var turns = Turns(requestsPerUser: 100) { uid, time in
+            areAtWork && uid == own && time == BulkRests.attention
+        }
+        #expect(turns.take(bulk, for: ann, "a1") == true)
+        turns.now = .seconds(1)
+        turns.end(bulk, of: ann.uid)
+        #expect(turns.take(bulk, for: ann, "a2") == !areAtWork)
+        turns.now = .seconds(2)
+        #expect(turns.next() == (areAtWork ? "a2" : nil))
+    }
+
     @Test("Root does not rest")
     func administrators() {
         var turns = Turns(requestsPerUser: 100)

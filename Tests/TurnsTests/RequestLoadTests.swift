@@ -48,7 +48,7 @@ import TimerControl
         Row(request: .getJob(.name("a")), kind: .lookup),
         Row(request: .status, kind: .lookup),
         Row(request: .metrics, kind: .lookup),
-        Row(request: .subscribe(Subscribe()), kind: .light),
+        Row(request: .subscribe(Subscribe()), kind: .waiting),
         Row(request: .checkDatabase, kind: .light),
         Row(request: .backUp(BackUp(file: "/b")), kind: .light),
         Row(request: .listNodes, kind: .lookup),
@@ -56,7 +56,7 @@ import TimerControl
     ]
 
     @Test(
-        "A few waiting workers of a connection take nothing of what others share; more are requests"
+        "A few waiting workers of a connection take memory for themselves; more are requests"
     )
     func waiting() {
         var reserve = ReserveTasks(queues: ["mails"])
@@ -64,11 +64,23 @@ import TimerControl
         for waiting in 0..<6 {
             let load = RequestLoad(of: .reserveTasks(reserve), lineBytes: 100, waiting: waiting)
             #expect(load.kind == (waiting < 4 ? .waiting : .light))
-            #expect((load.bytes == 0) == (waiting < 4))
+            #expect(load.bytes == (waiting < 4 ? 100 : 1124))
+            #expect(load.lasts)
             #expect(load.kind.isRequest == (waiting >= 4))
         }
         reserve.wait = nil
-        #expect(RequestLoad(of: .reserveTasks(reserve), lineBytes: 100).kind == .write)
+        let brief = RequestLoad(of: .reserveTasks(reserve), lineBytes: 100)
+        #expect(brief.kind == .write)
+        #expect(!brief.lasts)
+    }
+
+    @Test("A subscription takes memory for each job that it names, and is no request in progress")
+    func subscription() {
+        var subscribe = Subscribe()
+        subscribe.jobs = Array(repeating: Self.job, count: 10_000)
+        let load = RequestLoad(of: .subscribe(subscribe), lineBytes: 100)
+        #expect(load == RequestLoad(kind: .waiting, bytes: 161_024, lasts: true))
+        #expect(!load.kind.isRequest)
     }
 
     @Test("A request takes places by what it asks for and by how many jobs", arguments: rows)

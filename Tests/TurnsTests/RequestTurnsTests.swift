@@ -139,6 +139,33 @@ import Testing
         #expect(next.contains("1001: 16"), "whoever is alone again has all that one may hold")
     }
 
+    @Test("What lasts has room up to the bound; beyond it that waits, and all else begins alone")
+    func lasting() {
+        var turns = Turns(requestsPerUser: 1000)
+        let lasting = RequestLoad(kind: .waiting, bytes: 6 << 20, lasts: true)
+        let page = RequestLoad(kind: .page, bytes: 5 << 20)
+        #expect(ask(&turns, lasting, ["a1", "a2", "a3"]) == ["a1", "a2"])
+        #expect(ask(&turns, page, ["a4"]) == ["a4"])
+        turns.end(page, of: ann.uid)
+        #expect(ask(&turns, page, ["a5"]) == [], "what the first page was answered with is there")
+        turns.hold(-page.bytes, of: ann.uid)
+        #expect(turns.next() == "a5")
+        turns.end(page, of: ann.uid)
+        turns.hold(-page.bytes, of: ann.uid)
+        #expect(end(&turns, lasting, "a1") == [])
+        turns.hold(-lasting.bytes, of: ann.uid)
+        #expect(turns.next() == "a3")
+    }
+
+    @Test("A little that others hold is no reason to hold less")
+    func little() {
+        var turns = Turns(requestsPerUser: 1000)
+        let load = RequestLoad(kind: .light, bytes: 1 << 20)
+        let little = RequestLoad(kind: .waiting, bytes: 65_535, lasts: true)
+        #expect(ask(&turns, little, ["b1"]) == ["b1"])
+        #expect(ask(&turns, load, (1...17).map { "a\($0)" }).count == 16)
+    }
+
     @Test("Who goes away frees its place in the line")
     func cancel() {
         var turns = Turns(requestsPerUser: 1000)

@@ -4,6 +4,10 @@
 export type Integer = number | bigint
 export type Json = null | boolean | number | bigint | string | Json[] | { [key: string]: Json }
 type Fields = { [field: string]: any }
+declare global {
+  // As TypeScript's own library and that of Node have it, for programs that are compiled with neither.
+  interface SymbolConstructor { readonly asyncDispose: unique symbol }
+}
 
 export interface CallOptions {
   signal?: AbortSignal
@@ -34,7 +38,7 @@ export interface JobDefinition extends Fields {
   userInfo?: any
   tags?: string[]
 }
-export interface Job extends JobDefinition { id: Integer; owner: string; state: string; fires: number; fireDate?: string; existing?: boolean }
+export interface Job extends JobDefinition { id: Integer; owner: string; state: string; fires: number; fireDate?: string; existing?: boolean; notes?: string[] }
 export interface Task extends Fields {
   fire: Integer
   job: Integer
@@ -101,6 +105,8 @@ export class Client {
   status(options?: CallOptions): Promise<Fields>
   watch(options?: WatchOptions): AsyncIterableIterator<TimerEvent>
   close(): void
+  /** As `close`, for `await using`; where Node has that symbol. */
+  [Symbol.asyncDispose](): Promise<void>
 }
 
 export type Handler = (task: Task, context: { signal: AbortSignal }) => unknown

@@ -253,6 +253,8 @@ CREATE TABLE fires (
     fire_date_us INTEGER NOT NULL,
     -- The same in wall time, as it was known when the fire was claimed.
     wall_date_us INTEGER NOT NULL,
+    -- By when it is to begin, in wall time, where jitter or tolerance puts it off; else NULL.
+    due_by_us INTEGER,
     -- 'forgotten' is no fire, but the range of the dates that had one whose row is no longer kept.
     state TEXT NOT NULL CHECK (state = 'claimed' OR state = 'fired' OR state = 'running' OR state = 'done'
         OR state = 'skipped' OR state = 'waiting' OR state = 'forgotten' OR state = 'queued'
@@ -355,7 +357,8 @@ BEGIN
     UPDATE daemon_state SET runs_through = max(runs_through, old.id);
 END;
 
-CREATE INDEX runs_by_job ON runs (job_id, id);
+-- The handler, so that a job's own runs are counted without a look at each.
+CREATE INDEX runs_by_job ON runs (job_id, id, handler);
 CREATE INDEX runs_by_fire ON runs (fire_id);
 
 -- What went wrong, by its end: found without a look at what went well, and one's own without a look at that of
@@ -421,7 +424,9 @@ CREATE TABLE events (
     -- The exit status, or the number of the signal.
     code INTEGER,
     -- Of a run: as in 'runs'.
-    handler INTEGER NOT NULL DEFAULT 0
+    handler INTEGER NOT NULL DEFAULT 0,
+    -- As in 'fires'.
+    due_by_us INTEGER
 ) STRICT;
 
 -- What one user is told of the past, without a look at what is told to others; and whose oldest make

@@ -32,7 +32,7 @@ enum cspawn_step {
     /// that was to open it ended without a word.
     cspawn_step_session_opening,
     /// A file for $CREDENTIALS_DIRECTORY could not be read, which `head` has the path of, 256 bytes of it at most. The
-    /// error 0: it is no file; EFBIG: with it there are more bytes than there may be.
+    /// error 0: it is no file, or one of /proc; EFBIG: with it there are more bytes than there may be.
     cspawn_step_secret_source,
     /// The file or folder of that path could not be made.
     cspawn_step_secret_copy,

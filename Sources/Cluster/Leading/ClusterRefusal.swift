@@ -19,9 +19,13 @@ package struct ClusterRefusal: Error, Sendable, Equatable, CustomStringConvertib
         case otherEncoding
         /// The role may not do what is needed.
         case notPermitted
+        /// A pooler in between lends sessions by the transaction.
+        case lentSession
         /// Another node has this one's name.
         case nameInUse
         case unknownNode
+        /// No node but that one may lead.
+        case lastNode
     }
 
     package var code: Code
@@ -45,10 +49,12 @@ package enum ClusterError: Error, Sendable, CustomStringConvertible {
         }
     }
 
-    /// As a refusal, where the role may not do it, or where tables that were found are gone.
+    /// As a refusal, where the role may not do it, where tables that were found are gone, or where the session is not the
+    /// connection's own.
     static func from(_ error: PostgresError, doing: String) -> Self {
         // The table, or its whole schema, does not exist.
         if error.sqlState == "42P01" || error.sqlState == "3F000" { return ClusterTables.gone }
+        if error.sqlState == PostgresError.lentSessionState { return OwnSession.lent }
         guard error.sqlState == "42501" else { return .database(error) }
         return .refused(
             ClusterRefusal(

@@ -7,6 +7,21 @@ package enum ClusterTables {
     /// Of the tables that this version makes and understands.
     package static let format: Int64 = 1
 
+    /// By what the server that has the tables knows them, in SQL: another number after a dump was put in place, there or on
+    /// another server, and after a promotion.
+    ///
+    /// The number of the table's file is another one from a TRUNCATE on, which a dump of data alone needs before it; and from a
+    /// VACUUM FULL on, which has numbers be skipped for nothing, and does no harm.
+    ///
+    /// The timeline is that of the next record, which is another one from the promotion on; pg_control_checkpoint() still says
+    /// the former one then. A server that recovers has none, and fails.
+    package static let origin = """
+        hashtextextended(concat_ws(' ', 'timerd.store'::regclass::oid,
+            pg_relation_filenode('timerd.store'),
+            (SELECT system_identifier FROM pg_control_system()),
+            left(pg_walfile_name(pg_current_wal_lsn()), 8)), 0)
+        """
+
     /// Makes the tables where they are missing, and checks that they are this program's.
     ///
     /// Nodes that start together make them once: the second waits for the first. `hadThem`: whether this process has
@@ -153,8 +168,8 @@ package enum ClusterTables {
     /// - `nodes`: those that were there in the last week; `store_backend`: the server's process of the connection
     ///   that the node commits on.
     /// - `store`: the number of the last commit of the jobs, the version of their tables (0: there are none), whether
-    ///   the last commit whose connection was lost had been stored, and the number by which the server knows this table:
-    ///   one that was put in place from a dump has the number of another.
+    ///   the last commit whose connection was lost had been stored, and the `origin` of the server whose node led last: where
+    ///   that is another one, these tables may lack what was answered.
     /// - `cluster`: where it is made anew, relays of nodes that go on know the secret of the former one, and reach nobody
     ///   by it: they connect again, and read this one.
     private static let making = """
@@ -190,7 +205,6 @@ package enum ClusterTables {
             drains boolean NOT NULL DEFAULT false,
             drains_since timestamptz,
             clock_difference_us bigint,
-            runs bigint NOT NULL DEFAULT 0,
             store_backend integer
         );
         CREATE TABLE IF NOT EXISTS timerd.store (
@@ -209,7 +223,7 @@ package enum ClusterTables {
             AND application_name LIKE 'timerd relay %';
         INSERT INTO timerd.lease VALUES (1, 0, NULL, NULL, to_timestamp(0), 0, NULL)
             ON CONFLICT DO NOTHING;
-        INSERT INTO timerd.store (one, number, table_id) VALUES (1, 0, 'timerd.store'::regclass::oid::bigint)
+        INSERT INTO timerd.store (one, number, table_id) VALUES (1, 0, \(origin))
             ON CONFLICT DO NOTHING;
         """
 }

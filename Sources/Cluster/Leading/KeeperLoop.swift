@@ -18,6 +18,8 @@ final class KeeperLoop {
     private var clock = ClockDistance()
     /// Whether the tables were there before.
     private var hadTables = false
+    /// What was told of the last node of this machine.
+    private var formerName: String?
 
     init(
         _ settings: NodeKeeper.Settings,
@@ -78,7 +80,7 @@ final class KeeperLoop {
     /// Sleeps until `time` of CLOCK_BOOTTIME, or until something is told.
     private func sleep(until time: Int64) {
         var descriptors = [
-            pollfd(fd: mailbox.descriptor, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: mailbox.bell.descriptor, events: Int16(POLLIN), revents: 0),
             // Negative is not looked at.
             pollfd(fd: connection?.socket ?? -1, events: Int16(POLLIN), revents: 0),
         ]
@@ -104,6 +106,7 @@ final class KeeperLoop {
             if case .refused = error { connection?.close() }
             if connection?.isUsable == false { connection = nil }
             perform(error.lasts ? .refused(request) : .failed(request))
+            if error.isOfName { perform(.nameTaken) }
             tell(error)
         }
     }
@@ -126,9 +129,18 @@ final class KeeperLoop {
         } catch {
             throw .database(error)
         }
+        try OwnSession.check(new, settings.address, within: left())
+        do throws(PostgresError) {
+            try new.script(new.unlimitedSession, within: left())
+        } catch {
+            throw .database(error)
+        }
         try ClusterTables.prepare(new, hadThem: hadTables, within: left())
         hadTables = true
-        try NodeTable.register(settings.node, settings.terms, on: new, within: left())
+        let (node, terms) = (settings.node, settings.terms)
+        let former = try NodeTable.register(node, terms, on: new, within: left())
+        if let former, former != formerName { listeners.onFormerName(former) }
+        formerName = former
         connection = new
         return new
     }
@@ -228,6 +240,11 @@ extension ClusterError {
     /// Whether trying again soon is of no use: one that cannot be written may be another by then.
     fileprivate var lasts: Bool {
         if case .refused(let refusal) = self { refusal.code != .readOnly } else { false }
+    }
+
+    /// Whether another node has this one's name.
+    fileprivate var isOfName: Bool {
+        if case .refused(let refusal) = self { refusal.code == .nameInUse } else { false }
     }
 
     /// Whether nothing new is told by `other`.

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CLinux
-import Glibc
 import Locks
-import Platform
 import Postgres
 import SystemPackage
 
@@ -26,15 +23,10 @@ final class KeeperMailbox: Sendable {
     }
 
     private let state = Locked(State())
-    /// For poll(2) of the keeper's thread: readable while there is something.
-    let descriptor: CInt
+    /// For the keeper's thread: it rings while there is something.
+    let bell: Bell
 
-    init() throws(Errno) {
-        descriptor = eventfd(0, CInt(EFD_CLOEXEC) | CInt(EFD_NONBLOCK))
-        guard descriptor >= 0 else { throw .last }
-    }
-
-    deinit { close(descriptor) }
+    init() throws(Errno) { bell = try Bell() }
 
     var row: LeaseStatements.OwnRow { state.withLock { $0.row } }
 
@@ -42,12 +34,12 @@ final class KeeperMailbox: Sendable {
 
     func add(_ event: Leadership.Event) {
         state.withLock { $0.contents.events.append(event) }
-        ring()
+        bell.ring()
     }
 
     func stop() {
         state.withLock { $0.contents.isToStop = true }
-        ring()
+        bell.ring()
     }
 
     func update(_ change: (inout LeaseStatements.OwnRow) -> Void) {
@@ -75,7 +67,7 @@ final class KeeperMailbox: Sendable {
                 return !state.hasEnded
             }
             if isTaken {
-                ring()
+                bell.ring()
             } else {
                 work(nil, .zero)
             }
@@ -94,16 +86,10 @@ final class KeeperMailbox: Sendable {
         }
     }
 
-    private func ring() {
-        var one: UInt64 = 1
-        write(descriptor, &one, MemoryLayout.size(ofValue: one))
-    }
-
     // MARK: - From the keeper's thread
 
     func take() -> Contents {
-        var rings: UInt64 = 0
-        read(descriptor, &rings, MemoryLayout.size(ofValue: rings))
+        bell.silence()
         return state.withLock { state in
             // `end` answers who asks for something then.
             if state.contents.isToStop { return Contents(isToStop: true) }

@@ -127,14 +127,11 @@ extension Leadership {
         _ effects: inout [Effect]
     ) {
         switch role {
-        case .leads(epoch, _):
+        case .leads(epoch, _), .handsOver(epoch, _):
             // Where it was lost within this very statement, the lease is still shown as it was.
             let isCurrent = lease.epoch != epoch
             stop(.leaseLost(to: isCurrent ? lease.holder : nil), &effects)
             if !isCurrent { renewAt = now }
-        case .handsOver(epoch, _):
-            role = .waitsForCore
-            effects.append(.closeFence)
         default: break
         }
     }

@@ -48,13 +48,17 @@ package struct Leadership: Sendable {
         case failed(Request)
         /// The database does not take this node, and hardly will soon.
         case refused(Request)
+        /// Another node has this one's name: it takes no part, and what is sent under that name is not for it.
+        case nameTaken
         /// The lease was taken or given back, or a node is to drain: look.
         case notified
         /// The node is to end: it gives back what it holds, and takes nothing.
         case leave
         /// The core has stopped, as it was told, or by itself.
         case coreStopped
-        /// The core could not begin: the others are to try first.
+        /// The core has begun: it leads indeed.
+        case coreBegan
+        /// The core could not begin, or has stopped as its own copy of the jobs has failed: the others are to try first.
         case couldNotLead
         case time
     }
@@ -99,12 +103,14 @@ package struct Leadership: Sendable {
     var renewAt: Int64
     /// When the lease may be taken, were it not for `failures` and `standsBackUntil`; nil before it was seen.
     var takeAt: Int64?
-    /// It takes no lease before: its core could not begin, and others may do better.
+    /// It takes no lease before: its core could not begin, or not go on, and others may do better.
     ///
     /// Its own notice that the lease is free would have it take it at once.
     var standsBackUntil = Int64.min
-    /// How many times in a row its core could not begin.
-    var failedStarts = 0
+    /// How many times its core could not begin, or not go on, since it last led for long.
+    var failedLeads = 0
+    /// Since when its core leads; nil while it does not.
+    var ledSince: Int64?
     /// No request before: the last has failed.
     var notBefore = Int64.min
     /// What was last said of who leads.
@@ -179,17 +185,17 @@ package struct Leadership: Sendable {
         case .refused:
             failures += 1
             notBefore = now + (epoch == nil ? terms.renewal : terms.retry(afterFailures: failures))
+        case .nameTaken: if role == .standsBy { tell(leader: nil, &effects) }
         case .notified: renewAt = min(renewAt, now)
         case .leave:
             leaves = true
             handOver(.leaves, &effects)
-        case .coreStopped:
-            failedStarts = 0
-            coreStopped(now, &effects)
+        case .coreBegan: ledSince = now
+        case .coreStopped: coreStopped(now, &effects)
         case .couldNotLead:
-            failedStarts += 1
-            standsBackUntil = now + terms.standBack(afterFailures: failedStarts)
             coreStopped(now, &effects)
+            failedLeads += 1
+            standsBackUntil = now + terms.standBack(afterFailures: failedLeads)
         case .time: break
         }
         return effects
@@ -198,10 +204,9 @@ package struct Leadership: Sendable {
     /// Closes the fence and stops leading where the lease may be over.
     private mutating func endWhatIsOver(_ now: Int64, _ effects: inout [Effect]) {
         switch role {
-        case .leads(_, let end) where now >= end: stop(.leaseOver, &effects)
-        case .handsOver(_, let end) where now >= end:
-            effects.append(.closeFence)
-            role = .waitsForCore
+        // One that hands over may have runs that take long, and is not to go on as if it led.
+        case .leads(_, let end) where now >= end, .handsOver(_, let end) where now >= end:
+            stop(.leaseOver, &effects)
         // Nothing is left to give back.
         case .givesBack(_, let end) where now >= end + terms.margin: role = .standsBy
         default: break
@@ -228,6 +233,9 @@ package struct Leadership: Sendable {
     }
 
     private mutating func coreStopped(_ now: Int64, _ effects: inout [Effect]) {
+        // One that led for a moment may have a disk that was full, and will be again.
+        if let ledSince, now - ledSince >= terms.longestStandBack { failedLeads = 0 }
+        ledSince = nil
         switch role {
         case .leads(let epoch, let end), .handsOver(let epoch, let end):
             role = .givesBack(epoch: epoch, end: end)

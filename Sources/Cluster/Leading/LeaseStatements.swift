@@ -7,7 +7,6 @@ struct LeaseStatements {
     /// What the node's own row says from the next renewal on.
     struct OwnRow {
         var clockDifference: Int64?
-        var runs: Int64 = 0
         /// The server's process of the connection on which the node commits; nil while it does not.
         var storeBackend: Int32?
     }
@@ -30,7 +29,7 @@ struct LeaseStatements {
     ) throws(PostgresError) -> Reply? {
         let parameters: [PostgresValue] = [
             .text(node.name), .text(node.machine), .text(node.incarnation),
-            .integer(terms.length), .some(row.clockDifference), .integer(row.runs),
+            .integer(terms.length), .some(row.clockDifference),
             .some(row.storeBackend.map(Int64.init)), .some(epoch), .integer(terms.unread),
         ]
         let rows = try run(Self.renewing, parameters, connection, limit)
@@ -149,7 +148,8 @@ extension LeaseStatements {
         WHERE old.one = 1
         """
 
-    private static let othersMayLead = """
+    /// Whether a node is there, beside $1, that does not drain.
+    static let othersMayLead = """
         EXISTS (SELECT FROM timerd.nodes AS other
             WHERE other.name <> $1 AND NOT other.drains AND other.until > clock_timestamp())
         """
@@ -159,19 +159,19 @@ extension LeaseStatements {
     private static let renewing = """
         WITH own AS (
             UPDATE timerd.nodes SET until = \(length), clock_difference_us = $5::bigint,
-                runs = $6::bigint, store_backend = coalesce($7::bigint, store_backend)
+                store_backend = coalesce($6::bigint, store_backend)
             WHERE name = $1 AND incarnation = $3
             RETURNING drains
         ), changed AS (
             UPDATE timerd.lease SET until = \(length), length_us = $4::bigint,
-                clock_difference_us = CASE WHEN $7::bigint IS NULL THEN clock_difference_us
+                clock_difference_us = CASE WHEN $6::bigint IS NULL THEN clock_difference_us
                     ELSE coalesce($5::bigint, clock_difference_us) END
-            WHERE one = 1 AND epoch = $8::bigint AND node = $1 AND machine = $2
+            WHERE one = 1 AND epoch = $7::bigint AND node = $1 AND machine = $2
                 AND EXISTS (SELECT FROM own)
             RETURNING *
         ), ended AS (
             SELECT count(pg_terminate_backend(listening.pid)) FROM \(stalled) AS listening
-            WHERE $8::bigint IS NOT NULL
+            WHERE $7::bigint IS NOT NULL
         )
         \(answering) AND (SELECT count IS NOT NULL FROM ended)
         """
@@ -183,7 +183,7 @@ extension LeaseStatements {
     private static let stalled = """
         (SELECT activity.pid FROM (SELECT pg_notification_queue_usage() AS usage) AS queue
             CROSS JOIN pg_stat_activity AS activity
-        WHERE queue.usage * 1000 > $9::bigint
+        WHERE queue.usage * 1000 > $8::bigint
             AND activity.datname = current_database() AND activity.usename = current_user
             AND (activity.application_name LIKE 'timerd relay %'
                 OR activity.application_name LIKE 'timerd node %')

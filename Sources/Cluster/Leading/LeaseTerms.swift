@@ -36,11 +36,14 @@ package struct LeaseTerms: Sendable, Equatable {
         return min(first << Int64(min(max(failures - 1, 0), 10)), 1_000_000, statement)
     }
 
-    /// How long a node takes no lease after its core could not begin so many times in a row: the others take it
+    /// How long a node takes no lease after its core could not begin, or not go on, so many times: the others take it
     /// meanwhile, and where all fail the database is not asked for more than it can bear.
     func standBack(afterFailures failures: Int) -> Int64 {
-        min(renewal << Int64(min(max(failures - 1, 0), 10)), max(60_000_000, renewal))
+        min(renewal << Int64(min(max(failures - 1, 0), 10)), longestStandBack)
     }
+
+    /// How long it takes none at most; one that has led for as long has no failures behind it.
+    var longestStandBack: Int64 { max(60_000_000, renewal) }
 
     /// How much later than the first a node tries to take a lease that is over, so that not all try at once.
     func spread(ofRank rank: Int) -> Int64 {

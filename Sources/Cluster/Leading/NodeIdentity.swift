@@ -75,5 +75,4 @@ package struct NodeStatus: Sendable, Equatable {
     package var leads: Bool
     /// Its wall clock minus the database's, in µs; nil where it has not compared them.
     package var clockDifference: Int64?
-    package var runs: Int64
 }

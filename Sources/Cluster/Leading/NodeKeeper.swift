@@ -42,6 +42,8 @@ package final class NodeKeeper: Sendable {
         package var onRecovered: @Sendable () -> Void
         /// The wall clock is far from the database's, or is no longer.
         package var onClockNews: @Sendable (ClockDistance.News) -> Void
+        /// This machine's last node was called otherwise: the runs that its runner minds are not this one's.
+        package var onFormerName: @Sendable (String) -> Void
 
         package init(
             onLead: @escaping @Sendable (_ epoch: Int64, _ formerClock: Int64?) -> Void,
@@ -50,7 +52,8 @@ package final class NodeKeeper: Sendable {
             onDrain: @escaping @Sendable (Bool) -> Void = { _ in },
             onTrouble: @escaping @Sendable (ClusterError) -> Void = { _ in },
             onRecovered: @escaping @Sendable () -> Void = {},
-            onClockNews: @escaping @Sendable (ClockDistance.News) -> Void = { _ in }
+            onClockNews: @escaping @Sendable (ClockDistance.News) -> Void = { _ in },
+            onFormerName: @escaping @Sendable (String) -> Void = { _ in }
         ) {
             self.onLead = onLead
             self.onStopLeading = onStopLeading
@@ -59,6 +62,7 @@ package final class NodeKeeper: Sendable {
             self.onTrouble = onTrouble
             self.onRecovered = onRecovered
             self.onClockNews = onClockNews
+            self.onFormerName = onFormerName
         }
     }
 
@@ -90,7 +94,11 @@ package final class NodeKeeper: Sendable {
         mailbox.add(.coreStopped)
     }
 
-    /// The core could not begin: the lease is given back, and the others try first.
+    /// The core has begun, and leads; for it to be told how long it led when it cannot go on.
+    package func coreBegan() { mailbox.add(.coreBegan) }
+
+    /// The core could not begin, or has stopped as its own copy of the jobs has failed: the lease is given back, and the
+    /// others try first.
     package func couldNotLead() {
         mailbox.update { $0.storeBackend = nil }
         mailbox.add(.couldNotLead)
@@ -112,9 +120,6 @@ package final class NodeKeeper: Sendable {
         await mailbox.waitForEnd()
     }
 
-    /// How many runs this node has, for the others to see.
-    package func setRuns(_ count: Int64) { mailbox.update { $0.runs = count } }
-
     /// The server's process of the connection on which this node commits: the node that takes over ends it where a
     /// commit hangs.
     package func setStoreBackend(_ pid: Int32) {
@@ -133,6 +138,9 @@ package final class NodeKeeper: Sendable {
     }
 
     /// Has a node lead no more and take no lease, or again do so; it does by itself when it learns of it.
+    ///
+    /// - Throws: a refusal for a node that is not known, and for the last that may lead. Of two that are asked for here at once
+    ///   one is the last.
     package func drain(_ node: String, _ drains: Bool) async throws(ClusterError) {
         try await mailbox.ask { connection, limit throws(ClusterError) in
             try NodeTable.drain(node, drains, on: connection, within: limit)

@@ -10,12 +10,14 @@ enum NodeTable {
     /// Has the node's row be this process's, and listens for the others.
     ///
     /// A row that is in force is taken over only from a process before on the same machine.
+    ///
+    /// - Returns: what the last node of this machine was called, if that was otherwise.
     static func register(
         _ node: NodeIdentity,
         _ terms: LeaseTerms,
         on connection: PostgresConnection,
         within limit: Duration
-    ) throws(ClusterError) {
+    ) throws(ClusterError) -> String? {
         let name = PostgresValue.text(node.name)
         let rows: [PostgresRows]
         do throws(PostgresError) {
@@ -29,6 +31,16 @@ enum NodeTable {
                         [.text("\(terms.lock / 1000)"), .text("\(terms.statement / 1000)")]
                     ),
                     PostgresStatement("LISTEN \(channel)"),
+                    // Before it is there itself: one that came back under its name is no news.
+                    PostgresStatement(
+                        """
+                        SELECT name FROM timerd.nodes WHERE machine = $2 AND name <> $1
+                            AND until > coalesce((SELECT until FROM timerd.nodes
+                                WHERE name = $1 AND machine = $2), '-infinity')
+                        ORDER BY until DESC LIMIT 1
+                        """,
+                        [name, .text(node.machine)]
+                    ),
                     PostgresStatement(
                         registering,
                         [
@@ -44,8 +56,8 @@ enum NodeTable {
         } catch {
             throw .from(error, doing: "write its tables")
         }
-        guard rows[2].affected == 0 else { return }
-        let host = rows[3].text(0, 0) ?? "another host"
+        guard rows[3].affected == 0 else { return rows[2].text(0, 0) }
+        let host = rows[4].text(0, 0) ?? "another host"
         throw ClusterTables.refusal(
             .nameInUse,
             "the name '\(node.name)' is in use by the node on '\(host)': "
@@ -72,14 +84,17 @@ enum NodeTable {
                 startedAt: rows.integer(row, 4) ?? 0,
                 remaining: rows.integer(row, 5) ?? 0,
                 drains: rows.boolean(row, 6) ?? false,
-                drainsSince: rows.integer(row, 10),
+                drainsSince: rows.integer(row, 9),
                 leads: rows.boolean(row, 7) ?? false,
-                clockDifference: rows.integer(row, 8),
-                runs: rows.integer(row, 9) ?? 0
+                clockDifference: rows.integer(row, 8)
             )
         }
     }
 
+    /// Has a node drain, or no more; not the last that may lead, which would have nobody to hand over to.
+    ///
+    /// Two of these at once would not see each other's rows, and could drain the last two. All go over one connection, one after
+    /// the other: that of the node that leads, which is asked wherever it is asked.
     static func drain(
         _ node: String,
         _ drains: Bool,
@@ -95,8 +110,13 @@ enum NodeTable {
                         UPDATE timerd.nodes SET drains = $2,
                             drains_since = CASE WHEN $2 THEN coalesce(drains_since, clock_timestamp()) END
                         WHERE name = $1
+                            AND (NOT $2 OR until < clock_timestamp() OR \(LeaseStatements.othersMayLead))
                         """,
                         [.text(node), .boolean(drains)]
+                    ),
+                    PostgresStatement(
+                        "SELECT name FROM timerd.nodes WHERE name = $1",
+                        [.text(node)]
                     ),
                     PostgresStatement("SELECT pg_notify('\(channel)', '')"),
                 ],
@@ -106,6 +126,9 @@ enum NodeTable {
             throw .from(error, doing: "write its tables")
         }
         guard rows[0].affected == 0 else { return }
+        guard rows[1].isEmpty else {
+            throw ClusterTables.refusal(.lastNode, "no node but '\(node)' may lead")
+        }
         throw ClusterTables.refusal(.unknownNode, "there is no node '\(node)'")
     }
 
@@ -118,7 +141,7 @@ enum NodeTable {
         _ = try connection.execute(
             """
             WITH gone AS (
-                UPDATE timerd.nodes SET until = clock_timestamp(), runs = 0
+                UPDATE timerd.nodes SET until = clock_timestamp()
                 WHERE name = $1 AND incarnation = $2 RETURNING name
             )
             SELECT count(pg_notify('\(channel)', '')) FROM gone
@@ -154,7 +177,7 @@ enum NodeTable {
             drains,
             coalesce(lease.node = nodes.name AND lease.machine = nodes.machine
                 AND lease.until > clock_timestamp(), false),
-            nodes.clock_difference_us, runs,
+            nodes.clock_difference_us,
             (extract(epoch FROM drains_since) * 1000000)::bigint
         FROM timerd.nodes CROSS JOIN timerd.lease
         ORDER BY nodes.name

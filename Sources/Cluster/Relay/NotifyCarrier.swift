@@ -112,7 +112,8 @@ package final class NotifyCarrier: NodeCarrier {
             within: Self.patience
         )
         // Nothing here is worth a wait for the disk: who notifies holds up all others who do until its commit.
-        _ = try connection.execute("SET synchronous_commit = off", [], within: Self.patience)
+        let settings = "SET synchronous_commit = off; " + connection.unlimitedSession
+        try connection.script(settings, within: Self.patience)
         let secret: String
         if let own = self.secret { secret = own } else { secret = try readSecret(connection) }
         state.withLock { $0.secret = secret }

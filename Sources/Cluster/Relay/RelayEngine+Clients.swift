@@ -141,6 +141,10 @@ extension RelayEngine {
             waiting = []
         case .following(let leader?):
             guard carrierTrouble == nil, retryTime <= now, !waiting.isEmpty else { return }
+            if let leaderLink, !leaderLink.hasNumbers(for: waiting.count, limits) {
+                // What waits is opened on another, after `retryPause`.
+                return drop(leaderLink, "it has numbers for no more connections", tellsOther: true)
+            }
             let link = leaderLink ?? makeLink(with: leader)
             leaderLink = link
             for connection in waiting { open(connection, on: link) }

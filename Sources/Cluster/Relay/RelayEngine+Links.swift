@@ -39,6 +39,8 @@ extension RelayEngine {
             return drop(known, reason, tellsOther: false)
         }
         guard let link = known ?? accept(message) else {
+            // It may be for another node that has this one's name, which knows the link.
+            guard takesPart else { return }
             return reset(message.link, of: message.sender, "node '\(node)' does not know this link")
         }
         guard link.state.receive(message.number, at: now) else {
@@ -49,6 +51,14 @@ extension RelayEngine {
                 let reason = "node '\(message.sender)' has sent what it may not"
                 return drop(link, reason, tellsOther: true)
             }
+        }
+    }
+
+    /// Whether this node leads or follows: what comes is for it then, and not for the first of its name.
+    private var takesPart: Bool {
+        switch mode {
+        case .idle, .following(leader: nil): false
+        case .following, .leading: true
         }
     }
 

@@ -8,6 +8,8 @@ package struct RelayLimits: Sendable {
     package var maxConnectionsPerUser = 900
     /// Connections that other nodes may have here while this one leads, all nodes together.
     package var maxRelayedHere = 10_000
+    /// How many connections a link carries, one after the other, until another takes its place; fewer for tests alone.
+    package var connectionsPerLink = UInt32.max
     /// How long a client waits for a node that leads, and for PostgreSQL.
     package var leaderWait = Duration.seconds(15)
     /// How long a client may take for the last bytes it was sent, once its connection is over.

@@ -80,6 +80,11 @@ final class Link {
     }
 
     init(_ state: NodeLink) { self.state = state }
+
+    /// Whether so many connections more can be opened on this side, none with the number of another.
+    func hasNumbers(for count: Int, _ limits: RelayLimits) -> Bool {
+        count <= Int(limits.connectionsPerLink) - Int(lastNumber)
+    }
 }
 
 /// What is to happen at times that come in the order in which they were added.

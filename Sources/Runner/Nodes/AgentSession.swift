@@ -56,7 +56,7 @@ package final class AgentSession: @unchecked Sendable {
     /// What this node was offered, while it finds out how to run that.
     private var offered: Set<Int64> = []
     private var prepared: [Int64: Prepared] = [:]
-    /// What began, to say in words why it could not.
+    /// What the runner has been asked to begin, to say in words why it could not.
     private var lookups: [Int64: CommandLookup] = [:]
     private var isOver = false
 
@@ -99,11 +99,7 @@ package final class AgentSession: @unchecked Sendable {
         case 1:
             leader?.send(AgentReport.room(surroundings.limit).frame)
             return meetRunner() && pass(frame)
-        case 4:
-            guard let run = reader.take(Int64.self) else { return false }
-            lookups[run] = nil
-            return pass(frame)
-        case 3, 7, 8: return pass(frame)
+        case 3, 4, 7, 8: return pass(frame)
         case 64:
             guard let run = reader.take(Int64.self), let offer = reader.takeBytes() else {
                 return false
@@ -218,15 +214,26 @@ package final class AgentSession: @unchecked Sendable {
         case 129:
             guard case .welcome(let welcome)? = RunnerReport(frame) else { return false }
             version = welcome.version
-        case 137:
-            guard case .ended(let run, let end)? = RunnerReport(frame) else { return false }
-            if let failure = end.failure, let lookup = lookups.removeValue(forKey: run) {
-                leader?.send(AgentReport.words(run: run, lookup.refusal(failure).message).frame)
-            }
+        case 132, 133, 137:
+            guard let report = RunnerReport(frame) else { return false }
+            takeAnswer(report)
         default: break
         }
         leader?.send(Self.whole(frame))
         if let leader, leader.unsent > Self.mostUnsent { runner?.pause(true) }
         return true
+    }
+
+    /// The runner has begun a run, or never will: what it was asked with, up to 8 MiB, is not kept any longer.
+    private func takeAnswer(_ report: RunnerReport) {
+        switch report {
+        case .refused(let run, _), .started(let run, _): lookups[run] = nil
+        case .ended(let run, let end):
+            guard let lookup = lookups.removeValue(forKey: run), let failure = end.failure else {
+                return
+            }
+            leader?.send(AgentReport.words(run: run, lookup.refusal(failure).message).frame)
+        default: break
+        }
     }
 }

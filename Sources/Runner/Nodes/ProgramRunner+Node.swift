@@ -129,7 +129,7 @@ extension ProgramRunner {
         link.send(.go(run: run, within: Int64(within / .microseconds(1))))
         // By then it has begun, or never will: its runner goes by the same date.
         later(within) { $0.tellSettled(run) }
-        if let wish = entry.wish { end(run, by: wish.teardown, asRunner: wish.asRunner) }
+        if let wish = entry.wish { end(run, wish) }
     }
 
     private func tellSettled(_ run: Int64) {

@@ -158,7 +158,8 @@ extension ProgramRunner {
             settle(unknown: run, entry, isSame: isSame)
         }
         let isAgain = attaching == nil
-        state.withLock { state in
+        let unexpected = state.withLock { state in
+            var unexpected: [Int64] = []
             for (run, known) in greeting.known {
                 // It was given up, and goes on where it is.
                 if let entry = state.entries[run], entry.lostAt != nil, entry.done == nil {
@@ -166,13 +167,18 @@ extension ProgramRunner {
                 }
                 if state.entries[run] == nil {
                     state.entries[run] = RunEntry(known: known)
-                    if remote != nil { state.entries[run]?.wish = (.standard, false) }
+                    if remote != nil {
+                        state.entries[run]?.wish = RunEnding(teardown: .standard)
+                        if known.phase != .ended { unexpected.append(run) }
+                    }
                     // It was stored, and the runner has not heard of that.
                     state.entries[run]?.isForgotten = isAgain
                 }
                 state.entries[run]?.known = known
             }
+            return unexpected.sorted()
         }
+        if !unexpected.isEmpty { changed(.unexpected(unexpected)) }
         for (run, known) in greeting.known.sorted(by: { $0.key < $1.key })
         where known.phase == .running || known.phase == .surviving {
             tellStart(of: run, known)
@@ -197,7 +203,7 @@ extension ProgramRunner {
                 return state.entries[run]?.wish
             }
             guard let wish else { continue }
-            sendEnd(of: run, by: wish.teardown, asRunner: wish.asRunner, over: link)
+            sendEnd(of: run, wish, over: link)
         }
     }
 

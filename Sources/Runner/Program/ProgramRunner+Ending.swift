@@ -3,33 +3,43 @@
 import JobModel
 import Locks
 
+/// How a run is to be ended.
+struct RunEnding: Sendable {
+    var teardown: Teardown
+    /// Whether with the runner's own rights.
+    var asRunner = false
+    /// Whether that is because all runs are ended: the runner keeps it with the run, also for the next daemon.
+    var withAll = false
+}
+
 /// How runs are ended, and what is said of those whose runner is gone; all of it on the loop's thread.
 extension ProgramRunner {
     /// Ends a run, at once or as soon as it has been ordered.
-    func end(_ run: Int64, by teardown: Teardown, asRunner: Bool) {
+    func end(_ run: Int64, _ ending: RunEnding) {
         let isOrdered = state.withLock { state in
             guard state.entries[run]?.isOrdered == false else { return true }
-            state.entries[run]?.wish = (teardown, asRunner)
+            state.entries[run]?.wish = ending
             return false
         }
         guard isOrdered else { return }
         if case .linked(let link) = connection {
-            sendEnd(of: run, by: teardown, asRunner: asRunner, over: link)
+            sendEnd(of: run, ending, over: link)
         } else {
             // Said as soon as somebody hears it, if the run goes on then.
-            state.withLock { $0.entries[run]?.wish = (teardown, asRunner) }
+            state.withLock { $0.entries[run]?.wish = ending }
             answerNobody()
         }
     }
 
-    func sendEnd(
-        of run: Int64,
-        by teardown: Teardown,
-        asRunner: Bool,
-        over link: any RunnerLink
-    ) {
-        state.withLock { $0.entries[run]?.asked = (teardown, asRunner) }
-        link.send(.end(run: run, teardown, asRunner: asRunner))
+    func sendEnd(of run: Int64, _ ending: RunEnding, over link: any RunnerLink) {
+        state.withLock { $0.entries[run]?.asked = ending }
+        let order = RunnerOrder.end(
+            run: run,
+            ending.teardown,
+            asRunner: ending.asRunner,
+            withAll: ending.withAll
+        )
+        link.send(order)
         expectAnswer(over: link)
     }
 

@@ -163,15 +163,20 @@ package final class ProgramRunner: CommandRunner, @unchecked Sendable {
                 loop.perform(begin)
             }
         } onCancel: {
-            stop(request.run, by: request.teardown)
+            stop(request.run, RunEnding(teardown: request.teardown, withAll: true))
         }
         return try result.get()
     }
 
     @discardableResult
     package func stop(_ run: Int64, by teardown: Teardown) -> Bool {
+        stop(run, RunEnding(teardown: teardown))
+    }
+
+    @discardableResult
+    private func stop(_ run: Int64, _ ending: RunEnding) -> Bool {
         let isInProgress = state.withLock { $0.entries[run]?.isInProgress == true }
-        if isInProgress { loop.perform { self.end(run, by: teardown, asRunner: false) } }
+        if isInProgress { loop.perform { self.end(run, ending) } }
         return isInProgress
     }
 
@@ -183,7 +188,7 @@ package final class ProgramRunner: CommandRunner, @unchecked Sendable {
                 return true
             }
             guard isInProgress else { return answer.resume(returning: .gone) }
-            loop.perform { self.end(run, by: teardown, asRunner: asDaemon) }
+            loop.perform { self.end(run, RunEnding(teardown: teardown, asRunner: asDaemon)) }
         }
     }
 
@@ -256,7 +261,7 @@ package final class ProgramRunner: CommandRunner, @unchecked Sendable {
             return refuse(request.run, command.refusal(.argListTooLong))
         }
         expectAnswer(over: link)
-        if let wish = entry?.wish { end(request.run, by: wish.teardown, asRunner: wish.asRunner) }
+        if let wish = entry?.wish { end(request.run, wish) }
     }
 
     /// What somebody who takes up a run is to hear of it at once.

@@ -17,9 +17,9 @@ struct RunEntry: Sendable {
     var isOffered = false
     /// Whether the runner has been asked to start it; how to end it then, if somebody wanted that before.
     var isOrdered = false
-    var wish: (teardown: Teardown, asRunner: Bool)?
+    var wish: RunEnding?
     /// How the runner was asked to end it, until it says what came of that.
-    var asked: (teardown: Teardown, asRunner: Bool)?
+    var asked: RunEnding?
     /// Who waits for what came of a signal.
     var answers: [CheckedContinuation<SignalAnswer?, Never>] = []
     /// Who waits until it is known whether it has begun.

@@ -8,8 +8,8 @@ import LinuxSystem
 enum RunnerOrder {
     case hello(version: UInt32)
     case start(RunRequest, files: [String])
-    /// Begins to end a run, with the rights of its owner or the runner's own.
-    case end(run: Int64, Teardown, asRunner: Bool)
+    /// Begins to end a run, with the rights of its owner or the runner's own; `withAll`: because all runs are ended.
+    case end(run: Int64, Teardown, asRunner: Bool, withAll: Bool = false)
     /// The end of a run is stored.
     case stored(run: Int64)
     /// Ends the runner once it has nothing left.
@@ -33,9 +33,12 @@ enum RunnerOrder {
         switch self {
         case .hello(let version): frame.put(version)
         case .start(let request, let files): frame.put(request, files: files)
-        case .end(let run, let teardown, let asRunner):
+        case .end(let run, let teardown, let asRunner, let withAll):
+            var flags: EndFlags = []
+            if asRunner { flags.insert(.asRunner) }
+            if withAll { flags.insert(.withAll) }
             frame.put(run)
-            frame.put(asRunner ? 1 : 0 as UInt8)
+            frame.put(flags.rawValue)
             frame.put(teardown)
         case .stored(let run): frame.put(run)
         case .leave, .endAll, .ping: break
@@ -77,6 +80,13 @@ private struct StartFlags: OptionSet {
     static let completesEnvironment = Self(rawValue: 16)
     static let secrets = Self(rawValue: 32)
     static let latest = Self(rawValue: 64)
+}
+
+/// What an order to end a run says beside how.
+private struct EndFlags: OptionSet {
+    let rawValue: UInt8
+    static let asRunner = Self(rawValue: 1)
+    static let withAll = Self(rawValue: 2)
 }
 
 /// The frame that is being written.
@@ -143,7 +153,7 @@ struct FrameWriter {
         put(request.limits.nice ?? 0)
         put(request.limits.memoryMax ?? .max)
         put(request.limits.cpuTime ?? .max)
-        put(DescriptorLimit.inherited)
+        put(request.openFiles)
         put(request.limits.memoryHigh ?? .max)
         put(request.limits.tasksMax ?? .max)
         put(request.limits.cpuWeight ?? 0)

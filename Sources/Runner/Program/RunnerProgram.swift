@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CSpawn
+// `stat` belongs to CoreFoundation if any module of the program imports that, and to Glibc otherwise.
+import CoreFoundation
 import Glibc
 import LinuxSystem
 import Platform
@@ -94,8 +96,7 @@ package struct RunnerProgram: Sendable {
 
     /// Starts a runner, which has the listening socket from its beginning: connections wait there.
     private func start() throws(RunnerUnreachable) {
-        // What is left of one that is gone.
-        unlink(socket)
+        try removeLeftSocket()
         let listener: FileDescriptor
         do throws(Errno) {
             listener = try attached { bind($0, $1, $2) }
@@ -116,6 +117,20 @@ package struct RunnerProgram: Sendable {
             throw RunnerUnreachable("cannot start '\(executable)': \(Errno(rawValue: error).text)")
         }
         started(pid)
+    }
+
+    /// Removes what is left of a runner that is gone.
+    ///
+    /// - Throws: for what is no socket: it may be anything that somebody still needs.
+    private func removeLeftSocket() throws(RunnerUnreachable) {
+        var file = stat()
+        guard lstat(socket, &file) == 0 else { return }
+        guard file.st_mode & S_IFMT == S_IFSOCK else {
+            throw RunnerUnreachable(
+                "cannot listen at '\(socket)': there is a file that is no socket; it is left as it is"
+            )
+        }
+        unlink(socket)
     }
 
     /// `socket`, from the root on.

@@ -14,12 +14,13 @@ extension CommandHandler {
 
     /// The jobs to add, each checked; changes nothing.
     func newJobs(of request: AddJobs, _ caller: Caller) throws -> [NewJob] {
-        let jobs = try checked(request.definitions, caller, in: request.isList ? "jobs" : nil)
-        try requireDistinctNames(request.definitions, in: "jobs")
+        let list = request.isList ? "jobs" : nil
+        let jobs = try checked(request.definitions, caller, in: list, areAdded: true)
+        try requireDistinctNames(request.definitions, in: "jobs", replace: request.replace)
         return jobs
     }
 
-    /// Adds checked jobs; first holds the processes that they are tied to.
+    /// Adds checked jobs; first holds the processes that they are to be tied to.
     func addJobs(_ request: AddJobs, _ jobs: [NewJob], _ caller: Caller) async throws -> Answer {
         var jobs = jobs
         let added: [StoredJob]
@@ -39,9 +40,6 @@ extension CommandHandler {
             }
             throw error
         }
-        for index in added.indices where jobs[index].definition.whileConnected == true {
-            if let life = caller.life { scheduler.tie(added[index].id, to: life) }
-        }
         let views = view(added)
         let existing = added.filter(\.isExisting).map(\.id)
         guard !request.isList, let only = views.first else {
@@ -59,8 +57,12 @@ extension CommandHandler {
     func checked(
         _ definitions: [JobDefinition],
         _ caller: Caller,
-        in list: String?
+        in list: String?,
+        areAdded: Bool = false
     ) throws(ControlError) -> [NewJob] {
+        let name = { (error: ControlError, index: Int) in
+            list.map { ControlError(error.reason, "\($0)[\(index)]: \(error.message)") } ?? error
+        }
         let moment = clock.now()
         // Of one list all jobs have one zone; most need none, and finding it asks the system.
         lazy var zone = Zone.local
@@ -69,22 +71,33 @@ extension CommandHandler {
         // By their places: a definition is not copied for a look at it.
         for index in definitions.indices {
             do {
-                let job = try NewJob(
+                var job = try NewJob(
                     definitions[index],
                     owner: caller.owner,
                     at: moment,
-                    zone: zone
+                    zone: zone,
+                    isAdded: areAdded
                 )
+                job.refusal = job.refusal.map { name($0, index) }
+                try requireNeeds(of: definitions[index])
                 try requireNiceness(of: job)
                 try requireHistory(of: job)
                 try requireHosts(for: job)
                 jobs.append(job)
             } catch {
-                guard let list else { throw error }
-                throw ControlError(error.reason, "\(list)[\(index)]: \(error.message)")
+                throw name(error, index)
             }
         }
         return jobs
+    }
+
+    /// Refuses what would have no effect.
+    private func requireNeeds(of definition: JobDefinition) throws(ControlError) {
+        do throws(OptionRefusal) {
+            try definition.checkNeeds()
+        } catch {
+            throw ControlError(error)
+        }
     }
 
     /// Refuses to keep more runs of a job than the administrator allows.
@@ -199,13 +212,19 @@ extension ControlError {
 }
 
 /// Refuses a list in which two jobs have one name: the second would replace the first, or fail it.
+///
+/// One with a key may be a job that is there, which only the store knows. It then refuses the second of two new ones itself;
+/// where that would replace the first, keys of the list alone count.
 func requireDistinctNames(
     _ definitions: [JobDefinition],
-    in list: String
+    in list: String,
+    replace: Bool = false
 ) throws(ControlError) {
-    var seen: [String: Int] = [:]
+    var (seen, keys): ([String: Int], Set<String>) = ([:], [])
     for index in definitions.indices {
-        guard let name = definitions[index].name else { continue }
+        let mayBeThere =
+            definitions[index].key.map { !replace || !keys.insert($0).inserted } ?? false
+        guard let name = definitions[index].name, !mayBeThere else { continue }
         if let first = seen.updateValue(index, forKey: name) {
             throw ControlError(
                 .nameTaken,

@@ -85,7 +85,8 @@ extension CommandHandler {
             let dates = coming.first(each)
             if !dates.isEmpty {
                 // A date takes 30 bytes.
-                let bytes = 100 + (job.definition.name?.utf8.count ?? 0) + 30 * dates.count
+                let name = JSONWriter.byteCount(of: job.definition.name)
+                let bytes = 100 + name + 30 * dates.count
                 guard jobs.count < limit, room.takes(bytes) else {
                     cursor = after
                     break

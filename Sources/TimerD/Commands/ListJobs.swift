@@ -19,6 +19,7 @@ extension CommandHandler {
             }
             return (jobs: page.jobs, last: last, cursor: page.cursor)
         }
+        scheduler.noteUnreadable(page.jobs)
         var views = view(page.jobs)
         for index in views.indices { views[index].last = page.last[index] }
         return JobsReply(jobs: views, cursor: page.cursor)
@@ -26,7 +27,9 @@ extension CommandHandler {
 
     /// `job.get`.
     func getJob(_ reference: JobReference, _ caller: Caller) async throws -> Answer {
-        JobReply(job: view(try await job(reference, caller)))
+        let job = try await job(reference, caller)
+        scheduler.noteUnreadable([job])
+        return JobReply(job: view(job))
     }
 
     /// The job that the caller means and may see.

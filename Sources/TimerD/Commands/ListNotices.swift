@@ -5,7 +5,8 @@ import Schedules
 import TimerControl
 
 extension CommandHandler {
-    /// `notice.list`: the caller's notices that wait, an administrator's those of all, the oldest first.
+    /// `notice.list`: the caller's notices that wait, an administrator's those of all, the oldest first; a page ends by
+    /// its bytes, too.
     func listNotices(_ request: ListNotices, _ caller: Caller) async throws -> Answer {
         let limit = request.limit ?? 100
         let cursor = request.cursor ?? NoticeID(rawValue: 0)
@@ -15,7 +16,12 @@ extension CommandHandler {
             return try NoticeStore(database).list(of: owner, after: cursor, limit: limit + 1)
         }
         let moment = clock.now()
-        let notices = found.prefix(limit).map { stored in
+        let room = PageRoom()
+        let fitting = found.prefix(limit).prefix { stored in
+            let words = [stored.place.masked, stored.document.name, stored.error]
+            return room.takes(words.reduce(500) { $0 + JSONWriter.byteCount(of: $1) })
+        }
+        let notices = fitting.map { stored in
             var notice = Notice(
                 id: stored.id,
                 job: stored.job,
@@ -31,7 +37,7 @@ extension CommandHandler {
             notice.held = stored.document.held
             return notice
         }
-        let cursorAfter = found.count > limit ? notices.last?.id : nil
+        let cursorAfter = fitting.count < found.count ? notices.last?.id : nil
         return NoticesReply(notices: notices, cursor: cursorAfter)
     }
 }

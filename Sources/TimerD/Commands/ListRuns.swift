@@ -4,13 +4,16 @@ import Runner
 import TimerControl
 
 extension CommandHandler {
-    /// `run.list`: what became of the fires of one job, or of all, newest first; a page ends by its bytes, and
-    /// by what was looked at, too.
+    /// `run.list`: what became of the fires of one job, or of all, newest first, or of one fire; a page ends by its
+    /// bytes, and by what was looked at, too.
+    ///
+    /// - Throws: `notFound` for a fire that is not kept, or is another owner's.
     func listRuns(_ request: ListRuns, _ caller: Caller) async throws -> Answer {
         var filter = RunFilter()
         if let reference = request.job.map(JobReference.id) ?? request.name.map(JobReference.name) {
             filter.job = try await self.job(reference, caller).id
         }
+        filter.fire = request.fire
         filter.isOpen = request.open == true
         filter.isFailed = request.failed == true
         (filter.since, filter.outcome, filter.tag) = (request.since, request.outcome, request.tag)
@@ -18,6 +21,10 @@ extension CommandHandler {
             var filter = filter
             filter.owner = try queries.owner(meant: request.owner, caller)
             let page = try queries.runs(filter, after: request.cursor, limit: request.limit ?? 20)
+            // A fire has a row as long as it is kept; a later page may find it gone.
+            if let fire = request.fire, request.cursor == nil, page.runs.isEmpty {
+                throw ControlError.noFire(fire)
+            }
             return RunsReply(runs: page.runs, cursor: page.cursor)
         }
     }
@@ -54,6 +61,10 @@ extension CommandHandler {
 }
 
 extension ControlError {
+    static func noFire(_ id: FireID) -> Self {
+        Self(.notFound, "there is no fire \(id); 'timerctl runs --json' shows those that are kept")
+    }
+
     static func noRun(_ id: RunID) -> Self {
         Self(.notFound, "there is no run \(id); 'timerctl runs' shows those that are kept")
     }

@@ -6,18 +6,26 @@ import TimerControl
 extension NewJob {
     /// Checks a definition and fixes its schedule to `moment`; `zone` is evaluated only if it is needed.
     ///
+    /// `isAdded`: one with a `key` may be said again, and be there. So a date of it that has passed is its `refusal`
+    /// alone.
+    ///
     /// - Throws: `badSchedule` for words that cannot be read and for a schedule that can never
     ///   fire; `invalidParams` for options out of range.
     init(
         _ definition: JobDefinition,
         owner: Owner,
         at moment: ClockReading,
-        zone: @autoclosure () -> Zone
+        zone: @autoclosure () -> Zone,
+        isAdded: Bool = false
     ) throws(ControlError) {
         let now = moment.wall
         let policy: JobPolicy
+        var note: String?
         do throws(OptionRefusal) {
             policy = try JobPolicy(definition, now: now, zone: zone())
+            if let text = definition.until {
+                note = try JobOption.until.date(text, now: now, zone: zone()).note
+            }
         } catch {
             throw ControlError(error)
         }
@@ -27,15 +35,21 @@ extension NewJob {
         } catch {
             throw ControlError(.badSchedule, error.message)
         }
-        try Self.requireToFire(resolved, definition, policy, now: now)
+        do throws(ControlError) {
+            try Self.requireToFire(resolved, definition, policy, now: now)
+        } catch {
+            guard isAdded, definition.key != nil else { throw error }
+            refusal = error
+        }
 
         self.owner = owner
         self.policy = policy
-        self.notes = resolved.notes
+        self.notes = resolved.notes + [note].compactMap(\.self)
         self.clock = resolved.clock
         var words = definition.words
         words.until = policy.until?.rfc3339
         words.schedule = words.schedule.namingZone(of: resolved.schedule)
+            .fixingDates(of: resolved.schedule)
         rules = ZoneRules(words.schedule, resolved.schedule)
         self.definition = JobDefinition(words)
         self.text = StoredDefinition(self.definition)
@@ -76,6 +90,21 @@ extension NewJob {
                 advice: "misfire 'once' would make up for it at once"
             )
         }
+    }
+}
+
+extension ScheduleWords {
+    /// The words with the dates of `schedule`, which they mean, as instants: read again later, `+1s` would be another one.
+    fileprivate func fixingDates(of schedule: Schedule) -> ScheduleWords {
+        var words = self
+        switch schedule {
+        case .once(let date):
+            if let at, Timestamp(rfc3339: at) == nil { words.at = date.rfc3339 }
+        case .every(let grid):
+            if let from, Timestamp(rfc3339: from) == nil { words.from = grid.first.rfc3339 }
+        case .cron, .calendar, .reboot: break
+        }
+        return words
     }
 }
 

@@ -14,6 +14,7 @@ protocol NodeDesk: Sendable {
     ///
     /// `caller` is an administrator. A node that leads goes on doing so until its runs have ended.
     ///
-    /// - Throws: `notFound` for a node that has been forgotten meanwhile; `storageFailed`.
+    /// - Throws: `notFound` for a node that has been forgotten meanwhile; `lastNode` for one that is there while no other may
+    ///   lead, also where that was told to drain just before; `storageFailed`.
     func drain(_ name: String, _ drains: Bool, by caller: Caller) async throws(ControlError)
 }

@@ -36,13 +36,6 @@ extension CommandHandler {
         guard var node = known.first(where: { $0.name == request.name }) else {
             throw ControlError.noNode(request.name, among: known)
         }
-        let mayLead = known.contains {
-            $0.name != request.name && ($0.state == .leading || $0.state == .standby)
-        }
-        // It has nobody to hand over to.
-        if request.drains, node.state != .gone, !mayLead {
-            throw ControlError.lastNode(request.name)
-        }
         try await nodes.drain(request.name, request.drains, by: caller)
         await scheduler.drainNode(request.name, request.drains)
         if node.state != .gone {

@@ -9,10 +9,13 @@ extension CommandHandler {
     func previewSchedule(_ request: PreviewSchedule) throws(ControlError) -> Answer {
         // Takes `after` for now: a length of time counts from there, and so does "tomorrow".
         var now = clock.now().wall
+        var notes: [String] = []
         if let text = request.after {
-            now = try reading(text) { [now] text throws(ScheduleError) in
-                try DateExpression.parse(text, now: now, zone: .local).date
+            let (date, note) = try reading(text) { [now] text throws(ScheduleError) in
+                try DateExpression.parse(text, now: now, zone: .local)
             }
+            now = date
+            notes += [note].compactMap(\.self)
         }
         let resolved: ResolvedSchedule
         do {
@@ -29,9 +32,7 @@ extension CommandHandler {
             dates.append(date)
             coming = schedule.nextFireDate(after: date)
         }
-        return PreviewReply(
-            fireDates: dates,
-            notes: resolved.notes.isEmpty ? nil : resolved.notes
-        )
+        notes += resolved.notes
+        return PreviewReply(fireDates: dates, notes: notes.isEmpty ? nil : notes)
     }
 }

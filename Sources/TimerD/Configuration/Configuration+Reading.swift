@@ -44,6 +44,12 @@ extension Configuration {
         if let problem = configuration.shared?.problem(onCommandLine: commandLine["database"]) {
             throw SettingError(description: problem)
         }
+        if let other = configuration.fileOfRunner {
+            throw SettingError(
+                description: "'runner' is '\(configuration.runner)', in the place of '\(other)'; "
+                    + "accepted is a path that no file of the daemon has"
+            )
+        }
         guard uid == 0 || (configuration.allow.isEmpty && configuration.deny.isEmpty) else {
             let setting: Setting = configuration.allow.isEmpty ? .deny : .allow
             throw SettingError(
@@ -52,6 +58,15 @@ extension Configuration {
             )
         }
         return configuration
+    }
+
+    /// A file of the daemon's own in whose place the runner would be; nil if there is none.
+    private var fileOfRunner: String? {
+        func plain(_ path: String) -> FilePath { FilePath(path).lexicallyNormalized() }
+        // Its epoch is beside its socket.
+        let places = [runner, runner + "-epoch"].map(plain)
+        let stored = TrustedPath.endingsOfDatabase.map { database + $0 }
+        return ([socket, socket + ".lock"] + stored).first { places.contains(plain($0)) }
     }
 
     /// The absolute path: runs and handlers find the daemon by it, from folders of their own.
@@ -81,24 +96,21 @@ extension Configuration {
         func list(_ setting: Setting) -> [String] {
             reader.stringArray(forKey: ConfigKey([setting.rawValue]), default: [])
         }
-        self.init(
-            database: text(.database, paths.database),
-            socket: Self.absolute(text(.socket, paths.socket))
-        )
         let node = text(.node, HostName.current)
         var lease = SharedJobs.standardLease
         span(.lease, &lease)
-        let copy = text(.copy, SharedJobs.copy(beside: paths.database, node: node))
+        let copy = Self.absolute(text(.copy, SharedJobs.copy(beside: paths.database, node: node)))
+        let place = text(.database, paths.database)
+        let shared = SharedJobs(place, node: node, labels: list(.labels), lease: lease)
+        self.init(
+            database: shared == nil ? Self.absolute(place) : copy,
+            socket: Self.absolute(text(.socket, paths.socket))
+        )
+        self.shared = shared
         unshared = UnsharedJobs(node: node, labels: list(.labels), lease: lease, copy: copy)
-        shared = SharedJobs(database, node: node, labels: list(.labels), lease: lease)
-        if shared == nil {
-            database = Self.absolute(database)
-        } else {
-            database = copy
-            // One daemon has the default socket, and the runner that the service manager starts for it.
-            runner = Self.runner(of: socket == paths.socket ? paths.database : database)
-        }
-        runner = text(.runner, runner)
+        // One daemon has the default socket, and the runner that the service manager starts for it.
+        if shared != nil, socket == paths.socket { runner = Self.runner(of: paths.database) }
+        runner = Self.absolute(text(.runner, runner))
         logLevel = Logger.Level(rawValue: text(.logLevel, logLevel.rawValue)) ?? logLevel
         span(.drainTime, &drainTime)
         span(.historyMaxAge, &historyMaxAge)

@@ -104,6 +104,7 @@ extension SchedulerSettings {
     /// What `configuration` says for a daemon that runs as `account`.
     init(_ configuration: Configuration, account: Account) {
         self.init(socket: configuration.socket, account: account)
+        node = configuration.shared?.node
         maxRuns = configuration.maxRuns
         // A daemon that is not root's serves one user, who may have all places.
         maxRunsPerUser = account.uid == 0 ? configuration.maxRunsPerUser : configuration.maxRuns

@@ -107,7 +107,9 @@ enum Setting: String, CaseIterable {
         case .users: "a list of uids, user names and @groups"
         case .limits: RunLimits.accepted
         case .flag: "true or false"
-        case .places: "a list of places, each " + JobOption.notify.form.accepted
+        case .places:
+            "a list of places (in a variable an array of JSON, where one has a comma), each "
+                + JobOption.notify.form.accepted
         case .reasons: "a list of " + JobOption.notifyOn.form.accepted
         case .options: RunDefaults.accepted
         }
@@ -169,9 +171,13 @@ enum Setting: String, CaseIterable {
         }
     }
 
-    /// The same for text from the command line or the environment, where commas separate a list.
+    /// The same for text from the command line or the environment, where commas separate a list, or it is an array of JSON.
     func content(ofWords text: String) -> ConfigContent? {
-        switch kind {
+        // try?: what is no array may be words.
+        if isList, text.hasPrefix("["), let value = try? JSONValue(parsing: Array(text.utf8)) {
+            return content(of: value)
+        }
+        return switch kind {
         case .path where isAbsolute && !text.hasPrefix("/"): nil
         case .path: text.isEmpty || text.utf8.contains(0) ? nil : .string(text)
         case .database:
@@ -199,9 +205,31 @@ enum Setting: String, CaseIterable {
                         .map { .string(String($0)) }
                 )
             )
-        case .users, .limits, .places, .reasons:
+        case .users, .limits, .reasons:
             content(of: .array(text.split(separator: ",").map { .string(String($0)) }))
+        case .places:
+            Self.places(text).flatMap { content(of: .array($0.map { .string($0) })) }
         }
+    }
+
+    private var isList: Bool {
+        switch kind {
+        case .users, .limits, .places, .reasons, .labels: true
+        default: false
+        }
+    }
+
+    /// The places of a list with commas between them; nil where a comma may as well belong to one of them.
+    private static func places(_ text: String) -> [String]? {
+        let parts = text.split(separator: ",").map(String.init)
+        let arePlaces = parts.map { NoticePlace($0) != nil }
+        // A line of a command goes on behind a comma.
+        let isSplit =
+            !arePlaces.contains(false)
+            && !parts.dropLast().contains { $0.hasPrefix("command:") }
+        if isSplit { return parts }
+        let isOne = NoticePlace(text) != nil && !arePlaces.dropFirst().contains(true)
+        return isOne ? [text] : nil
     }
 }
 

@@ -25,10 +25,12 @@ public struct SharedJobs: Hashable, Sendable {
         self.lease = lease
     }
 
-    /// Whether the setting `database` means PostgreSQL: a URI, or keywords of libpq.
+    /// Whether the setting `database` means PostgreSQL: a URI, or keywords of libpq, whichever comes first.
+    ///
+    /// So does whatever begins like one, also with a scheme or a keyword that libpq does not know: as a path it would be shown
+    /// with the password that may be in it. `PostgresAddress` refuses it without that.
     static func isShared(_ text: String) -> Bool {
-        text.hasPrefix("postgresql://") || text.hasPrefix("postgres://")
-            || text.starts(with: /(host|hostaddr|port|dbname|user|service|passfile)\s*=/)
+        text.starts(with: /\s*(?:[A-Za-z][A-Za-z0-9+.\-]*:\/\/|[A-Za-z_]+\s*=)/)
     }
 
     /// The address without its password.

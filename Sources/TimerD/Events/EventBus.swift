@@ -15,12 +15,16 @@ final class EventBus: Sendable {
     /// How many bytes of recent events are kept: 4 MiB, 64 times what a full socket holds unsent.
     static let ringBytes = 4 << 20
 
-    /// What is delivered before the loop serves its sockets again; about a millisecond's work.
-    fileprivate static let eventsPerTurn = 64
-    fileprivate static let bytesPerTurn = 1 << 18
+    /// How many events are delivered together, to one watcher after the other, and how many bytes of them.
+    fileprivate static let eventsAtOnce = 64
+    fileprivate static let bytesAtOnce = 1 << 18
+    /// To write as many events takes about as long as a line with a request does.
+    private static let eventsPerLine = 16
 
     /// The loop of the control socket, where watchers live.
     let loop: any EventLoop
+    /// The turns of the connections on that loop, and of the events.
+    let turns: LoopTurns
 
     private struct Inbox {
         var newest: Int64
@@ -32,7 +36,7 @@ final class EventBus: Sendable {
         var bytes = 0
         /// The number of the newest event that was dropped because the loop did not keep up; nil for none.
         var droppedThrough: Int64?
-        /// Whether the loop has been asked to deliver.
+        /// Whether the loop has been asked to deliver, and has not delivered all.
         var isTold = false
 
         mutating func append(_ event: Event) {
@@ -44,18 +48,17 @@ final class EventBus: Sendable {
             bytes = 0
         }
 
-        /// Takes as many events as may be delivered in one turn.
+        /// Takes as many events as are delivered together.
         mutating func take() -> [Event] {
             var taken: [Event] = []
             var weight = 0
-            while taken.count < EventBus.eventsPerTurn, weight < EventBus.bytesPerTurn,
+            while taken.count < EventBus.eventsAtOnce, weight < EventBus.bytesAtOnce,
                 let event = events.popFirst()
             {
                 weight += event.weight
                 taken.append(event)
             }
             bytes -= weight
-            if events.isEmpty { isTold = false }
             return taken
         }
     }
@@ -63,6 +66,11 @@ final class EventBus: Sendable {
     private struct Watching {
         var ring: EventRing
         var watchers: [ObjectIdentifier: Watcher] = [:]
+        /// The events that are being delivered, and the watchers who have not got them.
+        var events: [SharedEvent] = []
+        var rest: [ObjectIdentifier] = []
+        /// Whether events before those were dropped.
+        var hasDropped = false
     }
 
     private let inbox: Locked<Inbox>
@@ -73,6 +81,7 @@ final class EventBus: Sendable {
     /// After a crash it is the end of the last block of numbers that was begun.
     init(newest: Int64, loop: any EventLoop) {
         self.loop = loop
+        turns = LoopTurns(loop)
         inbox = Locked(Inbox(newest: newest))
         watching = NIOLoopBoundBox.makeBoxSendingValue(
             Watching(ring: Self.ring(newest: newest)),
@@ -114,7 +123,7 @@ final class EventBus: Sendable {
             return !inbox.isTold
         }
         // The loop is woken once for all events that come until it runs.
-        if isFirst { loop.execute { self.deliver() } }
+        if isFirst { loop.execute { self.goOn() } }
     }
 
     /// The recent events; on the loop.
@@ -147,31 +156,41 @@ final class EventBus: Sendable {
         }
     }
 
-    private func deliver() {
-        let (events, dropped, hasMore) = inbox.withLock { inbox in
+    /// Takes the next events, for all who watch now.
+    private func takeEvents() {
+        let (events, dropped) = inbox.withLock { inbox in
             defer { inbox.droppedThrough = nil }
-            return (inbox.take(), inbox.droppedThrough, !inbox.events.isEmpty)
+            return (inbox.take(), inbox.droppedThrough)
         }
-        // With a delay: the loop runs tasks that are due before it looks at any socket.
-        if hasMore {
-            loop.assumeIsolated().scheduleTask(in: .microseconds(100)) { self.deliver() }
-        }
-        let watchers = watching.value.watchers.values
-        guard !watchers.isEmpty else { return }
-        if let dropped {
-            // The dropped events are in the database; each watcher reads them there.
-            watching.value.ring = Self.ring(newest: dropped)
-            for watcher in watchers { watcher.fallBehind() }
-        }
-        for event in events {
-            let shared = SharedEvent(event)
-            watching.value.ring.append(shared)
-            for watcher in watchers { watcher.receive(shared) }
-        }
-        for watcher in watchers {
+        guard !watching.value.watchers.isEmpty else { return }
+        // The dropped events are in the database; each watcher reads them there.
+        if let dropped { watching.value.ring = Self.ring(newest: dropped) }
+        watching.value.hasDropped = dropped != nil
+        watching.value.events = events.map(SharedEvent.init)
+        for event in watching.value.events { watching.value.ring.append(event) }
+        watching.value.rest = Array(watching.value.watchers.keys)
+    }
+}
+
+extension EventBus: LoopWork {
+    func goOn() {
+        if watching.value.rest.isEmpty { takeEvents() }
+        let (events, hasDropped) = (watching.value.events, watching.value.hasDropped)
+        while turns.hasLeft, let id = watching.value.rest.popLast() {
+            guard let watcher = watching.value.watchers[id] else { continue }
+            if hasDropped { watcher.fallBehind() }
+            for event in events { watcher.receive(event) }
             watcher.flush()
-            if dropped != nil { watcher.resume() }
+            if hasDropped { watcher.resume() }
+            turns.spend(1 + events.count / Self.eventsPerLine)
         }
+        guard watching.value.rest.isEmpty else { return turns.add(self, for: nil) }
+        watching.value.events = []
+        let hasMore = inbox.withLock { inbox in
+            inbox.isTold = !inbox.events.isEmpty
+            return inbox.isTold
+        }
+        if hasMore { turns.add(self, for: nil) }
     }
 }
 

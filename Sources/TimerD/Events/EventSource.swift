@@ -14,8 +14,8 @@ struct EventPage: Sendable {
     var events: [Event]
     /// Whether there was no further event when the page was read.
     var isLast: Bool
-    /// The highest number of an event that retention has removed, among those that were asked for; 0 for
-    /// none.
+    /// The highest number of an event that retention has removed, or that cannot be read, among those that were asked for; 0
+    /// for none.
     ///
     /// Events of other owners with lower numbers may still be kept.
     var prunedThrough: Int64

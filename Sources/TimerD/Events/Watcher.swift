@@ -145,6 +145,8 @@ final class Watcher {
         guard let sink, channel.isActive else { return }
         switch page {
         case .success(let page):
+            // All of it is read again later, what was lost too: the array of a batch may be half sent.
+            guard sink.isWritable else { return subscription.fallBehind() }
             if let lost = subscription.missed(by: page) {
                 bus.note(lost)
                 sink.write(.line(ReplyLine.eventsLost(lost)))

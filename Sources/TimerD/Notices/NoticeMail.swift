@@ -11,9 +11,10 @@ enum NoticeMail {
         notice: String,
         at date: Timestamp
     ) -> String {
+        let isPlain = isPlain(text.body)
         let headers = [
             "To: \(address)",
-            "Subject: \(encoded(text.subject))",
+            "Subject: \(encoded(shortened(text.subject)))",
             // The same for each try: what comes twice can be told.
             "Message-ID: <timerd.\(notice).\(date.microseconds)@\(domain(text.host))>",
             // No answer of a holiday to a machine (RFC 3834).
@@ -22,9 +23,29 @@ enum NoticeMail {
             "X-Timerd-Reason: \(text.document.reason)",
             "MIME-Version: 1.0",
             "Content-Type: text/plain; charset=utf-8",
-            "Content-Transfer-Encoding: 8bit",
+            "Content-Transfer-Encoding: \(isPlain ? "7bit" : "quoted-printable")",
         ]
-        return headers.joined(separator: "\n") + "\n\n" + text.body
+        let body = isPlain ? text.body : QuotedPrintable.encoded(text.body)
+        return headers.joined(separator: "\n") + "\n\n" + body
+    }
+
+    /// The most bytes of a line, without its end (RFC 5322, 2.1.1): mail servers cut or refuse what is longer.
+    private static let longestLine = 998
+    /// The most characters of a subject.
+    private static let longestSubject = 200
+
+    /// Whether a body may go as it is: short lines of printable ASCII.
+    private static func isPlain(_ body: String) -> Bool {
+        body.utf8.split(separator: UInt8(ascii: "\n")).allSatisfy { line in
+            line.count <= longestLine
+                && line.allSatisfy { (0x20..<0x7F).contains($0) || $0 == UInt8(ascii: "\t") }
+        }
+    }
+
+    private static func shortened(_ subject: String) -> String {
+        let characters = subject.unicodeScalars
+        guard characters.count > longestSubject else { return subject }
+        return String(characters.prefix(longestSubject - 1)) + "…"
     }
 
     /// What a header may hold: ASCII, else words in base 64 (RFC 2047).
@@ -32,9 +53,9 @@ enum NoticeMail {
         guard !text.utf8.allSatisfy({ (0x20..<0x7F).contains($0) }) else { return text }
         var words: [String] = []
         var word: [UInt8] = []
-        for character in text {
-            // An encoded word is at most 75 bytes long, and no character stands in two.
-            if word.count + character.utf8.count > 45 {
+        for character in text.unicodeScalars {
+            // A line with an encoded word is at most 76 bytes long, and no character stands in two.
+            if word.count + character.utf8.count > 39 {
                 words.append(base64(word))
                 word = []
             }

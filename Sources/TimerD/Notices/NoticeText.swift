@@ -38,7 +38,7 @@ struct NoticeText: Sendable {
         switch NoticeReason(rawValue: document.reason) {
         case .failed: outcome
         case .missed, .skipped: document.skipped?.sentence
-        case .late: document.lateBy.map { "it began \($0) after its date" }
+        case .late: document.lateBy.map { "it began \($0) late" }
         case .recovered, .succeeded, .ping, nil: nil
         }
     }

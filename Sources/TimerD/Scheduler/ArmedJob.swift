@@ -83,11 +83,12 @@ struct ArmedJob: Sendable {
     /// `isRunning`: a run is in progress; `isQueued`: a fire waits for its end.
     func step(at now: Timestamp, isRunning: Bool, isQueued: Bool) -> Step {
         let overlap = job.policy.run.overlap
-        let isRunning = isRunning && overlap != .allow
+        let isCommand = job.definition.command != nil
+        // A run of the command that the job had overlaps with no event.
+        let isRunning = isRunning && isCommand && overlap != .allow
         guard let date = job.dueDate, let claim = job.claim else { return .wait }
         guard now >= date else {
             let isTime = now >= date - Self.preparationLead
-            let isCommand = job.definition.command != nil
             return isCommand && isTime && stage == .waiting && !isRunning ? .prepare : .wait
         }
         // Of a fire that was made ready only its own lateness counts: on a slow disk, the next date of a short
@@ -119,12 +120,6 @@ struct ArmedJob: Sendable {
 }
 
 extension StoredJob {
-    /// How late the timer of the next fire may be: at most half the time until the one behind it is due.
-    var tolerance: TimeSpan {
-        guard policy.tolerance > .zero, let fireDate else { return policy.tolerance }
-        let dates = dates
-        guard let next = dates.next(after: fireDate) else { return policy.tolerance }
-        let interval = dates.due(next) - dates.due(fireDate)
-        return min(policy.tolerance, TimeSpan(microseconds: interval.microseconds / 2))
-    }
+    /// How late the timer of the next fire may be.
+    var tolerance: TimeSpan { fireDate.map(tolerance(of:)) ?? policy.tolerance }
 }

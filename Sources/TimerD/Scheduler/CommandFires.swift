@@ -38,8 +38,14 @@ struct RunningCommand: Sendable {
     var task: Task<Void, Never>?
     /// Whether a daemon before this one has begun it.
     var isTakenUp = false
+    /// Whether its output is kept, as its job or the settings had it when this daemon began it or took it up.
+    var keepsOutput = true
+    /// How many bytes it has reserved for both streams beyond what the settings had for each run as it began here.
+    var outputReserved = 0
+    /// How many have told it to end, and were not refused.
+    var stops = 0
     /// Whether it was told to end: it is not tried again.
-    var isStopped = false
+    var isStopped: Bool { stops > 0 }
 
     var job: StoredJob { fire.job }
 }
@@ -57,6 +63,8 @@ struct CommandFires: Sendable {
 
     /// The fires of one job, kept so that no question about it looks at each that waits.
     private struct OfJob {
+        /// The job as its latest fire has it, for all that wait.
+        var job: StoredJob
         var ids: Set<FireID> = []
         /// Those that wait for a run's end.
         var queued: Set<FireID> = []
@@ -67,8 +75,12 @@ struct CommandFires: Sendable {
 
         var waiting: Int { ids.count - begun.count }
 
+        init(job: StoredJob) { self.job = job }
+
         mutating func add(_ entry: Entry) {
-            let id = entry.fire.id
+            let (id, job) = (entry.fire.id, entry.fire.job)
+            let isRead = job.unread == nil || self.job.unread != nil
+            if isRead, job.definitionRevision >= self.job.definitionRevision { self.job = job }
             ids.insert(id)
             if entry.isBegun { begun.insert(id) }
             if entry.waitsForRun { queued.insert(id) }
@@ -84,8 +96,10 @@ struct CommandFires: Sendable {
         }
     }
 
+    /// Those that wait without what their job's user stated, which may be large and is in `byJob` once.
     private var entries: [FireID: Entry] = [:]
     private var byJob: [JobID: OfJob] = [:]
+    private var byOwner: [OwnerID: Set<JobID>] = [:]
     /// How many of each user wait.
     private var waitingOfUsers: [UInt32: Int] = [:]
     private var byRun: [RunID: FireID] = [:]
@@ -94,8 +108,11 @@ struct CommandFires: Sendable {
     private(set) var running = 0
     /// The runs that were asked for and of which no process is known yet.
     private var starting: Set<RunID> = []
+    /// What runs in progress have reserved for their output, of each user who has any and of all.
+    private var reservedOfUsers: [UInt32: Int] = [:]
+    private(set) var outputReserved = 0
 
-    subscript(fire: FireID) -> Entry? { entries[fire] }
+    subscript(fire: FireID) -> Entry? { entries[fire].map(whole) }
 
     /// The run in progress of that number.
     subscript(run: RunID) -> RunningCommand? {
@@ -105,7 +122,7 @@ struct CommandFires: Sendable {
         return command
     }
 
-    var all: some Collection<Entry> { entries.values }
+    var all: some Collection<Entry> { entries.values.lazy.map(whole) }
     /// How many have a process, as far as is known.
     var withProcess: Int { running - starting.count }
     /// How many have not begun to run.
@@ -114,24 +131,27 @@ struct CommandFires: Sendable {
     /// The fires of a job, oldest first.
     func of(_ job: JobID) -> [Entry] {
         guard let ids = byJob[job]?.ids else { return [] }
-        return ids.sorted().compactMap { entries[$0] }
+        return ids.sorted().compactMap { self[$0] }
     }
 
-    /// The jobs that a name or a tag means, as they were named when their fires began.
+    /// The jobs that a name or a tag means, as they were named when their fires began, or since.
     func jobs(_ word: OwnedWord) -> Set<JobID> { words[word] }
 
     /// The jobs that `selection` of `caller` names, of those with a fire here.
     ///
-    /// - Complexity: that of the answer; for a whole user, that of all jobs with a fire here.
+    /// - Complexity: that of the answer; for a whole user also O(users with a fire here).
     func jobs(of selection: JobSelection, caller: Caller) -> Set<JobID> {
         let jobs: Set<JobID> =
             switch selection {
             case .ids(let ids): Set(ids).filter { byJob[$0] != nil }
             case .name, .tag: selection.word(of: caller).map { self.jobs($0) } ?? []
             case .owner(let words):
-                Set(byJob.keys.filter { one(of: $0)?.owner.isMeant(by: words) == true })
+                byOwner.values.filter { own in
+                    // All jobs of one set have the same owner, so the first answers for all.
+                    own.first.flatMap { byJob[$0]?.job.owner.isMeant(by: words) } ?? false
+                }.reduce(into: []) { $0.formUnion($1) }
             }
-        return jobs.filter { one(of: $0).map(caller.owns) ?? false }
+        return jobs.filter { byJob[$0].map { caller.owns($0.job) } ?? false }
     }
 
     /// The fires of a job whose command runs or is on the way to, oldest first; those that wait are not looked at.
@@ -139,9 +159,9 @@ struct CommandFires: Sendable {
         (byJob[job]?.begun ?? []).sorted().compactMap { entries[$0] }
     }
 
-    /// The job as one of its fires has it.
-    private func one(of job: JobID) -> StoredJob? {
-        byJob[job]?.ids.first.flatMap { entries[$0]?.fire.job }
+    /// The fires of a job that wait, oldest first.
+    func waitingFires(of job: JobID) -> [FireID] {
+        byJob[job].map { $0.ids.subtracting($0.begun).sorted() } ?? []
     }
 
     // MARK: - What it says of a job
@@ -171,6 +191,9 @@ struct CommandFires: Sendable {
         }
     }
 
+    /// What the runs in progress of a user have reserved for their output.
+    func outputReserved(of user: UInt32) -> Int { reservedOfUsers[user, default: 0] }
+
     /// The users of whom `most` fires wait, or more.
     func users(withWaiting most: Int) -> Set<UInt32> {
         Set(waitingOfUsers.lazy.filter { $0.value >= most }.map(\.key))
@@ -178,14 +201,13 @@ struct CommandFires: Sendable {
 
     // MARK: - Changes
 
+    /// Has a job also be found by the name and the tags that it was given, if a fire of it is here.
+    mutating func noteWords(of job: StoredJob) {
+        if byJob[job.id] != nil { words.note(job) }
+    }
+
     mutating func insert(_ fire: CommandFire, _ state: CommandFire.State) {
         remove(fire.id)
-        var fire = fire
-        // Many of one job may wait, each with a copy of its own from the database.
-        if let other = one(of: fire.job.id), other.definitionRevision == fire.job.definitionRevision
-        {
-            fire.job.definition = other.definition
-        }
         words.note(fire.job)
         put(Entry(fire: fire, state: state))
     }
@@ -205,18 +227,13 @@ struct CommandFires: Sendable {
     /// Notes that a run has its process.
     mutating func noteStarted(_ run: RunID) { starting.remove(run) }
 
-    /// Notes whether a run in progress was told to end.
-    ///
-    /// - Returns: whether that changed anything; nil if the run is not in progress.
-    @discardableResult
-    mutating func setStopped(_ isStopped: Bool, _ run: RunID) -> Bool? {
+    /// Notes that a run in progress was told to end, or that one who has told it so was refused.
+    mutating func setStopped(_ isStopped: Bool, _ run: RunID) {
         guard let fire = byRun[run], case .running(var command) = entries[fire]?.state else {
-            return nil
+            return
         }
-        let isFirst = command.isStopped != isStopped
-        command.isStopped = isStopped
+        command.stops = max(0, command.stops + (isStopped ? 1 : -1))
         entries[fire]?.state = .running(command)
-        return isFirst
     }
 
     @discardableResult
@@ -226,19 +243,34 @@ struct CommandFires: Sendable {
         if byJob[job]?.ids.isEmpty == true {
             byJob[job] = nil
             words.forget(job)
+            let owner = entry.fire.job.ownerID
+            byOwner[owner]?.remove(job)
+            if byOwner[owner]?.isEmpty == true { byOwner[owner] = nil }
         }
         return entry
     }
 
     private mutating func put(_ entry: Entry) {
-        entries[entry.fire.id] = entry
-        byJob[entry.fire.job.id, default: OfJob()].add(entry)
+        let job = entry.fire.job
+        byJob[job.id, default: OfJob(job: job)].add(entry)
+        byOwner[job.ownerID, default: []].insert(job.id)
+        var kept = entry
+        if !entry.isBegun { kept.fire.job.leaveOutWhatIsStated() }
+        entries[entry.fire.id] = kept
         count(entry, by: 1)
+    }
+
+    /// An entry as it is kept, with its job.
+    private func whole(_ kept: Entry) -> Entry {
+        guard !kept.isBegun, let job = byJob[kept.fire.job.id]?.job else { return kept }
+        var entry = kept
+        entry.fire.job = job
+        return entry
     }
 
     /// Takes a fire out, and ends its timer.
     private mutating func take(_ fire: FireID) -> Entry? {
-        guard let entry = entries.removeValue(forKey: fire) else { return nil }
+        guard let entry = entries.removeValue(forKey: fire).map(whole) else { return nil }
         entry.timer?.invalidate()
         byJob[entry.fire.job.id]?.remove(entry)
         count(entry, by: -1)
@@ -255,10 +287,24 @@ struct CommandFires: Sendable {
         case .waiting, .beginning, .ready: return
         case .running(let command):
             running += change
+            let user = command.job.owner.uid
+            outputReserved += change * command.outputReserved
+            let reserved = outputReserved(of: user) + change * command.outputReserved
+            reservedOfUsers[user] = reserved > 0 ? reserved : nil
             byRun[command.run] = change > 0 ? command.fire.id : nil
             starting.remove(command.run)
             if change > 0, !command.isTakenUp { starting.insert(command.run) }
         }
+    }
+}
+
+extension StoredJob {
+    private static let nothingStated = JobDefinition(schedule: ScheduleWords())
+
+    fileprivate mutating func leaveOutWhatIsStated() {
+        (definition, policy, unread) = (Self.nothingStated, JobPolicy(), nil)
+        // Its words and its dates may be many.
+        schedule = .reboot
     }
 }
 

@@ -53,7 +53,7 @@ struct OwnedIndex: Sendable {
     var count: Int { jobs.count }
 }
 
-/// Jobs of which something is in progress, by the names and tags that they had when it began; pure.
+/// Jobs of which something is in progress, by the names and tags that they had when it began, or since; pure.
 struct BusyIndex: Sendable {
     private var index = OwnedIndex()
     private var words: [JobID: Set<OwnedWord>] = [:]

@@ -19,6 +19,8 @@ final class PendingWrites: Sendable {
     private struct Counts {
         var byWrite: [Write: Int] = [:]
         var records = 0
+        /// When of each user the latest record was stored.
+        var lastStored: [UInt32: SuspendingClock.Instant] = [:]
     }
 
     private let counts = Locked(Counts())
@@ -38,11 +40,9 @@ final class PendingWrites: Sendable {
         }
     }
 
-    /// Whether one of them is a change that `caller` has asked for, or one that any user may know of.
+    /// Whether one of them is a change that `caller` has asked for.
     func areAskedFor(by caller: Caller) -> Bool {
-        counts.withLock { counts in
-            [.command(of: caller.uid), .common].contains { counts.byWrite[$0] != nil }
-        }
+        counts.withLock { $0.byWrite[.command(of: caller.uid)] != nil }
     }
 
     /// Whether one of them stores events of the jobs of `owner`, nil for all owners, or is one that any user
@@ -54,11 +54,24 @@ final class PendingWrites: Sendable {
         }
     }
 
+    /// Whether something that has happened to the jobs of another user than `uid` is on its way, or was within `time`.
+    func areOthersAtWork(than uid: UInt32, within time: Duration) -> Bool {
+        let now = SuspendingClock.now
+        return counts.withLock { counts in
+            counts.lastStored.contains { $0.key != uid && now - $0.value <= time }
+                || counts.byWrite.contains { write, _ in
+                    if case .record(let other) = write { other != uid } else { false }
+                }
+        }
+    }
+
     private func change(_ write: Write, by count: Int) {
         counts.withLock { counts in
             let rest = counts.byWrite[write, default: 0] + count
             counts.byWrite[write] = rest > 0 ? rest : nil
-            if case .record = write { counts.records += count }
+            guard case .record(let user) = write else { return }
+            counts.records += count
+            if count < 0 { counts.lastStored[user] = .now }
         }
     }
 }

@@ -28,12 +28,14 @@ struct RunOffer: Codable, Sendable {
     var input: String?
     /// How many bytes of each stream are kept.
     var outputKept: Int
+    /// When it is ended, in µs, by the job and the defaults of the node that leads; nil for never.
+    var timeout: Int64?
 
     static let currentVersion = 1
 }
 
 extension RunOffer {
-    init(_ command: RunningCommand) {
+    init(_ command: RunningCommand, _ defaults: RunDefaults) {
         let (job, fire) = (command.job, command.fire)
         self.init(
             job: job.id.rawValue,
@@ -47,7 +49,8 @@ extension RunOffer {
             handler: fire.handler?.rawValue,
             command: command.command,
             input: command.input.map { String(decoding: $0, as: UTF8.self) },
-            outputKept: command.output.limit
+            outputKept: command.output.limit,
+            timeout: defaults.timeout(of: job)?.microseconds
         )
     }
 

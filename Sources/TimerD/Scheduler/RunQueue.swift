@@ -110,6 +110,13 @@ struct RunQueue: Sendable {
         return serve()
     }
 
+    /// Has fires wait for a place no more; one that has its place keeps it.
+    mutating func leaveLine(_ fires: some Sequence<FireID>) {
+        for fire in fires {
+            if let waiter = waiters.removeValue(forKey: fire) { shorten(waiter.place.user) }
+        }
+    }
+
     /// Sets other limits; runs that are in progress beyond a lower one go on.
     ///
     /// - Returns: the fires that get a place by this.

@@ -62,7 +62,7 @@ extension SchedulerSettings {
         )
         (request.node, request.user) = (node, command.job.owner.name)
         request.start = command.start
-        if !command.isTakenUp { request.offer = RunOffer(command).bytes }
+        if !command.isTakenUp { request.offer = RunOffer(command, runDefaults).bytes }
         return request
     }
 
@@ -96,12 +96,17 @@ extension SchedulerSettings {
             timeout: runDefaults.timeout(of: command.job)?.duration,
             teardown: policy.teardown
         )
-        if pamSessions, request.credentials != nil {
-            request.session = PAMSession(user: owner.name)
-        }
+        request.session = session(of: owner)
         request.completesEnvironment = true
         request.readVariables(from: definition.envFile)
         return request
+    }
+
+    /// The PAM session around what runs as `owner`; nil for root, whose runs have credentials too where its groups are not
+    /// the daemon's.
+    func session(of owner: Account) -> PAMSession? {
+        guard pamSessions, account.uid == 0, owner.uid != 0 else { return nil }
+        return PAMSession(user: owner.name)
     }
 
     /// The account a command runs as: the owner's if the daemon is root, else the daemon's.
@@ -118,7 +123,7 @@ extension SchedulerSettings {
         // One lookup for both the name and the credentials: by the next one the uid may belong to somebody
         // else.
         let found = uid == account.uid ? account : try await accounts.entry(uid)
-        if uid != account.uid, let reason = owner.absence(now: found?.name) {
+        if uid != account.uid, let reason = owner.absence(now: found?.name, on: node) {
             throw StartRefusal("job \(job) belongs to \(reason)")
         }
         guard let found else { throw .noUser(uid) }

@@ -57,7 +57,7 @@ struct RunnerStanding {
             if isNews { fullSince = now }
         case .hasRoom: (isFull, hadRoomAt) = (false, now)
         case .back(let epoch, _): (away, self.epoch) = (nil, epoch)
-        case .limit: return false
+        case .limit, .unexpected: return false
         }
         since = trouble == nil ? nil : since ?? (isFull ? fullSince : nil) ?? now
         return isNews

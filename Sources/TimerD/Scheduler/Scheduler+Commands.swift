@@ -22,8 +22,7 @@ extension Scheduler {
         } durable: { scheduler, added in
             // Here, before the store can say anything later of them, such as their end.
             for (new, job) in zip(jobs, added) {
-                guard let process = new.process else { continue }
-                scheduler.tie(job.id, to: process, of: new.owner.uid)
+                scheduler.tie(job, addedAs: new, by: caller.life)
             }
         }.value()
         if replace { await settleStarts(of: added, whereOffered: true) }
@@ -180,7 +179,7 @@ extension Scheduler {
     }
 
     private func requireRunning() throws {
-        if isStopping { throw ControlError.stoppingForGood }
+        if isStopping { throw stopRefusal }
     }
 
     /// Takes the timers of the selected jobs out of the loop: no fire of them begins until `letGo`.
@@ -193,12 +192,16 @@ extension Scheduler {
     }
 
     /// Puts back the timers of those that are still to fire.
-    private func letGo(_ selections: [JobSelection], caller: Caller) {
+    func letGo(_ selections: [JobSelection], caller: Caller) {
         for selection in selections { fireLocks.release(selection, caller: caller) }
         for selection in selections {
             for id in armed.ids(of: selection, caller: caller) { arm(id) }
         }
-        goOnHeldBack()
+        // Those of other jobs wait for changes of their own.
+        guard !heldBack.isEmpty else { return }
+        for selection in selections {
+            goOnHeldBack(of: fires.jobs(of: selection, caller: caller))
+        }
     }
 }
 
@@ -219,6 +222,11 @@ extension JobSelection {
         case .name(let name): self = .name(name)
         }
     }
+}
+
+extension Scheduler {
+    /// What a command is told that comes as the scheduler stops.
+    nonisolated var stopRefusal: ControlError { terms.refusal ?? .stoppingForGood }
 }
 
 extension ControlError {

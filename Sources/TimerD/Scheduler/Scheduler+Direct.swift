@@ -52,7 +52,7 @@ extension Scheduler {
         guard !taskStanding.isAnybodyWaiting, terms.jobLimit(ofDirect: order.owner.uid) != nil
         else { return nil }
         let given = try await writeDirectly(isLong: false, of: order.owner.uid) {
-            try $0.reserve([order], sharing: 1)
+            try $0.reserve([order])
         }
         let tasks = given.flatMap(\.tasks)
         guard Task.isCancelled else { return tasks }
@@ -112,7 +112,7 @@ extension Scheduler {
         return try await withCheckedThrowingContinuation { continuation in
             store.submit(isLong: isLong) { [terms] database in
                 // A stop that began meanwhile has asked for the last number of an event, or is about to.
-                guard terms.isOpen else { throw ControlError.stoppingForGood }
+                guard terms.isOpen else { throw self.stopRefusal }
                 var transaction = try beginWrite(database)
                 let value = try body(&transaction)
                 return (value, try transaction.finish())
@@ -141,6 +141,7 @@ extension Scheduler {
         // would otherwise be one commit, for which others wait.
         guard outcome.outboxEvents.count <= 2 * SaidByStore.slice,
             !outcome.isOverfull, outcome.zones == nil, outcome.noticeDate == nil,
+            outcome.left.isEmpty,
             outcome.outboxEvents.allSatisfy({ $0.event.type.isForNoTimer }),
             terms.isNothingNew(outcome.jobs)
         else { return outcome }

@@ -107,7 +107,6 @@ extension Scheduler {
     private func enqueue(_ entry: ArmedJob, for wait: CommandFire.Wait) {
         guard let claim = entry.job.claim else { return }
         disarm(entry.job.id)
-        counters.countFire(of: entry.job, claim, at: clock.now())
         let replaced = wait == .run ? replaceFires(of: entry.job) : []
         // What cannot start must not delay those that can: its claim is stored, and a crash leaves it waiting.
         let delay = wait == .place ? delay(of: entry) : .zero
@@ -136,15 +135,16 @@ extension Scheduler {
     /// The fire of a claim, whose command is still to begin.
     private func commandFire(_ job: StoredJob, _ claim: StoredJob.Claim) -> CommandFire {
         let now = clock.now()
-        let fireDate = claim.dateByHand ?? job.wallFireDate(at: now) ?? now.wall
-        return CommandFire(
+        var fire = CommandFire(
             id: claim.fire,
             job: job,
-            fireDate: fireDate,
+            fireDate: claim.dateByHand ?? job.wallFireDate(at: now) ?? now.wall,
+            dueBy: claim.dateByHand == nil ? job.fireDate.flatMap { job.dueBy($0, at: now) } : nil,
             missed: claim.missed,
-            isLate: isLate(fireDate, claim.missed),
             isByHand: claim.dateByHand != nil
         )
+        fire.isLate = fire.isLate(at: now)
+        return fire
     }
 
     /// Takes a place for the run and stores that it is about to start.
@@ -218,7 +218,6 @@ extension Scheduler {
             }
             return
         }
-        counters.countFire(of: job, claim, at: clock.now())
         let isQueued = waitsFor == .run
         // The transaction that stored this fire has dropped the waiting fires already.
         if isQueued { _ = replaceFires(of: job) }

@@ -24,7 +24,7 @@ extension Scheduler {
     }
 
     private func lookOn(all: Bool) async {
-        var count = 1
+        var isAnyHeld = true
         if all { held.cursor = JobID(rawValue: 0) }
         repeat {
             guard !isStopping else { break }
@@ -43,22 +43,35 @@ extension Scheduler {
                     )
                 } durable: { scheduler, look in
                     scheduler.held.leftOpen.subtract(look.settled)
+                    // Here, before the store can say anything later of these jobs.
                     scheduler.takeOver(look.recovered)
+                    for fired in look.recovered.untoldByHand {
+                        scheduler.fireByHand(fired, isRedelivery: true)
+                    }
+                    scheduler.goOn(with: look.recovered)
                 }
-                for fired in look.recovered.untoldByHand {
-                    fireByHand(fired, isRedelivery: true)
-                }
-                goOn(with: look.recovered)
                 held.cursor = look.next ?? JobID(rawValue: 0)
-                count = look.count
+                isAnyHeld = look.isAnyHeld
             } catch {
                 // The store has reported its trouble; the next look comes in a minute.
                 break
             }
         } while all && held.cursor.rawValue > 0
-        let isAnyHeld = count > 0 || !held.unstored.isEmpty
+        isAnyHeld = isAnyHeld || !held.unstored.isEmpty
         if held.ended(isAnyHeld: isAnyHeld, now: clock.now().elapsed) { lookAtHeld(all: true) }
         announceLoadDate()
+    }
+
+    /// Has the jobs held that a reader has found unreadable: no window comes upon one that has no date to come.
+    nonisolated func noteUnreadable(_ jobs: [StoredJob]) {
+        let ids = jobs.filter { $0.unread != nil && $0.held == nil && $0.state.isLive }.map(\.id)
+        guard !ids.isEmpty else { return }
+        loop.perform { self.assumeIsolated { $0.holdUnreadable(ids) } }
+    }
+
+    private func holdUnreadable(_ ids: [JobID]) {
+        guard isRecovered, !isStopping else { return }
+        record { try $0.holdUnreadable(ids) }
     }
 
     /// Handles a record that can never be stored: holds its job, as what is known here is not what is stored.
@@ -146,7 +159,7 @@ extension Scheduler {
                 // The name cannot be found out: that is no mismatch.
                 continue
             }
-            let reason = known.owner.absence(now: name)
+            let reason = known.owner.absence(now: name, on: settings.node)
             guard reason != known.held, !isStopping else { continue }
             if let reason {
                 await hold(known, reason)
@@ -162,7 +175,8 @@ extension Scheduler {
     func checkOwner(_ owner: Owner) async {
         guard settings.account.uid == 0, owner.uid != 0 else { return }
         do throws(StartRefusal) {
-            guard owner.absence(now: try await accounts.name(of: owner.uid)) != nil else { return }
+            let name = try await accounts.name(of: owner.uid)
+            guard owner.absence(now: name, on: settings.node) != nil else { return }
         } catch {
             // The name cannot be found out: that is no mismatch.
             return
@@ -196,10 +210,16 @@ extension Scheduler {
 extension Owner {
     /// Why its jobs are held; nil if the uid still has its name.
     ///
-    /// `now`: the uid's present name, nil if there is no such user.
-    func absence(now name: String?) -> String? {
+    /// `now`: the uid's present name, nil if there is no such user. `node`: the one that asks, of several; another host may
+    /// know the user, who is not gone then.
+    func absence(now name: String?, on node: String?) -> String? {
         guard name ?? String(uid) != self.name else { return nil }
-        let state = name.map { "uid \(uid) is '\($0)' now" } ?? "uid \(uid) is nobody's now"
-        return "'\(self.name)' (uid \(uid)), who is gone: \(state)"
+        guard let node else {
+            let state = name.map { "uid \(uid) is '\($0)' now" } ?? "uid \(uid) is nobody's now"
+            return "'\(self.name)' (uid \(uid)), who is gone: \(state)"
+        }
+        let state = name.map { "uid \(uid) is '\($0)' there" } ?? "uid \(uid) is nobody's there"
+        return "'\(self.name)' (uid \(uid)), whom the host of '\(node)' does not know: \(state);"
+            + " add the user there, or have a node lead whose host knows him"
     }
 }

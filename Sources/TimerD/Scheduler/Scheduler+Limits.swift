@@ -5,8 +5,9 @@ import Logging
 import Runner
 
 extension Scheduler {
-    /// Logs, once for each, the limits of a run that nothing here carries out.
+    /// Logs, once for each, the limits of a run on this host that nothing here carries out.
     func noteLimits(of command: RunningCommand) {
+        guard isHere(command) else { return }
         let owner = command.job.owner
         let limits = settings.runLimits.completing(
             command.job.policy.run.limits,

@@ -6,17 +6,6 @@ import Runner
 import Schedules
 import TimerControl
 
-/// When to look for notices that may be handed over.
-struct NoticeWait {
-    var timer: (any ArmedTimer)?
-    /// In elapsed time; nil if no look is planned.
-    var date: Timestamp?
-    /// Whether the store is being asked.
-    var isLooking = false
-    /// Whether there is a reason to ask once more behind that.
-    var looksAgain = false
-}
-
 /// Hands notices over: each by a process of its job's owner, some at a time.
 ///
 /// Nothing is asked again and again: a timer waits for the first that may be tried.
@@ -26,40 +15,28 @@ extension Scheduler {
         let moment = clock.now()
         guard isRecovered, !isStopping else { return }
         if date <= moment.elapsed { return lookAtNotices() }
-        if let planned = noticeWait.date, planned <= date { return }
-        noticeWait.timer?.invalidate()
-        noticeWait.date = date
-        noticeWait.timer = loop.armNotices(
-            at: moment.wallDate(date, on: .elapsed),
-            for: self
-        )
+        noticeLook.plan(at: date) {
+            loop.armNotices(at: moment.wallDate(date, on: .elapsed), for: self)
+        }
     }
 
     /// Hands over what may be handed over now.
     func lookAtNotices() {
-        noticeWait.timer?.invalidate()
-        (noticeWait.timer, noticeWait.date) = (nil, nil)
-        guard isRecovered, !isStopping, hosts.standing.trouble == nil, !noticeTurns.isFull else {
-            return
-        }
-        guard !noticeWait.isLooking else {
-            noticeWait.looksAgain = true
-            return
-        }
-        noticeWait.isLooking = true
+        noticeLook.cancel()
+        guard isRecovered, !isStopping, hosts.standing.trouble == nil, !noticeTurns.isFull,
+            noticeLook.begin()
+        else { return }
         let turns = noticeTurns
         record {
             try $0.takeNotices(turns)
         } durable: { scheduler, taken in
-            scheduler.noticeWait.isLooking = false
+            let looksAgain = scheduler.noticeLook.end()
             for (notice, job) in taken.notices { scheduler.handOver(notice, of: job) }
             if let next = taken.next { scheduler.awaitNotices(at: next) }
-            guard scheduler.noticeWait.looksAgain else { return }
-            scheduler.noticeWait.looksAgain = false
-            scheduler.lookAtNotices()
+            if looksAgain { scheduler.lookAtNotices() }
         } dropped: { scheduler, _ in
             // It has been logged. The next notice, or the next start, has it looked at again.
-            scheduler.noticeWait.isLooking = false
+            _ = scheduler.noticeLook.end()
         }
     }
 
@@ -82,7 +59,13 @@ extension Scheduler {
                     return await self.noticeEnded(notice, error.message)
                 }
                 request.epoch = epoch
-                let result = try await runner.run(request, started: { _ in })
+                var result = try await runner.run(request, started: { _ in })
+                // What cannot be read may be what it is to tell of.
+                while let rest = request.withoutUnread(result) {
+                    runner.stored(number)
+                    request = rest
+                    result = try await runner.run(request, started: { _ in })
+                }
                 failure = NoticeAnswer.failure(result, at: notice.place)
             } catch {
                 guard case .notBegun(let reason) = error else { return }
@@ -160,13 +143,15 @@ extension SchedulerSettings {
             timeout: NoticeRetry.timeout.duration,
             teardown: .afterLeftovers
         )
-        if pamSessions, request.credentials != nil {
-            request.session = PAMSession(user: owner.name)
-        }
+        request.session = session(of: owner)
         request.completesEnvironment = true
         if case .command = notice.place {
             request.readVariables(from: job?.envFile)
-            request.secrets = try await secretsFolder.secrets(job?.credentials, of: owner)
+            for credential in job?.credentials ?? [] {
+                // try?: one that the administrator has not given is left out, as it may be what the notice is to tell of.
+                let secrets = try? await secretsFolder.secrets([credential], of: owner)
+                request.secrets += secrets ?? []
+            }
         }
         return request
     }

@@ -93,6 +93,8 @@ extension Scheduler {
             retention.isOverfull(now: clock.now().elapsed)
             pruneIfDue()
         }
+        dropClosed(first.outcome.closed)
+        for left in first.outcome.left { dropLeft(left) }
         if let date = first.outcome.noticeDate { awaitNotices(at: date) }
         taskStanding.countAtOnce(first.outcome.tasksAtOnce)
         if !first.outcome.tasks.isNothing { take(first.outcome.tasks) }
@@ -101,6 +103,7 @@ extension Scheduler {
     }
 
     private func take(_ said: StoredJob) {
+        fires.noteWords(of: said)
         guard let job = goneAhead.take(said) else { return }
         if said.told > 0, let entry = armed[job.id], entry.timer != nil, !isStopping,
             job.state == .scheduled, !job.isHeld, let fire = job.claim?.fire,
@@ -116,10 +119,13 @@ extension Scheduler {
                 leavePlace(fire)
             }
         }
-        if job.state == .invalidated { withdrawFires(of: job.id) }
-        if !job.state.isLive, job.definition.whilePid != nil {
-            targets.forget(job.id)
-            untied[job.id] = nil
+        if job.state == .invalidated { withdrawFires(of: job.id, inPieces: true) }
+        if !job.state.isLive {
+            tiedJobs.forget(job.id)
+            if job.definition.whilePid != nil {
+                targets.forget(job.id)
+                untied[job.id] = nil
+            }
         }
         guard job.state == .scheduled, !job.isHeld, !isStopping else { return }
         if job.claim != nil {

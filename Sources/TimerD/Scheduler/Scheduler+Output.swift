@@ -12,27 +12,22 @@ extension Scheduler {
     static let outputRoom = 512 << 20
 
     /// How many bytes of each stream of a run that is about to begin are kept: as many as its job says, or as the
-    /// settings do where others have taken what there is for more than that.
+    /// settings do where others have taken what there is for more than that; and how many that reserves.
     ///
     /// So jobs that keep much delay no run of anybody else.
-    func outputRoom(for command: RunningCommand) -> Int {
+    func outputRoom(for command: RunningCommand) -> (kept: Int, reserved: Int) {
         let wanted = settings.outputRoom(of: command.job.policy.run)
         let standard = max(settings.outputKept, RunOutput.standardLimit)
-        guard wanted > standard else { return wanted }
-        let more = 2 * (wanted - standard)
-        var (all, own) = (more, more)
-        for entry in fires.all {
-            guard case .running(let other) = entry.state else { continue }
-            let reserved = 2 * max(other.output.limit - standard, 0)
-            all += reserved
-            if other.job.owner.uid == command.job.owner.uid { own += reserved }
-        }
-        guard own > Self.outputRoomPerUser || all > Self.outputRoom else { return wanted }
+        let more = 2 * max(wanted - standard, 0)
+        let own = fires.outputReserved(of: command.job.owner.uid) + more
+        let isTooMuch =
+            own > Self.outputRoomPerUser || fires.outputReserved + more > Self.outputRoom
+        guard more > 0, isTooMuch else { return (wanted, more) }
         log.notice(
             "a run keeps less of its output, as others in progress keep much",
             metadata: metadata(of: command.run, command.job)
                 .merging(["outputKept": "\(standard)"]) { old, _ in old }
         )
-        return standard
+        return (standard, 0)
     }
 }

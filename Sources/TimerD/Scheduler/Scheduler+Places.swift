@@ -82,6 +82,7 @@ extension Scheduler {
         guard let entry = fires[id], case .beginning = entry.state else { return }
         guard let begun else { return drop(id) }
         var fire = entry.fire
+        if fire.firedAt == nil { counters.countFire(fire, at: clock.now()) }
         fire.job = begun.job
         fire.firedAt = begun.firedAt
         let command = RunningCommand(
@@ -101,11 +102,6 @@ extension Scheduler {
         drop(command.fire.id)
     }
 
-    /// Whether a command is late: commands that are due now go first.
-    func isLate(_ fireDate: Timestamp, _ missed: Int) -> Bool {
-        missed > 0 || clock.now().wall - fireDate > CommandFire.lateness
-    }
-
     // MARK: - Those that go
 
     /// Forgets a fire that is over, or was dropped; what waited for that goes on.
@@ -113,7 +109,13 @@ extension Scheduler {
 
     /// The same for several, none of which begins because of another's end.
     func drop(_ ids: [FireID]) {
-        let jobs = Set(ids.compactMap { fires.remove($0)?.fire.job.id })
+        var jobs: Set<JobID> = []
+        for id in ids {
+            guard let job = fires.remove(id)?.fire.job.id else { continue }
+            jobs.insert(job)
+            heldBack[job]?.remove(id)
+            if heldBack[job]?.isEmpty == true { heldBack[job] = nil }
+        }
         for id in ids { leavePlace(id) }
         for job in jobs.sorted() { runsChanged(of: job) }
         resumeIfIdle()
@@ -131,8 +133,50 @@ extension Scheduler {
     }
 
     /// Drops the job's fires whose command has not begun; the store has done the same when it ended the job.
-    func withdrawFires(of job: JobID) {
-        drop(fires.of(job).filter { !$0.isRunning }.map(\.fire.id))
+    ///
+    /// `inPieces`: of many that wait the rest at later passes of the loop, as where the store begins none of them.
+    func withdrawFires(of job: JobID, inPieces: Bool = false) {
+        let begun = fires.begun(of: job).filter { !$0.isRunning }.map(\.fire.id)
+        let waiting = fires.waitingFires(of: job)
+        let now = inPieces ? SaidByStore.slice : waiting.count
+        // Each that is dropped may make room for another of them, which would ask the store in vain.
+        places.leaveLine(waiting)
+        drop((begun + waiting.prefix(now)).sorted())
+        dropWaiting(waiting.dropFirst(now))
+    }
+
+    private func dropWaiting(_ ids: ArraySlice<FireID>) {
+        guard !ids.isEmpty else { return }
+        loop.perform {
+            self.assumeIsolated { scheduler in
+                scheduler.drop(Array(ids.prefix(SaidByStore.slice)))
+                scheduler.dropWaiting(ids.dropFirst(SaidByStore.slice))
+            }
+        }
+    }
+
+    /// Has the store drop the next of what waited as its job was invalidated; the rest follows once that is durable,
+    /// behind the writes that came in between.
+    func dropLeft(_ left: StoreOutcome.Left) {
+        // At a stop the next daemon drops the rest.
+        guard !left.fires.isEmpty, !isStopping else { return }
+        let piece = Array(left.fires.prefix(JobTransaction.droppedAtOnce))
+        var rest = left
+        rest.fires.removeFirst(piece.count)
+        record(about: left.user) {
+            try $0.dropLeft(piece, of: left.job)
+        } durable: { [rest] scheduler, _ in
+            scheduler.dropLeft(rest)
+        } dropped: { [rest] scheduler, _ in
+            // It has been logged; the next daemon drops these.
+            scheduler.dropLeft(rest)
+        }
+    }
+
+    /// Drops those of `closed` whose command has not begun; the store has closed them.
+    func dropClosed(_ closed: [FireID]) {
+        let left = closed.filter { fires[$0].map { !$0.isRunning } ?? false }
+        if !left.isEmpty { drop(left) }
     }
 
     /// A command of the job is over: what waited for that goes on.
@@ -149,20 +193,27 @@ extension Scheduler {
     /// Whether a fire with a place is to wait for the change of its job that is under way; it is noted then.
     private func isHeldBack(_ fire: CommandFire) -> Bool {
         guard fireLocks.covers(fire.job) else { return false }
-        heldBack.insert(fire.id)
+        heldBack[fire.job.id, default: []].insert(fire.id)
         return true
     }
 
-    /// Lets the fires go on that were held back by a change which is over.
-    func goOnHeldBack() {
-        let ids = heldBack.sorted()
-        heldBack = []
-        for id in ids { goOn(id) }
+    /// Lets the fires of these jobs go on that were held back, unless another change of their job is under way.
+    ///
+    /// - Complexity: O(jobs) for those that stay held back, however many fires they have.
+    func goOnHeldBack(of jobs: some Sequence<JobID>) {
+        var ids: [FireID] = []
+        for job in jobs {
+            // What holds one of them holds them all.
+            let first = heldBack[job]?.first.flatMap { fires[$0]?.fire.job }
+            if let first, fireLocks.covers(first) { continue }
+            ids += heldBack.removeValue(forKey: job) ?? []
+        }
+        for id in ids.sorted() { goOn(id) }
     }
 
     /// Lets all waiting fires go on, oldest first, after a hold of many jobs or a step of the clock.
     func goOnAll() {
-        heldBack = []
+        heldBack = [:]
         for id in fires.all.map(\.fire.id).sorted() { goOn(id) }
     }
 }

@@ -6,8 +6,8 @@ import Schedules
 
 /// Reads that first wait until what their user may know of is stored.
 extension Scheduler {
-    /// How long a read waits for records of its user's jobs: they may be queued behind another user's long
-    /// write.
+    /// How long a read waits for what has happened: it may be queued behind another user's long write, or while the
+    /// database takes no writes.
     static let patience = TimeSpan.milliseconds(50)
 
     /// A read that waits for records to be stored, or for its patience to end.
@@ -18,8 +18,8 @@ extension Scheduler {
 
     /// Returns once what `caller` may know of is stored.
     ///
-    /// It waits for the caller's own changes as long as they take, for what has happened to his jobs up to
-    /// `patience`, and for other users' changes not at all.
+    /// It waits for the caller's own changes as long as they take, for what has happened up to `patience`, and for other
+    /// users' changes not at all.
     func flush(for caller: Caller) async {
         if pending.areAskedFor(by: caller) { return await flush() }
         guard pending.concern(caller) else { return }

@@ -16,11 +16,24 @@ extension Scheduler {
     /// - Throws: why that could not be stored; then nothing has been run and nothing is armed.
     func recover(beginsNothing: Bool = false) async throws -> Recovered {
         isStopping = beginsNothing
-        let (untold, keepsNothing) = try await write { transaction in
+        let last = sequencer.next - 1
+        let (untold, givenUp, keepsNothing) = try await write { transaction in
             try transaction.zoneRules.deleteUnused()
             try transaction.lookAtZones()
-            let untold = try Outbox(transaction.database).events()
-            return (untold, untold.isEmpty && Pruner.keepsNothing(transaction.database))
+            let outbox = Outbox(transaction.database)
+            var givenUp: [(row: Int64, why: String)] = []
+            let untold = try outbox.events {
+                try outbox.giveUp($0, last: last)
+                givenUp.append(($0, "\($1)"))
+            }
+            let keepsNothing = untold.isEmpty && Pruner.keepsNothing(transaction.database)
+            return (untold, givenUp, keepsNothing)
+        }
+        for (row, why) in givenUp {
+            log.error(
+                "events that nobody was told of are lost: their row of the outbox cannot be read",
+                metadata: ["row": "\(row)", "error": "\(why)"]
+            )
         }
         let own = hosts.own
         let known = try await runner.attach { [loop] change in
@@ -40,9 +53,10 @@ extension Scheduler {
             let recovered = try writer.recover(known)
             // While no daemon ran, no worker could extend its lease.
             try writer.tasks.renewLeases(at: writer.moment.elapsed)
+            try writer.dropTasksOfInvalidated()
             // In the same write, so that no fire of these jobs begins before it.
             try writer.followClockBack()
-            let isAnyHeld = try writer.jobs.heldCount() > 0 || !writer.owners.others().isEmpty
+            let isAnyHeld = try writer.jobs.isAnyHeld() || !writer.owners.others().isEmpty
             return (recovered, tied: try writer.jobs.tiedJobs(), isAnyHeld: isAnyHeld)
         } durable: { scheduler, settled in
             scheduler.takeUp(settled.0, tied: settled.tied)
@@ -79,18 +93,28 @@ extension Scheduler {
                 ? takeUp(left, isHere: known[left.run.rawValue] != nil) : interrupted(left)
         }
         for run in recovered.settled {
-            // Its job may begin anew beside it.
-            if fence == nil, let process = known[run.rawValue], process.phase != .ended {
-                log.warning(
-                    "a run goes on that the database does not have in progress, as after a restore",
-                    metadata: ["run": "\(run)", "pid": "\(process.pid)"]
-                )
-            }
-            // Another node that led has told its end, and may have begun it anew.
-            if fence != nil { runner.stop(run.rawValue, by: .standard) }
-            runner.stored(run.rawValue)
+            settle(run, known[run.rawValue], isUnknown: recovered.unknown.contains(run))
         }
         for (fire, wait) in recovered.waiting { fires.insert(fire, .waiting(wait)) }
+    }
+
+    /// Leaves a run that whatever minds the runs knows, and that is not in progress by the database.
+    ///
+    /// `isUnknown`: whether there is no row of it.
+    private func settle(_ run: RunID, _ process: KnownRun?, isUnknown: Bool) {
+        let goesOn = process.map { $0.phase != .ended } ?? false
+        if fence != nil {
+            // Another node that led has told its end, and may have begun it anew; or nobody knows of it any more.
+            if goesOn, isUnknown { warnOfEnd(ofUnknown: run, on: hosts.own) }
+            runner.stop(run.rawValue, by: .standard)
+        } else if goesOn, run.rawValue > 0, let process {
+            // Its job may begin anew beside it; a number below zero is a notice's, which has no row.
+            log.warning(
+                "a run goes on that the database does not have in progress, as after a restore",
+                metadata: ["run": "\(run)", "pid": "\(process.pid)"]
+            )
+        }
+        runner.stored(run.rawValue)
     }
 
     /// Begins what may begin of it, oldest first.
@@ -116,7 +140,7 @@ extension Scheduler {
                 settings.runDefaults.command(of: $0, for: definition) ?? []
             } ?? definition.command ?? []
         )
-        (command.isTakenUp, command.isStopped) = (true, left.isStopped)
+        (command.isTakenUp, command.stops) = (true, left.isStopped ? 1 : 0)
         log.notice("a run is taken up", metadata: metadata(of: left.run, left.job))
         places.enterRunning(fire.id, of: left.job.owner.uid)
         let host = place.node ?? hosts.own

@@ -18,10 +18,12 @@ extension Scheduler {
         switch change {
         case .away(let reason):
             metadata["error"] = "\(reason)"
-            // Those of others come and go with their nodes.
-            log.log(
-                level: host == hosts.own ? .error : .notice,
-                "timerd-runner does not answer; commands wait",
+            guard host != hosts.own else {
+                return log.error("timerd-runner does not answer; commands wait", metadata: metadata)
+            }
+            // It comes and goes with the node, and with both nodes' connections with the database; its runner may be well.
+            log.notice(
+                "the connection with a node is lost; no command begins there",
                 metadata: metadata
             )
         case .replaced(let release):
@@ -38,10 +40,15 @@ extension Scheduler {
             )
         case .hasRoom: beginAgain()
         case .limit: break
+        case .unexpected(let runs): warnOfUnknown(runs, on: host)
         case .back(_, let lastRun):
             if let lastRun { skipRuns(through: lastRun) }
             if host == hosts.own { metadata["runner"] = "\(runner.known.pid ?? 0)" }
-            log.notice("timerd-runner answers again", metadata: metadata)
+            log.notice(
+                host == hosts.own
+                    ? "timerd-runner answers again" : "a node that runs commands is connected",
+                metadata: metadata
+            )
             if isRecovered { beginAgain() }
         }
     }
@@ -74,6 +81,25 @@ extension Scheduler {
     /// Stored before any run that is placed from now on.
     private func skipRuns(through last: Int64) {
         store.record { try DaemonState.skip(runsThrough: RunID(rawValue: last), in: $0) }
+    }
+
+    /// Says which of the runs that a node ends the database does not have; that the others were given up was told before.
+    private func warnOfUnknown(_ found: [Int64], on host: String) {
+        record { writer in
+            // Below 0 are tries of notices.
+            try found.filter { $0 > 0 }.map(RunID.init(rawValue:))
+                .filter { try !writer.runs.isKnown($0) }
+        } durable: { scheduler, unknown in
+            for run in unknown { scheduler.warnOfEnd(ofUnknown: run, on: host) }
+        }
+    }
+
+    /// Says that a run ends of which nobody will find a row.
+    func warnOfEnd(ofUnknown run: RunID, on host: String) {
+        log.warning(
+            "a run is ended that the database does not have, as after a failover that lost it",
+            metadata: ["run": "\(run)", "node": "\(host)"]
+        )
     }
 
     /// How many commands are in progress on each node.

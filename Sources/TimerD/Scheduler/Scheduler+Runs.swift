@@ -34,7 +34,10 @@ extension Scheduler {
     ) {
         var command = command
         let policy = command.job.policy.run
-        command.output.keep(outputRoom(for: command))
+        let room = outputRoom(for: command)
+        command.output.keep(room.kept)
+        command.outputReserved = room.reserved
+        command.keepsOutput = settings.outputKept(of: policy) > 0
         outputs.begin(
             command.run,
             command.output,
@@ -118,6 +121,7 @@ extension Scheduler {
         leavePlace(command.fire.id)
         fires.insert(command.fire, .waiting(.place))
         goOn(command.fire.id)
+        resumeIfIdle()
     }
 
     /// The run's time is up, and processes of it go on because its owner may not end them.
@@ -130,35 +134,32 @@ extension Scheduler {
     /// The run is over.
     private func ended(_ command: RunningCommand, _ result: RunResult) {
         let fire = command.fire
-        let isEndedHere = isEndingRuns && isHere(command)
         var ended = EndedRun(
             fire: fire.id,
             fireDate: fire.fireDate,
             attempt: fire.attempt,
             handler: fire.handler,
-            outcome: isEndedHere ? .interrupted : result.outcome,
+            outcome: result.outcome,
             startedAt: nil,
             endedAt: Timestamp(microseconds: result.endedAtMicroseconds),
-            output: settings.outputKept(of: command.job.policy.run) > 0
-                ? result.output : result.output.withoutBytes,
+            output: command.keepsOutput ? result.output : result.output.withoutBytes,
             usage: result.usage,
             survivors: result.survivors
         )
         if result.outcome.wasStarted {
             ended.startedAt = Timestamp(microseconds: result.startedAtMicroseconds)
         }
-        let isStopped = fires[command.run]?.isStopped ?? true
-        ended.isStopped = isStopped && !isEndedHere
+        ended.isStopped = fires[command.run]?.isStopped ?? true
         counters.countRun(ended.outcome, of: command.job, handler: fire.handler)
         logEnd(of: command, ended.outcome)
         logSurvivors(ended.survivors, of: command.run, command.job)
-        follow(command, ended, isStopped: isStopped)
+        follow(command, ended)
     }
 
     /// Stores how a run ended, with what follows it, and sees to that.
-    private func follow(_ command: RunningCommand, _ ended: EndedRun, isStopped: Bool) {
+    private func follow(_ command: RunningCommand, _ ended: EndedRun) {
         var next = RetryDecision.done
-        if !isStopped, command.fire.handler == nil {
+        if !ended.isStopped, command.fire.handler == nil {
             next = RetryDecision(
                 ended.outcome,
                 attempt: command.fire.attempt,
@@ -227,15 +228,15 @@ extension Scheduler {
     ///   not in progress. If it is refused, the run goes on, and may be tried again as before. Root is refused nothing.
     /// - Throws: `ControlError`, where that could not be stored.
     func endRun(_ run: RunID, caller: Caller) async throws -> SignalAnswer {
-        guard let command = fires[run], let isFirst = fires.setStopped(true, run) else {
-            return .gone
-        }
+        guard let command = fires[run] else { return .gone }
+        fires.setStopped(true, run)
         let teardown = command.job.policy.run.teardown
         command.start.withdraw()
         // Root may end processes that the run's owner may not.
         switch await runner.kill(run.rawValue, by: teardown, asDaemon: caller.uid == 0) {
         case .refused:
-            if isFirst { fires.setStopped(false, run) }
+            // Others may have told it to end meanwhile.
+            fires.setStopped(false, run)
             return .refused
         case .gone:
             // A run without a process yet gets none.

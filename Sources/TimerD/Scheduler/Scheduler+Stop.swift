@@ -17,13 +17,16 @@ public enum RunsAtStop: Sendable {
 /// How the scheduler stops.
 extension Scheduler {
     /// Stops claiming and firing; sees to the runs in progress; releases the claims that are left.
-    func stop(_ runs: RunsAtStop) async {
+    ///
+    /// `refusal`: what commands are told from here on; nil for that the daemon stops.
+    func stop(_ runs: RunsAtStop, refusing refusal: ControlError? = nil) async {
+        terms.setRefusal(refusal)
         isStopping = true
         let unstarted = Set(armed.all.compactMap(\.unstartedFire))
         for entry in armed.all { entry.timer?.invalidate() }
         armed.removeAll()
         turnTimer?.invalidate()
-        noticeWait.timer?.invalidate()
+        noticeLook.cancel()
         endTaskWaits()
         // Records that are under way may still make commands ready; `begun` puts those back.
         await flush()
@@ -105,8 +108,9 @@ extension Scheduler {
     }
 
     /// Begins to end all runs; returns how long that may take at most.
-    private func endRuns() -> Duration {
-        isEndingRuns = true
+    ///
+    /// That this is why they end is the runner's to tell: the daemon may be gone by then.
+    func endRuns() -> Duration {
         let commands = ownCommands.sorted { $0.run < $1.run }
         for command in commands { command.task?.cancel() }
         // Once for the run's own process, once for what it has left behind.
@@ -118,7 +122,10 @@ extension Scheduler {
     private func leaveRuns() {
         for command in fires.all.compactMap(\.command) {
             log.notice(
-                "a run goes on; the next daemon takes it up",
+                // Why this node leads no more may be that another server has taken over, which lacks the run.
+                fence == nil
+                    ? "a run goes on; the next daemon takes it up"
+                    : "a run goes on; the node that leads next takes it up if the database has it",
                 metadata: metadata(of: command.run, command.job)
             )
         }

@@ -67,10 +67,12 @@ extension Scheduler {
     ///
     /// `durable` is called here once it is stored, after its outcome has been armed. Without `durable` this thread
     /// does not hear of an outcome that leaves it nothing to do (`StoreOutcome.isNothing`). If it can never be
-    /// stored, `job`, which it is about, is held, and `dropped` is called instead. `share`: the user in whose
-    /// share of fires it counts. `delay`: how long it may wait for others to share a commit with.
+    /// stored, `job`, which it is about, is held, and `dropped` is called instead. `user`: whose jobs it is about, where
+    /// it is about several; nil if any user may know of it. `share`: the user in whose share of fires it counts. `delay`:
+    /// how long it may wait for others to share a commit with.
     func record<T: Sendable>(
         of job: StoredJob? = nil,
+        about user: UInt32? = nil,
         within delay: Duration = .zero,
         share: UInt32? = nil,
         unstarted: Set<FireID> = [],
@@ -82,7 +84,8 @@ extension Scheduler {
         let share = share.flatMap { turns.isLimited($0) ? $0 : nil }
         let written = Locked<Result<(value: T, outcome: StoreOutcome), any Error>?>(nil)
         let (pending, handovers, terms) = (pending, handovers, terms)
-        let write = job.map { PendingWrites.Write.record(about: $0.owner.uid) } ?? .common
+        let write =
+            (job?.owner.uid ?? user).map { PendingWrites.Write.record(about: $0) } ?? .common
         pending.begin(write)
         let isGivenUp: @Sendable (any Error) -> Bool = { error in
             if error.isStorageTrouble { return false }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LinuxSystem
+import Logging
 import Schedules
 import TimerControl
 
@@ -15,21 +16,15 @@ extension Scheduler {
         wait: TimeSpan,
         life: ConnectionLife?
     ) async throws -> [QueuedTask] {
-        if isStopping { throw ControlError.stoppingForGood }
+        if isStopping { throw stopRefusal }
         let number = taskWaits.newNumber()
         var waiter = TaskWaits.Waiter(order: order, life: life)
         waiter.isLast = wait == .zero
-        if wait > .zero {
-            let moment = clock.now()
-            waiter.timer = loop.armTasks(
-                at: moment.wallDate(moment.elapsed + wait, on: .elapsed),
-                waiter: number,
-                for: self
-            )
-        }
+        if wait > .zero { waiter.end = clock.now().elapsed + wait }
         taskWaits[number] = waiter
+        armTimer(ofWaiter: number)
         if let life, taskWaits.tie(waiter: number, to: life) { watch(life) }
-        ask(for: [number], sharing: 1)
+        ask(for: [number])
         return try await withTaskCancellationHandler {
             try await waiter.answer.value()
         } onCancel: {
@@ -40,17 +35,13 @@ extension Scheduler {
     /// Asks the store for tasks for these waiters; whoever gets none goes on waiting.
     ///
     /// `isAhead`: what they may get is not stored yet. Where the store takes nothing, they go on waiting for that.
-    private func ask(
-        for numbers: [Int],
-        sharing: Int,
-        of key: QueueKey? = nil,
-        isAhead: Bool = false
-    ) {
+    private func ask(for numbers: [Int], of key: QueueKey? = nil, isAhead: Bool = false) {
         let orders = numbers.compactMap { taskWaits[$0]?.order }
+        let waiting = taskWaits.idleCounts(inQueuesOf: numbers)
         for number in numbers { taskWaits.beginAsking(number) }
         // All of them are one user's, whose queue it is.
         submitWrite(of: orders.first?.owner.uid) {
-            try $0.reserve(orders, sharing: sharing)
+            try $0.reserve(orders, waiting: waiting)
         } durable: { scheduler, given in
             scheduler.hand(given, to: numbers)
             if let key {
@@ -73,7 +64,7 @@ extension Scheduler {
             taskWaits.remove(number)?.answer.keep(.success([]))
             return true
         }
-        if taskWaits.endAsking(number, of: waiter.keys) { ask(for: [number], sharing: 1) }
+        if taskWaits.endAsking(number, of: waiter.keys) { ask(for: [number]) }
         return true
     }
 
@@ -87,7 +78,7 @@ extension Scheduler {
                 unwanted += references
                 taskWaits.remove(number)
                 let error: any Error =
-                    waiter.isGone ? CancellationError() : ControlError.stoppingForGood
+                    waiter.isGone ? CancellationError() : stopRefusal
                 waiter.answer.keep(.failure(error))
             } else if waiter.life?.isSilent == true {
                 // They would be lost with the answer, which counts as an attempt.
@@ -104,7 +95,7 @@ extension Scheduler {
             }
         }
         // Something came for them between the store's look and its answer.
-        for number in again { ask(for: [number], sharing: 1) }
+        for number in again { ask(for: [number]) }
         if !unwanted.isEmpty { takeBack(unwanted) }
     }
 
@@ -138,7 +129,7 @@ extension Scheduler {
         let numbers = taskWaits.idle(key, limit: limit)
         guard !numbers.isEmpty else { return }
         taskWaits.asking[key] = false
-        ask(for: numbers, sharing: taskWaits.count(key), of: key, isAhead: isAhead)
+        ask(for: numbers, of: key, isAhead: isAhead)
     }
 
     private func asked(_ key: QueueKey, gaveAll: Bool) {
@@ -156,6 +147,33 @@ extension Scheduler {
         taskWaits.remove(number)?.answer.keep(.failure(CancellationError()))
     }
 
+    /// Installs the timer of a waiter that has one, in place of the one before.
+    private func armTimer(ofWaiter number: Int) {
+        guard let end = taskWaits[number]?.end else { return }
+        taskWaits[number]?.timer?.invalidate()
+        taskWaits[number]?.timer = loop.armTasks(
+            at: clock.now().wallDate(end, on: .elapsed),
+            waiter: number,
+            for: self
+        )
+    }
+
+    /// Sets all timers of tasks anew, and looks at what is due: the clock was stepped, or the machine slept.
+    func setTaskTimersAnew() {
+        for number in taskWaits.waiters.keys.sorted() { armTimer(ofWaiter: number) }
+        lookAtTasks()
+    }
+
+    /// Has ready tasks wait until their jobs' `until` by the wall clock, which was set forward: in pieces, as they may be many.
+    func renewTaskEnds(behind place: TaskPlace = .first) {
+        guard isRecovered, !isStopping else { return }
+        record {
+            try $0.renewTaskEnds(behind: place)
+        } durable: { scheduler, next in
+            if let next { scheduler.renewTaskEnds(behind: next) }
+        }
+    }
+
     /// A waiter has waited long enough.
     func taskWaitIsOver(_ number: Int) {
         guard let waiter = taskWaits[number] else { return }
@@ -168,9 +186,9 @@ extension Scheduler {
 
     /// Refuses whoever waits, as the daemon stops.
     func endTaskWaits() {
-        taskWaits.timer?.invalidate()
+        taskWaits.look.cancel()
         for (number, waiter) in taskWaits.waiters where !waiter.isAsking {
-            taskWaits.remove(number)?.answer.keep(.failure(ControlError.stoppingForGood))
+            taskWaits.remove(number)?.answer.keep(.failure(stopRefusal))
         }
     }
 
@@ -182,7 +200,7 @@ extension Scheduler {
         of user: UInt32,
         _ body: @escaping @Sendable (inout JobTransaction) throws -> [TaskOutcome]
     ) async throws -> [TaskOutcome] {
-        if isStopping { throw ControlError.stoppingForGood }
+        if isStopping { throw stopRefusal }
         return try await submitWrite(of: user, isLong: isLong, body).value()
     }
 
@@ -196,7 +214,7 @@ extension Scheduler {
         _ caller: Caller,
         _ body: @escaping @Sendable (inout JobTransaction) throws -> T
     ) async throws -> T {
-        if isStopping { throw ControlError.stoppingForGood }
+        if isStopping { throw stopRefusal }
         return try await submitWrite(of: caller.uid, isLong: true, body).value()
     }
 
@@ -221,11 +239,32 @@ extension Scheduler {
     }
 
     private func connectionEnded(_ life: ConnectionLife) {
-        let (gone, waiters) = taskWaits.end(life)
+        let (runs, waiters) = taskWaits.end(life)
         for number in waiters { taskWaitIsOver(number) }
+        lose(runs[...], of: life)
+    }
+
+    /// Gives a piece of the tasks back that were tied to a connection; the next one once that is durable, behind the writes
+    /// that came in between.
+    private func lose(_ runs: ArraySlice<RunID>, of life: ConnectionLife) {
         // With the daemon's end every connection ends: its workers go on, and the next daemon knows their leases.
-        guard !gone.isEmpty, !isStopping else { return }
-        record { try $0.loseConnections(gone) }
+        guard !runs.isEmpty, !isStopping else { return }
+        let (piece, rest) = (runs.prefix(Self.longWrite), runs.dropFirst(Self.longWrite))
+        let gone = taskWaits.take(piece, of: life)
+        record {
+            try $0.loseConnections(gone)
+        } durable: { scheduler, _ in
+            scheduler.goOnLosing(rest, of: life)
+        } dropped: { scheduler, _ in
+            // It has been logged; the leases of these end by themselves.
+            scheduler.goOnLosing(rest, of: life)
+        }
+    }
+
+    private func goOnLosing(_ rest: ArraySlice<RunID>, of life: ConnectionLife) {
+        // What was tied to it meanwhile.
+        if rest.isEmpty { return connectionEnded(life) }
+        lose(rest, of: life)
     }
 
     // MARK: - What is due
@@ -233,53 +272,45 @@ extension Scheduler {
     /// Takes over what a write has done to tasks.
     func take(_ outcomes: TaskOutcomes) {
         for run in outcomes.over { taskWaits.untie(run) }
+        for (fire, why) in outcomes.unread {
+            log.error(
+                "a task cannot be read; what is due of it waits",
+                metadata: ["fire": "\(fire)", "error": "\(why)"]
+            )
+        }
         for (key, date) in outcomes.blocked { taskWaits.blocked[key] = date }
         for date in [outcomes.due, outcomes.blocked.values.min()].compactMap(\.self) {
             awaitTasks(at: date)
         }
-        for key in outcomes.ready { serve(key) }
+        for key in taskWaits.inOrder(outcomes.ready) { serve(key) }
     }
 
     private func awaitTasks(at date: Timestamp) {
         let moment = clock.now()
         guard isRecovered, !isStopping else { return }
         if date <= moment.elapsed { return lookAtTasks() }
-        if let planned = taskWaits.date, planned <= date { return }
-        taskWaits.timer?.invalidate()
-        taskWaits.date = date
-        taskWaits.timer = loop.armTasks(
-            at: moment.wallDate(date, on: .elapsed),
-            waiter: nil,
-            for: self
-        )
+        taskWaits.look.plan(at: date) {
+            loop.armTasks(at: moment.wallDate(date, on: .elapsed), waiter: nil, for: self)
+        }
     }
 
     /// Does what is due by itself: leases that have ended, delays that are over.
     func lookAtTasks() {
-        taskWaits.timer?.invalidate()
-        (taskWaits.timer, taskWaits.date) = (nil, nil)
-        guard isRecovered, !isStopping else { return }
-        guard !taskWaits.isLooking else {
-            taskWaits.looksAgain = true
-            return
-        }
+        taskWaits.look.cancel()
+        guard isRecovered, !isStopping, taskWaits.look.begin() else { return }
         let now = clock.now().elapsed
         for (key, date) in taskWaits.blocked where date <= now {
             taskWaits.blocked[key] = nil
             serve(key)
         }
         if let next = taskWaits.blocked.values.min() { awaitTasks(at: next) }
-        taskWaits.isLooking = true
         record {
             try $0.takeDueTasks()
         } durable: { scheduler, _ in
-            scheduler.taskWaits.isLooking = false
-            guard scheduler.taskWaits.looksAgain else { return }
-            scheduler.taskWaits.looksAgain = false
-            scheduler.lookAtTasks()
+            if scheduler.taskWaits.look.end() { scheduler.lookAtTasks() }
         } dropped: { scheduler, _ in
             // It has been logged. The next task, or the next start, has it looked at again.
-            scheduler.taskWaits.isLooking = false
+            _ = scheduler.taskWaits.look.end()
         }
     }
 }

@@ -67,6 +67,9 @@ extension Scheduler {
         goOnAll()
         turnDate = nil
         scheduleTurn()
+        lookAtNotices()
+        setTaskTimersAnew()
+        if step.size > .zero { renewTaskEnds() }
         window.clockStepped(now: clock.now().elapsed)
         // The date that was announced is another instant now.
         announcedLoadDate = nil

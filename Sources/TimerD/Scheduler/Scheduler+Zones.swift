@@ -43,6 +43,7 @@ extension Scheduler {
         for entry in armed.all where entry.timer == nil && entry.isBy(before.over) {
             arm(entry.job.id)
         }
+        goOnHeldBack(of: Array(heldBack.keys))
         settleZones()
         if !Set(before.gone.keys).subtracting(changes.gone.keys).isEmpty { lookAtHeld(all: true) }
     }

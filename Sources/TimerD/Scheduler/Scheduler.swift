@@ -35,6 +35,8 @@ actor Scheduler {
     let log: Logger
     /// The processes that jobs' lives are tied to.
     nonisolated let targets: TargetWatch
+    /// Jobs that are tied to clients' connections.
+    var tiedJobs = TiedJobs()
     /// Jobs whose process is not watched, for want of a descriptor.
     var untied: [JobID: TiedJob] = [:]
 
@@ -58,8 +60,8 @@ actor Scheduler {
     /// Due jobs that wait for event numbers.
     var unnumberedJobs: Set<JobID> = []
     var fireLocks = FireLocks()
-    /// Fires with a place whose command waits for the change of its job that is under way.
-    var heldBack: Set<FireID> = []
+    /// Fires with a place whose command waits for the change of its job that is under way, by job.
+    var heldBack: [JobID: Set<FireID>] = [:]
     /// The limits of runs that the log has said to have no effect.
     var limitsWithoutEffect: Set<JobOption> = []
     var zones = ZonesInUse()
@@ -79,8 +81,6 @@ actor Scheduler {
     var runnerTrouble: String? { hosts.trouble }
     /// Until when this node may begin anything; nil for a daemon alone, which always may.
     nonisolated let fence: Fence?
-    /// Whether runs are being ended because the daemon stops.
-    var isEndingRuns = false
     /// Whether what the daemon before left has been settled: before that, nothing is claimed.
     var isRecovered = false { didSet { terms.setOpen(isRecovered && !isStopping) } }
     var isStopping = false { didSet { terms.setOpen(isRecovered && !isStopping) } }
@@ -90,7 +90,7 @@ actor Scheduler {
     var idleWaiters: [CheckedContinuation<Void, Never>] = []
     /// The notices that are being handed over, and when to look for more.
     var noticeTurns = NoticeTurns()
-    var noticeWait = NoticeWait()
+    var noticeLook = PlannedLook()
     nonisolated let taskStanding: TaskStanding
     var taskWaits: TaskWaits
     /// Reads that wait for what has happened to be stored.

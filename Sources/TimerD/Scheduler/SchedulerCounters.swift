@@ -24,6 +24,15 @@ struct SchedulerCounters: Sendable {
         fires.lateness.observe(moment.reading(of: job.clock) - due)
     }
 
+    /// Counts a fire whose command begins at `moment`, after it has waited: for a place, or for a run's end.
+    mutating func countFire(_ fire: CommandFire, at moment: ClockReading) {
+        fires.command += 1
+        guard !fire.isByHand else { return }
+        let (job, now) = (fire.job, moment.reading(of: fire.job.clock))
+        let due = job.dates.due(moment.date(ofWall: fire.fireDate, on: job.clock))
+        fires.lateness.observe(now - due)
+    }
+
     /// Counts tasks that were due when their jobs were added: none was late.
     mutating func countAtOnce(_ count: Int) {
         fires.event += count

@@ -20,6 +20,8 @@ struct SchedulerSettings: Sendable {
     var socket: String
     /// The account that the daemon runs as; unless that is root's, all commands run as it.
     var account: Account
+    /// What this daemon is called among others that share its jobs; nil for one alone.
+    var node: String?
     /// How many commands run at once; more wait, in order.
     var maxRuns = 64
     /// How many of them may be one user's.

@@ -28,10 +28,15 @@ final class TargetWatch: Sendable {
         case system(Errno)
     }
 
+    /// Takes the jobs whose process has gone, with their users.
+    typealias Gone = @Sendable ([JobID: UInt32]) -> Void
+
     private struct Target {
         var watch: EpollLoop.Watch
-        /// The jobs that are tied to it, and what to do when it has gone.
-        var jobs: [JobID: @Sendable () -> Void] = [:]
+        /// The jobs that are tied to it, with their users.
+        var jobs: [JobID: UInt32] = [:]
+        /// What to do with all of them when it has gone; nil before the first is tied.
+        var gone: Gone?
         /// How many holds each user has on it: one for each tied job, and for each job that is being added.
         var users: [UInt32: Int] = [:]
         var hasGone = false
@@ -75,24 +80,27 @@ final class TargetWatch: Sendable {
         state.withLock { release(process, for: user, &$0) }
     }
 
-    /// Makes a hold the tie of a job that has been added; calls `gone` once, at once if the process has gone
+    /// Makes a hold the tie of a job that has been added.
+    ///
+    /// Once the process has gone, `gone` is called with all jobs that are tied to it by then; at once if it has gone
     /// meanwhile.
     func tie(
         _ job: JobID,
         to process: ProcessIdentity,
         for user: UInt32,
-        gone: @escaping @Sendable () -> Void
+        gone: @escaping Gone
     ) {
         let hasGone = state.withLock { state in
             guard state.targets[process]?.hasGone == false else {
                 release(process, for: user, &state)
                 return true
             }
-            state.targets[process]?.jobs[job] = gone
+            state.targets[process]?.jobs[job] = user
+            state.targets[process]?.gone = gone
             state.byJob[job] = (process, user)
             return false
         }
-        if hasGone { gone() }
+        if hasGone { gone([job: user]) }
     }
 
     /// Ends the watch for the job.
@@ -172,19 +180,20 @@ extension TargetWatch {
     }
 
     private func gone(_ process: ProcessIdentity) {
-        let jobs = state.withLock { state in
-            let jobs = state.targets[process]?.jobs ?? [:]
+        let (jobs, tell) = state.withLock { state -> ([JobID: UInt32], Gone?) in
+            let target = state.targets[process]
+            let jobs = target?.jobs ?? [:]
             state.targets[process]?.hasGone = true
             state.targets[process]?.jobs = [:]
             // It says so again and again, and there may be a job that is being added.
-            if let watch = state.targets[process]?.watch { end(watch) }
+            if let watch = target?.watch { end(watch) }
             for job in jobs.keys {
                 guard let (process, user) = state.byJob.removeValue(forKey: job) else { continue }
                 release(process, for: user, &state)
             }
-            return jobs.values.map { $0 }
+            return (jobs, target?.gone)
         }
-        for gone in jobs { gone() }
+        if !jobs.isEmpty { tell?(jobs) }
     }
 
     private func noteFree() {

@@ -12,7 +12,8 @@ struct TaskWaits {
         /// What its tasks are tied to; nil for nothing.
         var life: ConnectionLife?
         let answer = Promised<[QueuedTask]>()
-        /// When it has waited long enough; nil for one that does not wait.
+        /// When it has waited long enough, in elapsed time; nil for one that does not wait.
+        var end: Timestamp?
         var timer: (any ArmedTimer)?
         /// Whether the store is being asked for it.
         var isAsking = false
@@ -37,11 +38,8 @@ struct TaskWaits {
     private var queues: [QueueKey: WaitingLine] = [:]
     private var last = 0
 
-    /// When to look at tasks whose time comes; as in `NoticeWait`.
-    var timer: (any ArmedTimer)?
-    var date: Timestamp? { didSet { standing.set(planned: date) } }
-    var isLooking = false
-    var looksAgain = false
+    /// When to look at tasks whose time comes.
+    var look = PlannedLook() { didSet { standing.set(planned: look.date) } }
     /// Queues whose rate is used up, with when the next task may be handed out, in elapsed time.
     var blocked: [QueueKey: Timestamp] = [:]
     /// How many reasons there were to look at queues, and for each queue the last one that came while the store was being
@@ -49,6 +47,8 @@ struct TaskWaits {
     private var reasons = 0
     private var lastReasons: [QueueKey: Int] = [:]
     private var askers = 0
+    /// How many of those who wait for a queue the store is being asked for.
+    private var asked: [QueueKey: Int] = [:]
     /// Queues for whose waiters the store is being asked; true: there is a reason to ask once more.
     var asking: [QueueKey: Bool] = [:]
 
@@ -92,7 +92,7 @@ struct TaskWaits {
     /// Notes that the store is being asked for a waiter.
     mutating func beginAsking(_ number: Int) {
         guard waiters[number]?.isAsking == false else { return }
-        askers += 1
+        countAsked(number, by: 1)
         let reasons = reasons
         waiters[number]?.isAsking = true
         waiters[number]?.askedAfter = reasons
@@ -102,15 +102,13 @@ struct TaskWaits {
     mutating func endAsking(_ number: Int, of keys: [QueueKey]) -> Bool {
         guard let waiter = waiters[number], waiter.isAsking else { return false }
         waiters[number]?.isAsking = false
-        defer {
-            askers -= 1
-            if askers == 0 { lastReasons = [:] }
-        }
+        defer { countAsked(number, by: -1) }
         return keys.contains { lastReasons[$0].map { $0 > waiter.askedAfter } ?? false }
     }
 
     @discardableResult
     mutating func remove(_ number: Int) -> Waiter? {
+        if waiters[number]?.isAsking == true { countAsked(number, by: -1) }
         guard let waiter = waiters.removeValue(forKey: number) else { return nil }
         for key in waiter.keys {
             queues[key]?.remove(number)
@@ -118,15 +116,35 @@ struct TaskWaits {
         }
         waiter.timer?.invalidate()
         if let life = waiter.life { tied[life]?.waiters.remove(number) }
-        if waiter.isAsking {
-            askers -= 1
-            if askers == 0 { lastReasons = [:] }
-        }
         return waiter
+    }
+
+    private mutating func countAsked(_ number: Int, by change: Int) {
+        askers += change
+        if askers == 0 { lastReasons = [:] }
+        for key in waiters[number]?.keys ?? [] {
+            let count = asked[key, default: 0] + change
+            asked[key] = count > 0 ? count : nil
+        }
     }
 
     /// How many wait for a queue.
     func count(_ key: QueueKey) -> Int { queues[key]?.count ?? 0 }
+
+    /// For the queues of these waiters, how many wait for each for whom the store is not being asked.
+    func idleCounts(inQueuesOf numbers: [Int]) -> [QueueKey: Int] {
+        var counts: [QueueKey: Int] = [:]
+        for key in numbers.flatMap({ waiters[$0]?.keys ?? [] }) where counts[key] == nil {
+            counts[key] = count(key) - asked[key, default: 0]
+        }
+        return counts
+    }
+
+    /// Queues in the order in which those came who wait for them longest.
+    func inOrder(_ keys: Set<QueueKey>) -> [QueueKey] {
+        let first = keys.map { ($0, idle($0, limit: 1).first ?? .max) }
+        return first.sorted { $0.1 < $1.1 }.map(\.0)
+    }
 
     /// Some who wait for a queue and for whom the store is not being asked, those first who came first.
     func idle(_ key: QueueKey, limit: Int) -> [Int] {
@@ -160,11 +178,22 @@ struct TaskWaits {
         tied[life]?.tasks[run] = nil
     }
 
-    /// Forgets a connection; returns what was tied to it, and who waits on it, in order.
-    mutating func end(_ life: ConnectionLife) -> (tasks: [TaskReference], waiters: [Int]) {
-        guard let gone = tied.removeValue(forKey: life) else { return ([], []) }
-        for run in gone.tasks.keys { lives[run] = nil }
-        let tasks = gone.tasks.map { TaskReference(fire: $0.value, token: $0.key) }
-        return (tasks.sorted { $0.token < $1.token }, gone.waiters.sorted())
+    /// Forgets who waits on a connection that is over; returns them, and the attempts that are tied to it, in order.
+    ///
+    /// These stay tied to it until they are taken: until then a worker that goes on ties its task to another. The entry
+    /// of a connection without any is gone.
+    mutating func end(_ life: ConnectionLife) -> (tasks: [RunID], waiters: [Int]) {
+        guard let gone = tied[life] else { return ([], []) }
+        if gone.tasks.isEmpty { tied[life] = nil } else { tied[life]?.waiters = [] }
+        return (gone.tasks.keys.sorted(), gone.waiters.sorted())
+    }
+
+    /// Unties those of the attempts that are still tied to this connection, and returns their tasks.
+    mutating func take(_ runs: ArraySlice<RunID>, of life: ConnectionLife) -> [TaskReference] {
+        let tasks = runs.compactMap { run in
+            tied[life]?.tasks[run].map { TaskReference(fire: $0, token: run) }
+        }
+        for task in tasks { untie(task.token) }
+        return tasks
     }
 }

@@ -26,6 +26,8 @@ final class WriteTerms: Sendable {
         var nextWaiting: Timestamp?
         /// Whether commands may pass the scheduler by: not before it has recovered, nor while it stops.
         var isOpen = false
+        /// What a command is told that comes while the scheduler stops; nil as the daemon does.
+        var refusal: ControlError?
         /// When a write last stored the clocks, in elapsed time.
         var keptMoment = Timestamp.distantPast
         /// How many outcomes of the store are on their way to the scheduler.
@@ -37,6 +39,7 @@ final class WriteTerms: Sendable {
     private let state: Locked<State>
     private let clock: any WallClock
     private let findZone: ZoneRules.Finder
+    private let trimPlaces = TrimPlaces()
 
     init(
         _ window: Window,
@@ -69,7 +72,12 @@ final class WriteTerms: Sendable {
 
     func setOpen(_ isOpen: Bool) { state.withLock { $0.isOpen = isOpen } }
 
+    func setRefusal(_ refusal: ControlError?) { state.withLock { $0.refusal = refusal } }
+
     // MARK: - From any thread
+
+    /// What a command is told that comes while the scheduler stops, where the daemon does not.
+    var refusal: ControlError? { state.withLock { $0.refusal } }
 
     /// Notes a command of `user` that goes by way of the scheduler.
     func beginDetour(of user: UInt32) {
@@ -127,7 +135,7 @@ final class WriteTerms: Sendable {
     /// clock loses power, elapsed time goes on from there. `unstarted`: see `JobTransaction`.
     func beginsWrite(unstarted: Set<FireID> = []) -> @Sendable (Database) throws -> JobTransaction {
         let moment = clock.now()
-        let findZone = findZone
+        let (findZone, trimPlaces) = (findZone, trimPlaces)
         let (terms, keepsMoment) = state.withLock { state in
             let keepsMoment = moment.elapsed - state.keptMoment >= .seconds(1)
             if keepsMoment { state.keptMoment = moment.elapsed }
@@ -142,6 +150,7 @@ final class WriteTerms: Sendable {
                 runsKept: terms.settings.historyBound
             )
             transaction.horizons = terms.horizons
+            transaction.trimPlaces = trimPlaces
             transaction.maxBytes = terms.settings.retention.maxBytesPerUser
             transaction.maxTasks = terms.settings.maxTasksPerUser
             transaction.deadKept = terms.settings.retention.endedJobsMaxAge

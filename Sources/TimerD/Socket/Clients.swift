@@ -108,6 +108,7 @@ final class Clients: Sendable {
         for client in clients.value.values {
             peers[Visitor(uid: client.peer.uid, gid: client.peer.gid)] = client.peer
         }
+        let now = reloads.value
         for (visitor, peer) in peers {
             let refusal =
                 admission.needsLookup(for: peer)
@@ -115,7 +116,9 @@ final class Clients: Sendable {
                     admission.refusal(of: peer)
                 } : loop.makeSucceededFuture(admission.refusal(of: peer))
             refusal.assumeIsolated().whenSuccess { refusal in
-                if let refusal { self.dismiss(visitor, refusal) }
+                // Whoever a later reload allows stays: that one has decided on all anew.
+                guard let refusal, self.reloads.value == now else { return }
+                self.dismiss(visitor, refusal)
             }
         }
     }
@@ -130,10 +133,9 @@ final class Clients: Sendable {
             metadata: ["owner": "\(visitor.uid)", "connections": "\(denied.count)"]
         )
         for client in denied { client.connection.dismiss(refusal) }
-        // A second later closes the connections that have not taken their last replies.
-        let channels = denied.map(\.channel)
-        loop.scheduleTask(in: .seconds(1)) {
-            for channel in channels { channel.close(promise: nil) }
+        // A second later closes those whose requests are not answered yet, or that have not taken their last replies.
+        loop.assumeIsolated().scheduleTask(in: .seconds(1)) {
+            for client in denied { client.connection.closeDismissed() }
         }
     }
 

@@ -28,10 +28,10 @@ extension Connection {
         _ load: RequestLoad
     ) {
         guard !isClosing else { return release(load) }
-        let next = take(line, lineBytes: lineBytes)
-        guard case .request(let envelope, let ticket, _)? = next?.0 else { return release(load) }
-        let own = next?.1
-        if let own, own.kind == .bulk, load.kind == .bulk, backlog.isEmpty, !isStopping,
+        guard let (next, own) = take(line, lineBytes: lineBytes),
+            case .request(let envelope, let ticket, _) = next
+        else { return release(load) }
+        if own.kind == .bulk, load.kind == .bulk, backlog.isEmpty, !isStopping,
             case .success(let request) = envelope.request
         {
             // It keeps the place that reading its line had: a second bulk place would wait for this one.

@@ -23,8 +23,7 @@ extension Connection {
     }
 
     /// Whether the head may begin now; if not, `advance` is called again when that may have changed.
-    func mayBegin(_ load: RequestLoad?) -> Bool {
-        guard let load else { return true }
+    func mayBegin(_ load: RequestLoad) -> Bool {
         guard !wouldOvertake else { return false }
         switch place {
         case .held: return true
@@ -32,11 +31,13 @@ extension Connection {
         case .none: break
         }
         // A stopping connection only refuses the request, which needs no place.
-        if isStopping { return true }
+        if isStopping { return takeTurn() }
         let held = heldBytes
+        // What waits for something to happen keeps nothing else from beginning alone.
         guard inFlight < environment.maxInFlight,
-            held == 0 || held + load.bytes <= Self.heldLimit
+            held + load.bytes <= Self.heldLimit || !load.lasts && held == output.lasting
         else { return false }
+        guard takeTurn() else { return false }
         guard environment.gate.take(load, for: user, self) else {
             place = .waiting
             return false
@@ -49,8 +50,9 @@ extension Connection {
     private var wouldOvertake: Bool {
         // Also a long line, which is carried out as soon as it is read.
         guard inProgress[.alone, default: 0] == 0 else { return true }
+        // A subscription is answered at once, and changes nothing for others.
         guard case .request(let envelope, _, _)? = head?.0,
-            case .success(let request) = envelope.request
+            case .success(let request) = envelope.request, request.method != .subscribe
         else { return false }
         switch RequestWay(of: request) {
         case .brief: return inProgress[.long, default: 0] > 0
@@ -72,7 +74,7 @@ extension Connection {
     }
 
     /// The next request in the order of the bytes; nil until more bytes come.
-    func nextHead() -> (Head, RequestLoad?)? {
+    func nextHead() -> (Head, RequestLoad)? {
         if let (envelope, ticket) = backlog.popFirst() {
             if backlog.isEmpty { output.backlog = 0 }
             return (.request(envelope, ticket, checked: nil), load(of: envelope, backlogShare))
@@ -97,7 +99,7 @@ extension Connection {
     func take(
         _ line: Result<RequestLine, ControlError>,
         lineBytes: Int
-    ) -> (Head, RequestLoad?)? {
+    ) -> (Head, RequestLoad)? {
         switch line {
         case .success(.batch(let envelopes)):
             let tickets = replies.addBatch(of: envelopes.count)
@@ -109,14 +111,13 @@ extension Connection {
             return (head, load(of: envelope, lineBytes))
         case .failure(let error):
             let envelope = RequestEnvelope(id: .null, request: .failure(error))
-            return (.request(envelope, replies.addLine(), checked: nil), nil)
+            return (.request(envelope, replies.addLine(), checked: nil), .refusal)
         }
     }
 
-    /// What the request takes; nil if it needs no place.
-    private func load(of envelope: RequestEnvelope, _ lineBytes: Int) -> RequestLoad? {
+    private func load(of envelope: RequestEnvelope, _ lineBytes: Int) -> RequestLoad {
         switch envelope.request {
-        case .failure, .success(.subscribe): nil
+        case .failure: .refusal
         case .success(let request):
             RequestLoad(
                 of: request,

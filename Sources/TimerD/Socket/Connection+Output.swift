@@ -9,6 +9,8 @@ import Turns
 struct ConnectionOutput {
     /// Reserved for requests in progress, and for a long line that is being read.
     var reserved = 0
+    /// How much of that is of what waits for something to happen.
+    var lasting = 0
     /// Taken by the requests of a batch that have not begun.
     var backlog = 0
     /// Written, and not yet taken by the socket.
@@ -58,6 +60,7 @@ extension Connection {
     func hold(_ load: RequestLoad) {
         place = .held
         output.reserved += load.bytes
+        if load.lasts { output.lasting += load.bytes }
         // The gate counted these bytes when it gave the place.
         output.accounted += load.bytes
     }
@@ -65,6 +68,7 @@ extension Connection {
     /// Gives a place back.
     func release(_ load: RequestLoad) {
         output.reserved -= load.bytes
+        if load.lasts { output.lasting -= load.bytes }
         environment.gate.end(load, of: user)
     }
 

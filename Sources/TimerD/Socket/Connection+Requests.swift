@@ -13,9 +13,10 @@ extension Connection {
         _ checked: CheckedRequest?
     ) {
         let answer: Result<any Encodable & Sendable, ControlError>
+        var given = load
         switch envelope.request {
         case .failure(let error): answer = .failure(error)
-        case .success where isStopping: answer = .failure(dismissal ?? .stoppingNow)
+        case .success where isStopping: answer = .failure(refusalAtStop)
         case .success where replies.size(of: ticket) > Limits.batchReply:
             answer = .failure(
                 ControlError(
@@ -24,7 +25,10 @@ extension Connection {
                         + "this request was not carried out"
                 )
             )
-        case .success(.subscribe(let request)): answer = subscribe(request, line: ticket.line)
+        case .success(.subscribe(let request)):
+            answer = subscribe(request, line: ticket.line)
+            // `endWatching` gives it back.
+            if case .success = answer { (subscriptionLoad, given) = (load, nil) }
         case .success(let request):
             // Every request that is carried out has a place.
             guard let load else { return }
@@ -33,9 +37,12 @@ extension Connection {
             }
             return carryOut(request, checked, id: envelope.id, ticket, load)
         }
-        if let load { release(load) }
+        if let given { release(given) }
         replies.fill(ticket, with: envelope.id.map { ReplyLine.reply(id: $0, answer) })
     }
+
+    /// Why no request begins any more.
+    var refusalAtStop: ControlError { dismissal ?? environment.farewell() ?? .stoppingNow }
 
     func carryOut(
         _ request: Request,
@@ -59,7 +66,7 @@ extension Connection {
         let body = { @Sendable [peer] in
             let result = if let checked { await checked() } else { await handle(request, peer) }
             let reply = Task.isCancelled ? nil : id.map { ReplyLine.reply(id: $0, result) }
-            gate.onLoop { connection.value.finish(ticket, reply, load, way) }
+            gate.onLoop { connection.value.finish(ticket, reply, id: id, load, way) }
         }
         if request.mayWait || request.isPreview {
             // Not on the loop: `finish` is called there later, after the task has been stored in `reads`.
@@ -77,6 +84,7 @@ extension Connection {
     private func finish(
         _ ticket: ReplyQueue.Ticket,
         _ reply: [UInt8]?,
+        id: JSONValue?,
         _ load: RequestLoad,
         _ way: RequestWay
     ) {
@@ -84,7 +92,11 @@ extension Connection {
         inProgress[way, default: 1] -= 1
         if !isClosing {
             reads[ticket] = nil
-            replies.fill(ticket, with: reply)
+            // One without a reply was a notification, or was cancelled as its user was dismissed.
+            let refusal = id.flatMap { id in
+                dismissal.map { ReplyLine.failure(id: id, $0) }
+            }
+            replies.fill(ticket, with: reply ?? refusal)
         }
         release(load)
         advance()

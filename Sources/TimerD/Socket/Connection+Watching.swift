@@ -48,6 +48,8 @@ extension Connection {
         environment.bus.remove(watcher)
         watcher.end()
         self.watcher = nil
+        if let load = subscriptionLoad { release(load) }
+        subscriptionLoad = nil
     }
 }
 
@@ -60,7 +62,8 @@ extension Connection: EventSink {
     func close(with error: ControlError) {
         guard !isClosing, let context else { return }
         endWatching()
-        write(.line(ReplyLine.failure(id: .null, error)))
+        // Within an array that is half sent it would be no line of its own.
+        if !replies.isInArray { write(.line(ReplyLine.failure(id: .null, error))) }
         closeAfterFlush(context)
     }
 }

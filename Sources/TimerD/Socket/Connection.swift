@@ -26,21 +26,21 @@ final class Connection: ChannelDuplexHandler {
         var maxInFlight: Int
         var gate: RequestGate
         var log: Logger
+        /// Why requests are refused while it is stopped; nil where the daemon stops.
+        var farewell: @Sendable () -> ControlError?
         /// The uid that the daemon runs as.
         var ownUID: UInt32
     }
 
     /// The most bytes that replies in progress or waiting to be sent may have; a single reply may have more.
     static let heldLimit = 1_048_576
-    /// How many requests are started before the loop serves others; one or two milliseconds' work.
-    private static let requestsPerTurn = 64
 
     let peer: Peer
     let user: RequestGate.User
     let environment: Environment
     var context: ChannelHandlerContext?
     var lines = LineDecoder(limit: Limits.line)
-    var head: (next: Head, load: RequestLoad?)?
+    var head: (next: Head, load: RequestLoad)?
     var place = Place.none
     /// The place for the rest of a line that has come in part.
     var inputPlace = Place.none
@@ -49,16 +49,21 @@ final class Connection: ChannelDuplexHandler {
     var backlogShare = 0
     var replies = ReplyQueue()
     var inFlight = 0
-    /// The requests in progress that are cancelled when the client is gone.
+    /// The requests in progress that are cancelled when the client is gone, or dismissed.
     var reads: [ReplyQueue.Ticket: Task<Void, Never>] = [:]
     var watcher: Watcher?
     /// The line after whose reply the events are sent; nil once that reply has left.
     var subscriptionLine: Int?
+    /// What the subscription takes until it ends.
+    var subscriptionLoad: RequestLoad?
 
     var output = ConnectionOutput()
     private var hasHeldRead = false
     private var isAdvancing = false
+    /// Whether it waits for its turn on the loop (`LoopTurns`).
     private var isYielding = false
+    /// Whether nothing was begun yet of what was read last.
+    private var isFresh = false
     /// Whether a line or a request is being read or checked off the loop.
     var isChecking = false
     var isInputEnded = false
@@ -91,6 +96,7 @@ final class Connection: ChannelDuplexHandler {
         let bytes = unwrapInboundIn(data)
         output.received += bytes.readableBytes
         lines.append(bytes)
+        isFresh = true
         advance()
     }
 
@@ -129,9 +135,20 @@ final class Connection: ChannelDuplexHandler {
     }
 
     /// As `stop`, for a user who may no longer be connected; the last line says why.
+    ///
+    /// Nothing is waited for, or read, for such a user: these requests are refused as well.
     func dismiss(_ refusal: ControlError) {
         dismissal = refusal
+        for read in reads.values { read.cancel() }
         stop()
+    }
+
+    /// Closes a dismissed connection, whatever is in progress.
+    func closeDismissed() {
+        guard !isGone, let context else { return }
+        if !isClosing, !replies.isInArray { writeDismissal() }
+        flush()
+        context.close(promise: nil)
     }
 
     /// Begins no further request, answers those in progress, and closes.
@@ -158,9 +175,8 @@ extension Connection {
         // A request that ends at once calls this again from within.
         guard !isAdvancing else { return }
         isAdvancing = true
-        var rest = Self.requestsPerTurn
         var isDrained = false
-        while rest > 0, !isYielding, !isChecking, !isClosing {
+        while !isYielding, !isChecking, !isClosing {
             if head == nil { head = nextHead() }
             guard let (next, load) = head else {
                 isDrained = true
@@ -172,7 +188,6 @@ extension Connection {
             place = .none
             begin(next, hasPlace ? load : nil)
             sendReplies()
-            rest -= 1
         }
         isAdvancing = false
         if !isClosing { makeRoomForInput(isDrained ? lines.count : 0) }
@@ -180,23 +195,29 @@ extension Connection {
         flush()
         account()
         if isDrained { closeIfDone() }
-        if rest == 0 { yield() }
         if hasHeldRead, mayRead() {
             hasHeldRead = false
             context?.read()
         }
     }
 
-    /// Goes on once the loop has served the other connections.
-    private func yield() {
-        guard !isYielding, let context else { return }
-        isYielding = true
-        // With a delay: the loop runs tasks that are due before it looks at any socket.
-        context.eventLoop.assumeIsolated().scheduleTask(in: .microseconds(100)) {
-            self.isYielding = false
-            self.advance()
+    /// Whether one more request may begin now; if not, goes on once the loop has served others.
+    ///
+    /// The first one of what was read always may: the loop has just looked at its sockets.
+    func takeTurn() -> Bool {
+        if isFresh {
+            isFresh = false
+        } else if turns.hasLeft {
+            turns.spend()
+        } else {
+            isYielding = true
+            turns.add(self, for: peer.uid)
+            return false
         }
+        return true
     }
+
+    var turns: LoopTurns { environment.bus.turns }
 
     private func begin(_ head: Head, _ load: RequestLoad?) {
         switch head {
@@ -205,11 +226,18 @@ extension Connection {
             if let load { release(load) }
             replies.fill(
                 replies.addLine(),
-                with: ReplyLine.failure(id: .null, dismissal ?? .stoppingNow)
+                with: ReplyLine.failure(id: .null, refusalAtStop)
             )
         case .request(let envelope, let ticket, let checked):
             start(envelope, ticket, load, checked)
         }
+    }
+}
+
+extension Connection: LoopWork {
+    func goOn() {
+        isYielding = false
+        advance()
     }
 }
 
@@ -220,8 +248,12 @@ extension Connection {
         guard inFlight == 0, !isChecking, head == nil, replies.isEmpty, watcher == nil else {
             return
         }
-        if let dismissal { write(.line(ReplyLine.failure(id: .null, dismissal))) }
+        writeDismissal()
         closeAfterFlush(context)
+    }
+
+    private func writeDismissal() {
+        if let dismissal { write(.line(ReplyLine.failure(id: .null, dismissal))) }
     }
 
     func closeAfterFlush(_ context: ChannelHandlerContext) {

@@ -43,7 +43,8 @@ final class ControlSocket: Sendable {
 
     /// Begins to listen: from now on clients may connect, and wait until `serve`.
     ///
-    /// `bus`: its loop serves the socket and all its clients; `accounts`: looks up their names.
+    /// `bus`: its loop serves the socket and all its clients; `accounts`: looks up their names; `farewell`: what requests
+    /// are told once it is stopped, where that is not that the daemon stops; `areOthersAtWork`: see `RequestGate`.
     /// - Throws: `SocketError`, which names the path and what is in the way.
     static func bind(
         _ settings: Settings,
@@ -51,6 +52,8 @@ final class ControlSocket: Sendable {
         source: @escaping EventSource,
         accounts: Accounts = Accounts(),
         logger: Logger,
+        farewell: @escaping @Sendable () -> ControlError? = { nil },
+        areOthersAtWork: @escaping @Sendable (UInt32, Duration) -> Bool = { _, _ in false },
         check: RequestChecker? = nil,
         handle: @escaping RequestHandler
     ) async throws -> ControlSocket {
@@ -73,9 +76,11 @@ final class ControlSocket: Sendable {
             gate: RequestGate(
                 requestsPerUser: settings.maxInFlightPerUser,
                 patience: settings.patience,
+                areOthersAtWork: areOthersAtWork,
                 loop: bus.loop
             ),
             log: logger,
+            farewell: farewell,
             ownUID: settings.admission.owner
         )
         let clients = Clients(

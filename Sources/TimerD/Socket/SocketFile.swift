@@ -181,10 +181,8 @@ extension SocketFile {
             case .everyone:
                 open(path + ".lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
             }
-        guard descriptor >= 0 else {
-            let file = audience == .owner ? "the directory '\(directory)'" : "'\(path).lock'"
-            throw .failed(path, "open \(file)")
-        }
+        let file = audience == .owner ? "the directory '\(directory)'" : "'\(path).lock'"
+        guard descriptor >= 0 else { throw .failed(path, "open \(file)") }
         // Another daemon releases the lock within a millisecond. A stranger may hold it: gives up after a
         // second.
         for _ in 0..<100 {
@@ -193,7 +191,7 @@ extension SocketFile {
             usleep(10_000)
         }
         defer { close(descriptor) }
-        throw .failed(path, "lock the directory '\(directory)'")
+        throw .failed(path, "lock \(file)")
     }
 }
 

@@ -12,20 +12,23 @@ struct DaemonState: Hashable, Sendable {
     /// The date from which numbers go on, if the database is a copy that a backup made; else nil.
     var goesOnFrom: Timestamp?
 
-    /// `now`: by the wall clock; the numbers of a copy go on from it.
+    /// `now`: by the wall clock; the numbers of a copy go on from it, or from the last date in the copy, where that is later:
+    /// a clock that was not set yet skips nothing.
     static func read(_ database: Database, now: Timestamp) throws -> DaemonState {
         let state = try database.prepare(SQL.read).first { row in
             let end: Int64 = try row.get(4)
             let isCopy = try row.get(5, as: Int64?.self) != nil
+            let anchor = ClockAnchor(
+                bootID: try row.get(0),
+                elapsedBase: try row.get(1),
+                wallOffset: try row.get(2),
+                elapsed: try row.get(3)
+            )
+            let date = max(now, anchor.elapsed + anchor.wallOffset)
             return DaemonState(
-                anchor: ClockAnchor(
-                    bootID: try row.get(0),
-                    elapsedBase: try row.get(1),
-                    wallOffset: try row.get(2),
-                    elapsed: try row.get(3)
-                ),
-                eventSequenceEnd: isCopy ? max(end, now.microseconds) : end,
-                goesOnFrom: isCopy ? now : nil
+                anchor: anchor,
+                eventSequenceEnd: isCopy ? max(end, date.microseconds) : end,
+                goesOnFrom: isCopy ? date : nil
             )
         }
         guard let state else { throw StoreError.unreadable("daemon_state is empty") }
@@ -62,10 +65,11 @@ struct DaemonState: Hashable, Sendable {
     ///
     /// No number of an event, fire, run, notice or job is used twice. All but jobs go on from the time in
     /// µs since 1970: a daemon that gives out fewer than a million a second has not come as far. Jobs, whose
-    /// numbers people type, skip one number for each second since 2026.
+    /// numbers people type, skip one number for each ms since 2026: a daemon that adds fewer than a thousand a second all the
+    /// time has not come as far, and the numbers stay below 2^53, up to which JSON's readers are exact.
     static func leaveCopy(_ database: Database, now: Timestamp) throws {
-        let seconds = max(0, (now - .earliestOfClocks).microseconds / 1_000_000)
-        try database.prepare(SQL.skipNumbers).run(now, seconds)
+        let milliseconds = max(0, (now - .earliestOfClocks).microseconds / 1000)
+        try database.prepare(SQL.skipNumbers).run(now, milliseconds)
         try RunStore(database).forgetRunners()
     }
 

@@ -18,11 +18,16 @@ struct DatabaseCopy {
 
     /// Writes the copy to `file`, mode 0600, by way of `CopyTarget.part` beside it.
     ///
-    /// The copy records its own date, so that a daemon that starts on it gives out no number again.
+    /// The copy records its own date, so that a daemon that starts on it gives out no number again. `now`: nil if nothing
+    /// begins on the source any more, so that numbers go on where they are; only of its runs another runner may be asked.
     ///
     /// - Returns: its size in bytes.
     /// - Throws: where `CopyTarget` finds a reason against that file, and what keeps it from being written.
-    func write(to file: String, replacing: Bool, at now: Timestamp) throws(DatabaseError) -> Int64 {
+    func write(
+        to file: String,
+        replacing: Bool,
+        at now: Timestamp?
+    ) throws(DatabaseError) -> Int64 {
         let target = CopyTarget(file: file, replacing: replacing)
         if let problem = target.problem(withCopyOf: source) { throw refusal(problem) }
         let part = target.part
@@ -48,7 +53,7 @@ struct DatabaseCopy {
         Glibc.close(descriptor)
     }
 
-    private func fill(_ part: String, of file: String, _ now: Timestamp) throws(DatabaseError) {
+    private func fill(_ part: String, of file: String, _ now: Timestamp?) throws(DatabaseError) {
         let database = try Database(path: source, mode: .readOnly)
         defer { database.close() }
         // `query_only` refuses to write any file, also one that is not the database's.
@@ -60,7 +65,11 @@ struct DatabaseCopy {
         }
         let copy = try Database(path: part, mode: .readWriteCreate)
         defer { copy.close() }
-        try copy.prepare("UPDATE daemon_state SET copied_at_us = ?1").run(now)
+        if let now {
+            try copy.prepare("UPDATE daemon_state SET copied_at_us = ?1").run(now)
+        } else {
+            try copy.prepare(RunStore.SQL.forgetRunners).run()
+        }
         // Without a log beside it, it is one file, that can be moved and copied as any other.
         try copy.execute("PRAGMA journal_mode = DELETE")
     }

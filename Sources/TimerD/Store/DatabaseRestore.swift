@@ -22,12 +22,18 @@ public struct DatabaseRestore {
     /// - Throws: `DaemonError`, for a database whose daemon runs, and a backup that is not sound; the
     ///   database is as it was.
     public func restore(_ backup: String) throws(DaemonError) -> String? {
-        do { return try replace(with: backup) } catch { throw DaemonError(starting: error) }
+        do {
+            try TrustedPath.checkDatabase(database)
+            // What is replaced is the file that a link leads to, and not the link.
+            let real = try DatabaseLock.resolve(database)
+            return try Self(database: real).replace(with: backup)
+        } catch {
+            throw DaemonError(starting: error)
+        }
     }
 
     private func replace(with backup: String) throws -> String? {
         let now = SystemClock.read().wall
-        try TrustedPath.checkDatabase(database)
         // SQLite makes files beside the file that it reads, also where a stranger's link leads. And a
         // stranger could replace the file between its check and its copy.
         if let problem = TrustedPath.problem(with: backup) {
@@ -41,10 +47,14 @@ public struct DatabaseRestore {
         try check(backup)
         let new = database + ".restored"
         _ = try DatabaseCopy(of: backup).write(to: new, replacing: true, at: now)
-        let old = try putAside(now)
+        guard let old = try putAside(now) else {
+            try SystemDisk().rename(new, to: database)
+            return nil
+        }
         guard rename(new, database) == 0 else {
             throw failure("cannot name the restored database '\(database)'")
         }
+        try SystemDisk().syncFolder(of: database)
         return old
     }
 

@@ -16,10 +16,17 @@ extension EventLog {
         }
     }
 
-    func oldest(limit: Int) throws -> [(number: Int64, at: Timestamp, owner: OwnerID)] {
+    typealias OldEvent = (number: Int64, at: Timestamp, owner: OwnerID)
+
+    func oldest(limit: Int) throws -> [OldEvent] {
         try database.prepare(SQL.oldest).all(limit) {
             (try $0.get(0), try $0.get(1), try $0.get(2))
         }
+    }
+
+    /// The numbers and dates of the events after `seq`.
+    func dates(after seq: Int64, limit: Int) throws -> [(number: Int64, at: Timestamp)] {
+        try database.prepare(SQL.dates).all(seq, limit) { (try $0.get(0), try $0.get(1)) }
     }
 
     /// The numbers of the owner's oldest events.
@@ -48,6 +55,7 @@ extension EventLog.SQL {
     static let oldest = """
         SELECT seq, at_us, coalesce(owner_id, 0) FROM events ORDER BY seq LIMIT ?1
         """
+    static let dates = "SELECT seq, at_us FROM events WHERE seq > ?1 ORDER BY seq LIMIT ?2"
     /// Uses events_by_owner.
     static let oldestOfOwner = """
         SELECT seq FROM events WHERE owner_id = ?1 ORDER BY seq LIMIT ?2

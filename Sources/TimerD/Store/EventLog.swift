@@ -36,24 +36,42 @@ struct EventLog {
     /// The events after `seq` and before `end`, in order, as watchers saw them; at most `limit`.
     ///
     /// They are not stored in the order of their numbers: `end` is a number before which all are. Only those
-    /// of `owner` unless it is nil; fewer if `room` is full.
-    func events(
+    /// of `owner` unless it is nil; fewer if `room` is full. It ends before a row that cannot be read, and passes over those
+    /// that it begins with.
+    func read(
         after seq: Int64,
         before end: Int64 = .max,
         owner: OwnerID? = nil,
         limit: Int,
         in room: PageRoom? = nil
-    ) throws -> [Event] {
-        func read(_ row: borrowing Row) throws -> Event? {
-            if let room, !room.takes(event: row) { return nil }
-            return try Event(row)
-        }
-        if let owner {
-            return try database.prepare(SQL.afterOfOwner).page(seq, limit, end, owner) {
-                try read($0)
+    ) throws -> ReadEvents {
+        var page = ReadEvents()
+        func take(_ row: borrowing Row) throws -> Void? {
+            do {
+                let event = try Event(row)
+                page.isLast = room?.takes(event: row) ?? true
+                if page.isLast { page.events.append(event) }
+            } catch let error as DatabaseError where error.isUnreadableValue {
+                page.isLast = page.events.isEmpty
+                if page.isLast { page.lostThrough = try row.get(0) }
             }
+            return page.isLast ? () : nil
         }
-        return try database.prepare(SQL.after).page(seq, limit, end) { try read($0) }
+        repeat {
+            page.isLast = true
+            let start = max(seq, page.lostThrough)
+            let rows: Int
+            if let owner {
+                rows = try database.prepare(SQL.afterOfOwner).page(start, limit, end, owner) {
+                    try take($0)
+                }.count
+            } else {
+                rows = try database.prepare(SQL.after).page(start, limit, end) { try take($0) }
+                    .count
+            }
+            if rows == limit { page.isLast = false }
+        } while page.events.isEmpty && !page.isLast
+        return page
     }
 
     /// The highest number of an event that is no longer kept, only of `owner` unless it is nil; 0 for none.
@@ -81,4 +99,13 @@ struct EventLog {
         static let prunedThrough = "SELECT events_pruned FROM daemon_state"
         static let prunedThroughOfOwner = "SELECT events_pruned FROM owners WHERE id = ?1"
     }
+}
+
+/// What was read of the events.
+struct ReadEvents: Sendable {
+    var events: [Event] = []
+    /// Whether there is none behind them.
+    var isLast = true
+    /// The number of the last event before these that cannot be read; 0 for none.
+    var lostThrough: Int64 = 0
 }

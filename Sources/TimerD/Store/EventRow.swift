@@ -9,8 +9,9 @@ enum EventRow {
     static let insert = """
         INSERT INTO events (seq, type, at_us, job_id, revision, owner_id, fire_id, run_id,
             redelivered, reason, fire_date_us, fired_at_us, missed, dates, last_date_us, attempt,
-            outcome, code, handler)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)
+            outcome, code, handler, due_by_us)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,
+            ?20)
         """
 
     /// What `Event.init(_:)` reads, in its order, and `more` after it, up to the condition; the table is `e`.
@@ -25,7 +26,7 @@ enum EventRow {
             e.owner_id, e.fire_date_us,
             CASE e.type WHEN 'fire.fired' THEN coalesce(e.fired_at_us, e.at_us) END,
             e.missed, e.dates, e.last_date_us, e.attempt, e.outcome, e.code,
-            owners.uid, owners.name, e.handler, e.revision\(more)
+            owners.uid, owners.name, e.handler, e.revision, e.due_by_us\(more)
         FROM \(table) AS e
         LEFT JOIN jobs ON jobs.id = e.job_id AND jobs.revision = e.revision
         LEFT JOIN job_definitions ON job_definitions.job_id = jobs.id
@@ -59,6 +60,7 @@ extension Database {
             $0.add(event.outcome)
             $0.add(event.status ?? event.signal)
             $0.add(event.handler?.rawValue ?? 0)
+            $0.add(event.dueBy)
         }
     }
 }
@@ -90,6 +92,7 @@ extension Event {
         case .fireFired:
             userInfo = row.ifReadable(9, as: String.self).flatMap(JSONText.init(stored:))
             firedAt = try row.get(12)
+            dueBy = try row.get(23)
             missed = try row.count(13, above: 0)
         case .fireSkipped:
             dates = try row.count(14, above: 1)

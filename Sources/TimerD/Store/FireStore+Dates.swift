@@ -23,9 +23,17 @@ extension FireStore {
         }
     }
 
-    /// Whether `date`, on the job's clock, has a row beyond a claim: it has fired, or was skipped.
-    func isUsed(_ date: Timestamp, of job: JobID) throws -> Bool {
-        try database.prepare(SQL.usedAt).value(job, date, as: FireID.self) != nil
+    /// The rows beyond claims that may hold `date`, on the job's clock: of fires, also by hand, and of skipped dates.
+    func used(around date: Timestamp, of job: JobID) throws -> [UsedDates] {
+        try database.prepare(SQL.usedAround).all(job, date) { row in
+            let state: String = try row.get(3)
+            return UsedDates(
+                fire: try row.get(0),
+                dates: TakenDates(first: try row.get(1), last: try row.get(2)),
+                skipped: state == "skipped" ? try row.get(4, as: FireReason?.self) : nil,
+                isForgotten: state == "forgotten"
+            )
+        }
     }
 
     /// Whether the job has had a fire by its schedule of that date of the wall clock, or a later one.
@@ -76,13 +84,19 @@ extension FireStore {
         try database.prepare(SQL.skippedBeyond).all(job, date) { (try $0.get(0), try $0.get(1)) }
     }
 
-    /// Deletes the job's rows of dates that were skipped for a pause, of those that begin between these dates.
-    func deletePaused(of job: JobID, from first: Timestamp, through last: Timestamp) throws {
-        try database.prepare(SQL.deletePaused).run(job, first, last)
+    /// Deletes the job's rows from `first` on that say that it was ended, paused or held before they fired.
+    func deleteUnfired(of job: JobID, from first: Timestamp) throws {
+        try database.prepare(SQL.deleteUnfired).run(job, first)
     }
 
     /// Moves the dates of all of the job's rows by so much: onto another clock.
     func shiftDates(of job: JobID, by span: TimeSpan) throws {
+        guard span != .zero else { return }
+        // Beyond the last of them no date meets another.
+        let extent: Int64 = try database.prepare(SQL.extentOfDates).value(job) ?? 0
+        guard span.microseconds.magnitude <= extent.magnitude else {
+            return try database.prepare(SQL.shiftDates).run(job, span.microseconds)
+        }
         // In two steps, by way of numbers that no row has: on its way a date could meet another that is still to move.
         try database.prepare(SQL.shiftDatesAway).run(job, span.microseconds)
         try database.prepare(SQL.shiftDatesBack).run(job)
@@ -99,10 +113,21 @@ extension FireStore {
     }
 }
 
+/// A row of dates that fire no more, on the job's clock.
+struct UsedDates: Sendable {
+    var fire: FireID
+    var dates: TakenDates
+    /// Why they did not become a fire; nil where they did.
+    var skipped: FireReason?
+    /// Whether rows that are not kept any more had them.
+    var isForgotten: Bool
+}
+
 extension FireStore.SQL {
-    static let deletePaused = """
-        DELETE FROM fires WHERE job_id = ?1 AND fire_date_us >= ?2 AND fire_date_us <= ?3
-            AND state = 'skipped' AND reason = 'paused'
+    static let deleteUnfired = """
+        DELETE FROM fires WHERE job_id = ?1 AND fire_date_us >= ?2 AND state = 'skipped'
+            AND (reason = 'invalidated' OR reason = 'paused' OR reason = 'held')
+            AND fired_at_us IS NULL
         """
     /// A fire by hand takes no date of the schedule.
     private static let taken = """
@@ -121,8 +146,17 @@ extension FireStore.SQL {
     static let takenBetween = """
         \(taken) AND fire_date_us BETWEEN ?2 AND ?3 ORDER BY fire_date_us
         """
-    static let usedAt = """
-        SELECT id FROM fires WHERE job_id = ?1 AND fire_date_us = ?2 AND state <> 'claimed'
+    private static let used = """
+        SELECT id, fire_date_us, fire_date_us + coalesce(last_date_us - wall_date_us, 0), state, reason
+        FROM fires WHERE job_id = ?1 AND state <> 'claimed'
+        """
+    /// Uses fires_ranges, as `takenAround`.
+    static let usedAround = """
+        \(used) AND fire_date_us = ?2
+        UNION ALL SELECT * FROM (
+            \(used) AND fire_date_us < ?2 AND last_date_us IS NOT NULL
+            ORDER BY fire_date_us DESC LIMIT 8
+        )
         """
     static let firedSince = """
         SELECT id FROM fires
@@ -158,6 +192,11 @@ extension FireStore.SQL {
             AND fire_date_us + coalesce(last_date_us - wall_date_us, 0) > ?2
         ORDER BY fire_date_us
         """
+    static let extentOfDates = """
+        SELECT coalesce((SELECT max(fire_date_us) FROM fires WHERE job_id = ?1)
+            - (SELECT min(fire_date_us) FROM fires WHERE job_id = ?1), 0)
+        """
+    static let shiftDates = "UPDATE fires SET fire_date_us = fire_date_us + ?2 WHERE job_id = ?1"
     static let shiftDatesAway = """
         UPDATE fires SET fire_date_us = -(fire_date_us + ?2) WHERE job_id = ?1
         """

@@ -14,9 +14,16 @@ extension FireStore {
         try database.prepare(SQL.dateBehind).value(job, newer)
     }
 
-    /// The job's rows of dates before `end`, on its clock, the oldest first.
-    func oldest(of job: JobID, before end: Timestamp) throws -> [OldFire] {
-        try database.prepare(SQL.oldestOfJob).all(job, end) { row in
+    /// The job's rows of dates after `start` and before `end`, on its clock, the oldest first.
+    ///
+    /// `sparingRuns`: a fire whose run is kept stays, too.
+    func oldest(
+        of job: JobID,
+        after start: Timestamp,
+        before end: Timestamp,
+        sparingRuns: Bool
+    ) throws -> [OldFire] {
+        try database.prepare(SQL.oldestOfJob).all(job, start, end, sparingRuns) { row in
             OldFire(
                 id: try row.get(0),
                 dates: TakenDates(first: try row.get(1), last: try row.get(2)),
@@ -48,8 +55,8 @@ extension FireStore {
 /// A row of a job's history that may have to go.
 struct OldFire {
     enum Kind: String, SQLWord {
-        /// Not over: it stays.
-        case open
+        /// It is not over, or its run is kept.
+        case stays
         /// The range of dates whose rows have gone.
         case forgotten
         /// A fire by hand, which takes no date of the schedule.
@@ -73,13 +80,15 @@ extension FireStore.SQL {
         """
     static let oldestOfJob = """
         SELECT id, fire_date_us, fire_date_us + coalesce(last_date_us - wall_date_us, 0),
-            CASE WHEN \(RunRow.isUnfinished) THEN 'open'
+            CASE WHEN \(RunRow.isUnfinished) THEN 'stays'
+                WHEN ?4 AND EXISTS (SELECT 1 FROM runs WHERE fire_id = fires.id AND handler = 0)
+                    THEN 'stays'
                 WHEN state = 'forgotten' THEN 'forgotten'
                 WHEN reason = 'manual' OR reason = 'withdrawn' THEN 'byHand'
                 WHEN state = 'skipped' AND reason <> 'skip' AND reason <> 'moved'
                     AND reason <> 'overlap' AND reason <> 'zoneChanged' THEN 'leftOut'
                 ELSE 'taken' END
-        FROM fires WHERE job_id = ?1 AND fire_date_us < ?2
+        FROM fires WHERE job_id = ?1 AND fire_date_us > ?2 AND fire_date_us < ?3
         ORDER BY fire_date_us LIMIT \(FireStore.oldestLimit)
         """
     static let becomeRange = """

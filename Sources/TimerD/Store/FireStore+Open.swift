@@ -6,7 +6,8 @@ import TimerControl
 
 /// The fires that are not over: claimed, waiting, running, or in a state that cannot be read.
 ///
-/// Those of one job are found by the index of UNIQUE (job_id, fire_date_us): a job's fires are few.
+/// Those of one job are found by the index of UNIQUE (job_id, fire_date_us), by a look at all that are kept of it: up to three
+/// times `runsKept`.
 extension FireStore {
     /// All of them, with their jobs, oldest first; not those whose job cannot be read.
     func open() throws -> [(fire: FireID, job: JobID)] {
@@ -20,6 +21,11 @@ extension FireStore {
         try database.prepare(SQL.openOfJob).value(job, as: FireID.self) != nil
     }
 
+    /// Whether a fire of the job waits or runs, besides that one.
+    func hasBegun(_ job: JobID, besides fire: FireID?) throws -> Bool {
+        try database.prepare(SQL.hasBegun).value(job, fire, as: FireID.self) != nil
+    }
+
     /// A fire that a daemon before this one left open.
     ///
     /// - Throws: for a column that cannot be read.
@@ -29,6 +35,7 @@ extension FireStore {
                 id: id,
                 job: try row.get(0),
                 wallDate: try row.get(1),
+                dueBy: try row.get(8),
                 state: try row.get(2),
                 missed: try row.get(3),
                 firedAt: try row.get(4),
@@ -58,12 +65,12 @@ extension FireStore {
 
     /// A fire whose command waits; nil if it does not (any more).
     ///
-    /// `isCounted`: whether it is one of its job's `fires`.
+    /// `isCounted`: whether it is one of its job's `fires`. `isOfHandler`: whether it is its handler that waits.
     func waiting(_ fire: FireID) throws -> (
-        date: Timestamp, hasBegun: Bool, isByHand: Bool, isCounted: Bool
+        date: Timestamp, hasBegun: Bool, isByHand: Bool, isCounted: Bool, isOfHandler: Bool
     )? {
         try database.prepare(SQL.waiting).first(fire) {
-            (try $0.get(0), try $0.get(1), try $0.get(2), try $0.get(3))
+            (try $0.get(0), try $0.get(1), try $0.get(2), try $0.get(3), try $0.get(4))
         }
     }
 
@@ -100,8 +107,13 @@ extension FireStore.SQL {
     static let openOfJob = """
         SELECT id FROM fires WHERE job_id = ?1 AND \(RunRow.isUnfinished) LIMIT 1
         """
+    static let hasBegun = """
+        SELECT id FROM fires
+        WHERE job_id = ?1 AND (state = 'waiting' OR state = 'running') AND id IS NOT ?2 LIMIT 1
+        """
     static let left = """
-        SELECT job_id, wall_date_us, state, missed, fired_at_us, waits_for, waits_until_us, reason
+        SELECT job_id, wall_date_us, state, missed, fired_at_us, waits_for, waits_until_us, reason,
+            due_by_us
         FROM fires WHERE id = ?1
         """
     private static let runsHandler = """
@@ -122,8 +134,9 @@ extension FireStore.SQL {
         ORDER BY id
         """
     static let waiting = """
-        SELECT wall_date_us, fired_at_us IS NOT NULL, reason IS 'manual', uncounted IS NULL FROM fires
-        WHERE id = ?1 AND state = 'waiting'
+        SELECT wall_date_us, fired_at_us IS NOT NULL, reason IS 'manual', uncounted IS NULL,
+            coalesce(waits_for, '') IN ('onFailure', 'onSuccess')
+        FROM fires WHERE id = ?1 AND state = 'waiting'
         """
     static let beginCountAnew = """
         UPDATE fires SET uncounted = 1 WHERE job_id = ?1 AND state = 'waiting'

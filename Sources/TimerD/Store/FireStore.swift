@@ -26,6 +26,7 @@ struct FireStore {
             $0.add(date)
             $0.add(wallDate)
             $0.add(missed)
+            $0.add(job.dueBy(date, at: moment))
         }
         return inserted
     }
@@ -64,7 +65,14 @@ struct FireStore {
         throws
     {
         let wallDate = moment.wallDate(date, on: job.clock)
-        try database.prepare(SQL.restoreClaim).run(fire, job.id, job.ownerID, date, wallDate)
+        try database.prepare(SQL.restoreClaim).run {
+            $0.add(fire)
+            $0.add(job.id)
+            $0.add(job.ownerID)
+            $0.add(date)
+            $0.add(wallDate)
+            $0.add(job.dueBy(date, at: moment))
+        }
     }
 
     private var inserted: FireID? {
@@ -132,6 +140,11 @@ struct FireStore {
         try database.prepare(SQL.wallDate).value(fire)
     }
 
+    /// Whether a user fired it by hand, and nothing has come between.
+    func isByHand(_ fire: FireID) throws -> Bool {
+        try database.prepare(SQL.isByHand).value(fire, as: Bool.self) == true
+    }
+
     func markDone(_ fire: FireID) throws { try database.prepare(SQL.markDone).run(fire) }
 
     /// Notes that the last attempt at its own command failed.
@@ -176,8 +189,9 @@ struct FireStore {
 
     enum SQL {
         static let insertClaim = """
-            INSERT INTO fires (id, job_id, owner_id, fire_date_us, wall_date_us, state, missed)
-            VALUES (\(DaemonState.SQL.next("fires")), ?1, ?2, ?3, ?4, 'claimed', ?5)
+            INSERT INTO fires
+                (id, job_id, owner_id, fire_date_us, wall_date_us, state, missed, due_by_us)
+            VALUES (\(DaemonState.SQL.next("fires")), ?1, ?2, ?3, ?4, 'claimed', ?5, ?6)
             ON CONFLICT (job_id, fire_date_us) DO NOTHING
             """
         static let insertByHand = """
@@ -192,8 +206,9 @@ struct FireStore {
             ON CONFLICT (job_id, fire_date_us) DO NOTHING
             """
         static let restoreClaim = """
-            INSERT OR IGNORE INTO fires (id, job_id, owner_id, fire_date_us, wall_date_us, state)
-            VALUES (?1, ?2, ?3, ?4, ?5, 'claimed')
+            INSERT OR IGNORE INTO fires
+                (id, job_id, owner_id, fire_date_us, wall_date_us, state, due_by_us)
+            VALUES (?1, ?2, ?3, ?4, ?5, 'claimed', ?6)
             """
         static let state = "SELECT state FROM fires WHERE id = ?1"
         static let markClaimed = "UPDATE fires SET state = 'claimed' WHERE id = ?1"
@@ -212,6 +227,7 @@ struct FireStore {
         static let markQueued = "UPDATE fires SET state = 'queued', fired_at_us = ?2 WHERE id = ?1"
         static let markTask = "UPDATE fires SET state = ?2 WHERE id = ?1"
         static let wallDate = "SELECT wall_date_us FROM fires WHERE id = ?1"
+        static let isByHand = "SELECT reason IS 'manual' FROM fires WHERE id = ?1"
         static let markDone = "UPDATE fires SET state = 'done' WHERE id = ?1"
         static let markFailed = "UPDATE fires SET failed = 1 WHERE id = ?1"
         static let markSkipped = """

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CSQLite
 import SQLite
 import Schedules
 import TimerControl
@@ -153,4 +154,9 @@ enum StoreError: Error, CustomStringConvertible {
         case .unreadable(let what): "the database holds what this version cannot read: \(what)"
         }
     }
+}
+
+extension DatabaseError {
+    /// Whether a column holds a value of another type, or an unknown word.
+    var isUnreadableValue: Bool { code == SQLITE_MISMATCH }
 }

@@ -57,14 +57,16 @@ extension JobStore {
             new.text.userInfo,
             name
         )
-        if let old, old != name {
+        // By their bytes, as the database has them: to Swift two Unicode forms of a name are the same.
+        let isRenamed = old.map { Array($0.utf8) } != name.map { Array($0.utf8) }
+        if let old, isRenamed {
             try database.prepare(SQL.deleteName).run(job.ownerID, old, job.id)
         }
-        if let name, old != name {
+        if let name, isRenamed {
             try database.prepare(SQL.insertName).run(job.ownerID, name, job.id)
         }
         // An old key is the job's no more, for it has another.
-        if let key = new.definition.key, key != job.definition.key {
+        if let key = new.definition.key {
             try keep(key, of: job.id, owner: job.ownerID)
         }
         try deleteTags(of: job)

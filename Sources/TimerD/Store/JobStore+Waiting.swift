@@ -60,8 +60,8 @@ extension JobStore {
 
     func countHeld(_ change: Int) throws { try database.prepare(SQL.countHeld).run(change) }
 
-    /// How many jobs are held.
-    func heldCount() throws -> Int { try database.prepare(SQL.heldCount).value() ?? 0 }
+    /// Whether any job is held, an ended one that has left fires open too.
+    func isAnyHeld() throws -> Bool { try !held(after: JobID(rawValue: 0), limit: 1).isEmpty }
 
     /// The owner's live jobs after `cursor` that are not held, or are for `reason`.
     func unheld(of owner: OwnerID, after cursor: JobID, limit: Int, orFor reason: String?) throws
@@ -114,7 +114,6 @@ extension JobStore.SQL {
         """
     static let setHeld = "UPDATE jobs SET held = ?2 WHERE id = ?1"
     static let countHeld = "UPDATE daemon_state SET held = held + ?1"
-    static let heldCount = "SELECT held FROM daemon_state"
     /// Uses jobs_by_owner.
     static let unheldOfOwner = """
         SELECT id FROM jobs

@@ -84,14 +84,25 @@ struct JobStore {
         }
     }
 
-    /// The owner's job that has ended first, and of which no fire is in progress.
-    func oldestEnded(of owner: OwnerID) throws -> StoredJob? {
-        try database.prepare(SQL.oldestEndedOfOwner).first(owner) { try JobRow.job(from: $0) }
-    }
-
-    /// The job that has ended first, before `date` of the wall clock, and of which no fire is in progress.
-    func oldestEnded(before date: Timestamp) throws -> StoredJob? {
-        try database.prepare(SQL.oldestEnded).first(date) { try JobRow.job(from: $0) }
+    /// The jobs that have ended before `date` of the wall clock, the first of them first, from a place on; only those
+    /// of `owner` unless it is nil.
+    func ended(
+        of owner: OwnerID? = nil,
+        after place: EndedPlace,
+        before date: Timestamp = .distantFuture,
+        limit: Int
+    ) throws -> [EndedJob] {
+        func read(_ row: borrowing Row) throws -> EndedJob {
+            let id: JobID = try row.get(0)
+            let place = EndedPlace(endedAt: try row.get(1), job: id)
+            return EndedJob(place: place, isOpen: try row.get(2))
+        }
+        guard let owner else {
+            return try database.prepare(SQL.endedAfter)
+                .all(place.endedAt, place.job, date, limit) { try read($0) }
+        }
+        return try database.prepare(SQL.endedAfterOfOwner)
+            .all(place.endedAt, place.job, date, limit, owner) { try read($0) }
     }
 
     /// The first end of a job at `date` or later.
@@ -196,20 +207,19 @@ struct JobStore {
         static let isInvalidated = "SELECT state = 'invalidated' FROM jobs WHERE id = ?1"
         static let standing =
             "SELECT claim_id, rows_since_trim, held IS NOT NULL FROM jobs WHERE id = ?1"
-        private static let nothingOpen = """
-            NOT EXISTS (SELECT 1 FROM fires WHERE fires.job_id = jobs.id AND \(RunRow.isUnfinished))
+        /// Uses jobs_ended.
+        static let endedAfter = """
+            SELECT jobs.id, jobs.ended_at_us, EXISTS (
+                SELECT 1 FROM fires WHERE fires.job_id = jobs.id AND \(RunRow.isUnfinished))
+            FROM jobs
+            WHERE (jobs.ended_at_us, jobs.id) > (?1, ?2) AND jobs.ended_at_us < ?3
+            ORDER BY jobs.ended_at_us, jobs.id LIMIT ?4
             """
         /// Uses jobs_ended_by_owner.
-        static let oldestEndedOfOwner = """
-            SELECT \(JobRow.columns) FROM \(JobRow.source)
-            WHERE jobs.owner_id = ?1 AND jobs.ended_at_us IS NOT NULL AND \(nothingOpen)
-            ORDER BY jobs.ended_at_us LIMIT 1
-            """
-        /// Uses jobs_ended.
-        static let oldestEnded = """
-            SELECT \(JobRow.columns) FROM \(JobRow.source)
-            WHERE jobs.ended_at_us < ?1 AND \(nothingOpen) ORDER BY jobs.ended_at_us LIMIT 1
-            """
+        static let endedAfterOfOwner = endedAfter.replacing(
+            "WHERE (",
+            with: "WHERE jobs.owner_id = ?5 AND ("
+        )
         static let idOfKey = "SELECT job_id FROM job_keys WHERE owner_id = ?1 AND key = ?2"
         static let keepKey = """
             INSERT INTO job_keys (owner_id, key, job_id) VALUES (?1, ?2, ?3)
@@ -240,4 +250,20 @@ struct JobStore {
             """
         static let delete = "DELETE FROM jobs WHERE id = ?1"
     }
+}
+
+/// Where a walk along the ended jobs is, in the order of their ends: behind this one.
+struct EndedPlace: Hashable, Sendable {
+    static let start = Self(endedAt: .distantPast, job: JobID(rawValue: 0))
+
+    /// By the wall clock.
+    var endedAt: Timestamp
+    var job: JobID
+}
+
+/// A job that has ended, for whoever makes room.
+struct EndedJob: Sendable {
+    var place: EndedPlace
+    /// Whether something of it is still in progress: a run, or a task.
+    var isOpen: Bool
 }

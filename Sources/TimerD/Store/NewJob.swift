@@ -21,6 +21,8 @@ struct NewJob: Sendable {
     var process: ProcessIdentity?
     /// Remarks for the user on how the words were understood.
     var notes: [String]
+    /// Why it can only be the job that has its key already: none of its dates is to come.
+    var refusal: ControlError?
 
     /// The same with the URLs of `old` where something stands for them.
     ///

@@ -57,12 +57,13 @@ struct NoticeStore {
         )
     }
 
-    /// Counts one more in the job's summary that is to be told at `due`; false if there is none.
+    /// Counts one more in the job's summary that a place is to be told at `due`; false if there is none.
     ///
     /// One before it may still wait for its turn: it has what it tells.
     func hold(
         _ document: NoticeDocument,
         _ reason: NoticeReason,
+        to place: NoticePlace,
         at date: Timestamp,
         due: Timestamp
     ) throws -> Bool {
@@ -71,9 +72,18 @@ struct NoticeStore {
             reason.rawValue,
             date,
             document.text,
-            due
+            due,
+            place.text
         )
         return database.changes > 0
+    }
+
+    /// Has the job's summaries told that much earlier, but not before now; false if none is held back.
+    func bringForward(_ job: JobID, by span: TimeSpan, at now: Timestamp) throws -> Bool {
+        try database.prepare(SQL.bringLimitForward).run(job, now, span.microseconds)
+        guard database.changes > 0 else { return false }
+        try database.prepare(SQL.bringForward).run(job, now, span.microseconds)
+        return true
     }
 
     /// Counts more that are not kept in the owner's newest notice, of those that were not tried if there is one.
@@ -186,6 +196,16 @@ struct NoticeStore {
         static let hold = """
             UPDATE notices SET held = held + 1, held_to_us = ?3, document = ?4
             WHERE job_id = ?1 AND reason = ?2 AND held > 0 AND attempts = 0 AND not_before_us = ?5
+                AND place = ?6
+            """
+        static let bringForward = """
+            UPDATE notices SET not_before_us = max(?2, not_before_us - ?3),
+                until_us = until_us + max(?2, not_before_us - ?3) - not_before_us
+            WHERE job_id = ?1 AND held > 0 AND attempts = 0 AND not_before_us > ?2
+            """
+        static let bringLimitForward = """
+            UPDATE notice_states SET told_at_us = max(?2, told_at_us - ?3)
+            WHERE job_id = ?1 AND told_at_us > ?2
             """
         static let drop = """
             UPDATE notices SET dropped = dropped + ?2

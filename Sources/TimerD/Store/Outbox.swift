@@ -50,19 +50,46 @@ struct Outbox {
     }
 
     /// What it holds: told by nobody, or by a daemon that died before it could say so.
-    func events() throws -> [OutboxEvent] {
-        try database.prepare(SQL.all).all { row in
+    ///
+    /// `unreadable` is called for a row of which an event cannot be read, and why.
+    func events(
+        unreadable: (_ row: Int64, _ why: DatabaseError) throws -> Void = { throw $1 }
+    ) throws -> [OutboxEvent] {
+        let rows = try database.prepare(SQL.rows).all { try $0.get(0, as: Int64.self) }
+        return try rows.flatMap { row -> [OutboxEvent] in
+            do {
+                return try events(of: row)
+            } catch let error as DatabaseError where error.isUnreadableValue {
+                try unreadable(row, error)
+                return []
+            }
+        }
+    }
+
+    private func events(of row: Int64) throws -> [OutboxEvent] {
+        try database.prepare(SQL.ofRow).all(row) { row in
             var event = try Event(row)
             event.redelivered = true
             let number = event.seq
             event.seq = 0
             return OutboxEvent(
                 outbox: number,
-                place: try row.get(23),
-                isLast: try row.get(24),
+                place: try row.get(24),
+                isLast: try row.get(25),
                 event: event
             )
         }
+    }
+
+    /// Gives up a row that cannot be read; what it counts is counted as of any other.
+    ///
+    /// `last`: the newest number that an event has. Whoever has not seen it yet is told that events are lost up to there.
+    func giveUp(_ row: Int64, last: Int64) throws {
+        let owner: OwnerID? = try database.prepare(SQL.owner).value(row, as: OwnerID?.self) ?? nil
+        try EventLog(database).notePruned(of: owner ?? .nobody, through: last)
+        try refreshSums()
+        try database.prepare(SQL.delete).run(row)
+        database.notes.outboxSums?.remove(row)
     }
 
     /// Takes out an event that is in the log, and all before it in its row; with the last of them the row, whose
@@ -108,33 +135,40 @@ struct Outbox {
             INSERT INTO outbox (owner_id, live, bytes, scheduled, paused, events)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6)
             """
-        static let all = """
+        static let rows = "SELECT id FROM outbox ORDER BY id"
+        static let ofRow = """
             \(EventRow.select(from: events, number: "id", more: ", e.place, e.is_last"))
-            WHERE e.place >= e.told ORDER BY e.id, e.place
+            WHERE e.id = ?1 AND e.place >= e.told ORDER BY e.place
             """
+        static let owner = "SELECT owner_id FROM outbox WHERE id = ?1"
         static let setTold = "UPDATE outbox SET told = ?2 WHERE id = ?1"
         static let delete = "DELETE FROM outbox WHERE id = ?1"
 
-        /// A row for each event.
+        /// A row for each event; of a text that is no JSON, and of what is no array in it, one without values.
         private static let events = """
             (SELECT outbox.id, outbox.told, outbox_event.key AS place,
-                outbox_event.key = json_array_length(outbox.events) - 1 AS is_last,
+                outbox_event.key = json_array_length(\(text)) - 1 AS is_last,
                 \(columns)
-            FROM outbox CROSS JOIN json_each(outbox.events) AS outbox_event)
+            FROM outbox CROSS JOIN json_each(\(text)) AS outbox_event)
             """
+        private static let text = """
+            iif(json_valid(outbox.events),
+                iif(json_array_length(outbox.events) > 0, outbox.events, '[null]'), '[null]')
+            """
+        private static func value(_ place: Int) -> String {
+            "json_extract(iif(outbox_event.type = 'array', outbox_event.value, '[]'), '$[\(place)]')"
+        }
         private static let columns = OutboxText.columns.enumerated().map { place, name in
-            let value = "json_extract(outbox_event.value, '$[\(place)]')"
-            return switch name {
-            case "redelivered", "handler": "coalesce(\(value), 0) AS \(name)"
-            default: "\(value) AS \(name)"
+            switch name {
+            case "redelivered", "handler": "coalesce(\(value(place)), 0) AS \(name)"
+            default: "\(value(place)) AS \(name)"
             }
         }.joined(separator: ", ")
 
         /// Which words it tells.
         static let words = """
-            SELECT json_extract(outbox_event.value, '$[\(OutboxText.jobPlace)]'),
-                json_extract(outbox_event.value, '$[\(OutboxText.revisionPlace)]')
-            FROM outbox CROSS JOIN json_each(outbox.events) AS outbox_event
+            SELECT \(value(OutboxText.jobPlace)), \(value(OutboxText.revisionPlace))
+            FROM outbox CROSS JOIN json_each(\(text)) AS outbox_event
             """
         /// How much it counts in `column`.
         static func sum(_ column: String) -> String {

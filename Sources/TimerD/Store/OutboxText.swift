@@ -12,7 +12,7 @@ enum OutboxText {
     static let columns = [
         "type", "at_us", "job_id", "revision", "owner_id", "fire_date_us", "reason", "fire_id",
         "run_id", "redelivered", "fired_at_us", "missed", "dates", "last_date_us", "attempt",
-        "outcome", "code", "handler",
+        "outcome", "code", "handler", "due_by_us",
     ]
 
     static let jobPlace = 2
@@ -61,6 +61,7 @@ enum OutboxText {
             word(event.outcome?.rawValue)
             number((event.status ?? event.signal).map(Int64.init))
             number(event.handler.map { Int64($0.rawValue) })
+            number(event.dueBy?.microseconds)
         }
     }
 }

@@ -6,6 +6,15 @@ import SQLite
 import SystemPackage
 
 extension Store {
+    /// Has the rows of owners be those of this host's users; `own`: the user that the daemon runs as.
+    ///
+    /// A daemon of one user knows its user by uid alone. Where several hosts share jobs, the row with that uid may be
+    /// another host's user: there owners are names.
+    func nameOwners(_ own: Owner, isShared: Bool) async throws {
+        guard !isShared else { return try await adoptOwners() }
+        try await writer.write { try Owners($0).rename(own) }
+    }
+
     /// Gives each owner the uid that its name has on this host: where several hosts share jobs, owners are names.
     ///
     /// One whom this host does not know keeps its row, and its jobs are held while this host leads. So does one whose name

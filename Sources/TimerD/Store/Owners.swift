@@ -125,8 +125,6 @@ struct Owners {
     }
 
     /// Updates the name in the row of the user that this daemon serves alone.
-    ///
-    /// A daemon of one user knows its user by uid alone.
     func rename(_ own: Owner) throws {
         try database.prepare(SQL.rename).run(own.uid, own.name)
     }

@@ -2,11 +2,12 @@
 
 import JobModel
 import SQLite
+import TimerControl
 
 /// How many bytes the rows of one page may have: the first always fits, the others as long as they
 /// stay below the limit.
 ///
-/// Rows are counted as they are stored, before they are parsed: what a page costs while it is made
+/// Rows are counted before they are parsed, by what is written of them: what a page costs while it is made
 /// is bounded as well. For one thread.
 final class PageRoom {
     private let limit: Int
@@ -32,6 +33,8 @@ final class PageRoom {
 extension PageRoom {
     /// What the fields of a run or an event take beside those that its user chose.
     private static let fixed = 300
+    /// The same of a task.
+    static let task = 400
     /// What a job counts for beside its definition.
     ///
     /// That is more than its other fields take: it bounds the number of jobs on a page, for which other
@@ -48,11 +51,24 @@ extension PageRoom {
 
     /// Whether a row of `RunRow.columns` fits.
     func takes(run row: borrowing Row) -> Bool {
-        takes(Self.fixed + row.byteCount(13) + row.byteCount(24))
+        takes(Self.fixed + row.writtenBytes(13) + row.writtenBytes(24))
+    }
+
+    /// Whether a row of a list of tasks fits.
+    func takes(task row: borrowing Row) -> Bool {
+        let words = row.writtenBytes(3) + row.writtenBytes(10) + row.writtenBytes(13)
+        return takes(Self.task + words + row.byteCount(11))
     }
 
     /// Whether a row of the events fits.
     func takes(event row: borrowing Row) -> Bool {
-        takes(Self.fixed + row.byteCount(8) + row.byteCount(9))
+        takes(Self.fixed + row.writtenBytes(7) + row.writtenBytes(8) + row.byteCount(9))
+    }
+}
+
+extension Row {
+    /// The bytes that a text takes in a reply; 0 where there is none.
+    fileprivate borrowing func writtenBytes(_ column: Int) -> Int {
+        JSONWriter.byteCount(of: ifReadable(column))
     }
 }

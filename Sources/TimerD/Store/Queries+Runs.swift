@@ -19,6 +19,7 @@ extension Queries {
     ) throws -> RunPage {
         let page = RunPage(filter, limit: limit, of: self, in: room)
         let order = RunOrder(filter)
+        let subject = filter.fire?.rawValue ?? filter.job?.rawValue
         // Apart, so that many fires on one date are not read again for each page.
         if let cursor {
             _ = try database.prepare(SQL.runs(order, .onDate)).page(
@@ -27,7 +28,7 @@ extension Queries {
                 cursor.run,
                 RunPage.mostLookedAt + 1,
                 filter.owner,
-                filter.job,
+                subject,
                 filter.since ?? .distantPast
             ) { try page.take($0) }
         }
@@ -41,7 +42,7 @@ extension Queries {
                 none,
                 RunPage.mostLookedAt + 1 - page.lookedAt,
                 filter.owner,
-                filter.job,
+                subject,
                 filter.since ?? .distantPast
             ) { try page.take($0) }
         }
@@ -62,6 +63,8 @@ extension Queries {
 
 /// Whose fires a list has, and by which index it finds them.
 enum RunOrder: Hashable, Sendable, CaseIterable {
+    /// The row of the fire by its number, and its runs by runs_by_fire.
+    case fire
     /// The index of UNIQUE (job_id, fire_date_us).
     case job
     /// fires_by_owner.
@@ -80,6 +83,10 @@ enum RunOrder: Hashable, Sendable, CaseIterable {
     case failed
 
     fileprivate init(_ filter: RunFilter) {
+        guard filter.fire == nil else {
+            self = .fire
+            return
+        }
         switch (filter.isOpen, filter.isFailed, filter.job, filter.owner) {
         case (true, _, _, nil), (true, _, _, .root?): self = .open
         case (true, _, _, _?): self = .openOfOwner
@@ -97,7 +104,7 @@ enum RunOrder: Hashable, Sendable, CaseIterable {
     fileprivate var isOfFailures: Bool {
         switch self {
         case .failedOfJob, .failedOfOwner, .failed: true
-        case .job, .owner, .open, .openOfOwner, .all: false
+        case .fire, .job, .owner, .open, .openOfOwner, .all: false
         }
     }
 
@@ -130,9 +137,10 @@ extension Queries.SQL {
                 "\(date) = ?1 AND fires.id <= ?2 AND (fires.id < ?2 OR runs.id < ?3)"
             case .before: "\(date) < ?1"
             }
-        // Each takes the same values, up to ?7.
+        // Each takes the same values, up to ?7; ?6 is the number of the job, or of the one fire.
         let isListed =
             switch order {
+            case .fire: "fires.id = ?6 AND (fires.owner_id = ?5 OR ?5 IS NULL)"
             case .owner: "fires.owner_id = ?5 AND fires.owner_id <> 0 AND ?6 IS NULL"
             case .open:
                 """
@@ -149,13 +157,17 @@ extension Queries.SQL {
             }
         // An index is searched by it where it has that date, and no date is given already.
         let isSince =
-            order == .job || part == .onDate ? "+\(lastDate) >= ?7" : "\(date) >= ?7"
+            order == .job || order == .fire || part == .onDate
+            ? "+\(lastDate) >= ?7" : "\(date) >= ?7"
+        // Who knows the number of a fire may know that it is ahead.
+        let isShown =
+            order == .fire
+            ? "fires.state <> 'forgotten'" : "fires.state NOT IN ('claimed', 'forgotten')"
         // Of one expression's value SQLite does not see that it puts nothing in order.
         let byDate = part == .onDate ? "" : "\(date) DESC, "
         return """
             SELECT \(RunRow.columns), \(date) FROM \(RunRow.source)
-            WHERE \(isBehind) AND \(isListed) AND \(isSince)
-                AND fires.state NOT IN ('claimed', 'forgotten')
+            WHERE \(isBehind) AND \(isListed) AND \(isSince) AND \(isShown)
             ORDER BY \(byDate)fires.id DESC, runs.id DESC LIMIT ?4
             """
     }

@@ -26,11 +26,13 @@ extension Queries {
         let rows = try QueueStore(database).queues(
             after: start,
             upTo: owner ?? OwnerID(rawValue: .max),
-            limit: limit
+            limit: limit + 1
         )
         let room = PageRoom()
-        let fitting = rows.prefix { room.takes(Self.queueBytes + $0.key.name.utf8.count) }
-        let isMore = fitting.count < rows.count || rows.count == limit
+        let fitting = rows.prefix(limit).prefix {
+            room.takes(Self.queueBytes + JSONWriter.byteCount(of: $0.key.name))
+        }
+        let isMore = fitting.count < rows.count
         let cursor = fitting.last.map {
             QueueCursor(owner: $0.key.owner.rawValue, queue: $0.key.name)
         }
@@ -61,18 +63,21 @@ extension Queries {
         func look(_ row: borrowing Row) throws -> FireID? {
             guard !isFull else { return nil }
             let fire: FireID = try row.get(0)
-            let state: QueuedTask.State = try row.get(5)
-            let queue: String = try row.get(3)
+            let state: QueuedTask.State? = row.ifReadable(5)
+            let queue: String? = row.ifReadable(3)
             let matches =
                 request.queue.map { $0 == queue } ?? true
                 && request.state.map { $0 == state } ?? true
             if matches {
-                guard found.count < limit, room.takes(400 + row.byteCount(11) + row.byteCount(13))
-                else {
+                guard found.count < limit, room.takes(task: row) else {
                     isFull = true
                     return nil
                 }
-                found.append(try task(row, at: moment))
+                do {
+                    found.append(try task(row, at: moment))
+                } catch let error as DatabaseError where error.isUnreadableValue {
+                    found.append(unread(row, fire, error.message))
+                }
             }
             looked += 1
             cursor = fire
@@ -91,6 +96,21 @@ extension Queries {
     }
 
     private static let tasksLooked = 2000
+
+    /// What can be read of an unreadable row: without a state, and with why.
+    private func unread(_ row: borrowing Row, _ fire: FireID, _ why: String) -> QueuedTask {
+        var task = QueuedTask(
+            fire: fire,
+            job: row.ifReadable(1) ?? JobID(rawValue: 0),
+            queue: row.ifReadable(3) ?? "",
+            priority: row.ifReadable(4) ?? 0,
+            fireDate: row.ifReadable(9) ?? .distantPast,
+            attempt: row.ifReadable(8) ?? 0
+        )
+        (task.name, task.owner) = (row.ifReadable(10), row.ifReadable(12))
+        task.reason = "this task cannot be read: \(why)"
+        return task
+    }
 
     private func task(_ row: borrowing Row, at moment: ClockReading) throws -> QueuedTask {
         var task = QueuedTask(

@@ -46,6 +46,10 @@ extension TaskRate {
         return max(0, burst - Int((ahead + step - 1) / step))
     }
 
+    /// Up to when the rate is used up where as many as may be were handed out at `now`: what another rate has used up
+    /// counts for no more.
+    func usedUp(at now: Timestamp) -> Timestamp { used(by: burst, upTo: now, at: now) }
+
     /// When one more may be handed out.
     func next(usedUpTo end: Timestamp) -> Timestamp {
         end - TimeSpan(microseconds: step * Int64(burst - 1))
@@ -187,14 +191,27 @@ struct TasksStanding: Sendable {
 }
 
 extension QueueRow {
+    /// A limit, a rate or a number that there cannot be, of a damaged row, counts as none: what follows computes with it.
     fileprivate init(_ row: borrowing Row) throws {
         key = QueueKey(owner: try row.get(0), name: try row.get(1))
-        (isPaused, maxReserved) = (try row.get(2), try row.get(3))
+        isPaused = try row.get(2)
+        maxReserved = try row.count(3, above: 0)
         let (count, period): (Int?, TimeSpan?) = (try row.get(4), try row.get(5))
-        if let count, let period { rate = TaskRate(count: count, period: period) }
+        if let count, let period, (1...Limits.tasksInProgress).contains(count),
+            period > .zero, period <= .longestInterval
+        {
+            rate = TaskRate(count: count, period: period)
+        }
         rateUntil = try row.get(6)
         (ready, delayed, reserved, dead) = (
-            try row.get(7), try row.get(8), try row.get(9), try row.get(10)
+            try row.tasks(7), try row.tasks(8), try row.tasks(9), try row.tasks(10)
         )
+    }
+}
+
+extension Row {
+    /// How many tasks there are, of which sums can be made.
+    fileprivate borrowing func tasks(_ column: Int) throws -> Int {
+        try min(max(get(column, as: Int.self), 0), 1 << 40)
     }
 }

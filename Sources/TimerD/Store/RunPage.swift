@@ -7,6 +7,8 @@ import TimerControl
 /// Which fires a list of runs has, and in which order.
 struct RunFilter: Sendable {
     var job: JobID?
+    /// Only the rows of this fire, whose job is not named then.
+    var fire: FireID?
     /// Nil for all owners.
     var owner: OwnerID?
     /// Only those whose command runs, waits or is about to start.

@@ -25,15 +25,26 @@ enum RunRow {
         runs.id, runs.attempt, runs.outcome, runs.code, runs.error,
         runs.started_at_us, runs.ended_at_us, runs.user_us, runs.system_us, runs.peak_memory_bytes,
         runs.handler,
-        CASE WHEN fires.waits_for = 'retry' AND \(isLastOfWaiting) THEN fires.waits_until_us END,
+        CASE WHEN fires.waits_for = 'retry' AND \(isLastOfWaiting) THEN fires.waits_until_us
+            WHEN \(isLastOfTask) THEN (
+                SELECT tasks.ready_us + daemon_state.shift_us FROM tasks CROSS JOIN daemon_state
+                WHERE tasks.fire_id = fires.id AND tasks.state = 'delayed' AND daemon_state.one = 1)
+        END,
         CASE WHEN \(isLastOfWaiting) THEN fires.waits_for END, runs.survivors,
         (runs.failed_owner_id IS NOT NULL OR runs.id IS NULL AND fires.failed IS NOT NULL),
-        (SELECT name FROM job_definitions WHERE job_definitions.job_id = fires.job_id), runs.node
+        (SELECT name FROM job_definitions WHERE job_definitions.job_id = fires.job_id), runs.node,
+        fires.due_by_us, \(isLastOfTask)
         """
     /// Whether the fire waits, and this is its last run, or it has none.
     private static let isLastOfWaiting = """
         (fires.state = 'waiting' AND coalesce(runs.id, 0) = (
             SELECT coalesce(max(last.id), 0) FROM runs AS last WHERE last.fire_id = fires.id))
+        """
+    /// Whether it is the last attempt that has ended of a task that no worker has done.
+    private static let isLastOfTask = """
+        (runs.outcome IS NOT NULL AND (fires.state = 'queued' OR fires.state = 'reserved'
+            OR fires.state = 'dead' OR fires.state = 'skipped')
+            AND runs.id = (SELECT max(last.id) FROM runs AS last WHERE last.fire_id = fires.id))
         """
     /// Whether a fire is not known to be over, in the words of the index fires_open.
     ///
@@ -80,7 +91,8 @@ enum RunRow {
         run.endedAt = row.ifReadable(15)
         run.name = row.ifReadable(24)
         run.node = row.ifReadable(25)
-        return RunOnPage(run, date: row.ifReadable(26))
+        run.dueBy = row.ifReadable(26)
+        return RunOnPage(run, date: row.ifReadable(28))
     }
 
     private static func read(_ row: borrowing Row) throws -> RunOnPage {
@@ -111,13 +123,14 @@ enum RunRow {
         run.failed = try row.get(23) ? true : nil
         run.name = try row.get(24)
         run.node = try row.get(25)
+        run.dueBy = try row.date(26)
         run.handler = try row.count(19, above: 0).flatMap(RunHandler.init)
         if run.handler != nil { run.attempt = nil }
         run.nextAttemptAt = try row.date(20)
-        // The fire may wait for its next attempt; this one is over.
-        if run.outcome != nil { run.state = .done }
+        // The fire may wait for its next attempt; this one is over. Of a task the last one says where that stands.
+        if run.outcome != nil, try !row.get(27, as: Bool.self) { run.state = .done }
         run.waitsFor = try row.get(21)
-        return RunOnPage(run, date: row.ifReadable(26))
+        return RunOnPage(run, date: row.ifReadable(28))
     }
 }
 

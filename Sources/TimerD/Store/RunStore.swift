@@ -136,6 +136,11 @@ struct RunStore {
         try database.prepare(SQL.isOpen).value(run) ?? false
     }
 
+    /// Whether there is such a run, in progress or over.
+    func isKnown(_ run: RunID) throws -> Bool {
+        try database.prepare(SQL.isKnown).value(run) ?? false
+    }
+
     /// The number of the fire's last attempt; 0 for none.
     func attempts(of fire: FireID) throws -> Int {
         try database.prepare(SQL.attempts).value(fire) ?? 0
@@ -156,23 +161,34 @@ struct RunStore {
 
     func delete(of fire: FireID) throws { try database.prepare(SQL.deleteOfFire).run(fire) }
 
-    /// Deletes runs of a fire, `limit` at most; returns how many.
-    func delete(of fire: FireID, limit: Int) throws -> Int64 {
-        try database.prepare(SQL.deleteSomeOfFire).run(fire, limit)
-        return database.changes
+    /// The oldest runs of a fire.
+    func oldest(of fire: FireID, limit: Int) throws -> [RunID] {
+        try database.prepare(SQL.oldestOfFire).all(fire, limit) { try $0.get(0) }
     }
 
-    /// Deletes runs of a job, `limit` at most; returns how many.
-    func delete(of job: JobID, limit: Int) throws -> Int64 {
-        try database.prepare(SQL.deleteSomeOfJob).run(job, limit)
+    /// The oldest runs of a job.
+    func oldest(of job: JobID, limit: Int) throws -> [RunID] {
+        try database.prepare(SQL.oldestOfJob).all(job, limit) { try $0.get(0) }
+    }
+
+    func delete(_ run: RunID) throws { try database.prepare(SQL.delete).run(run) }
+
+    /// Deletes the first parts of a run's output, `limit` at most; returns how many.
+    func deleteOutput(of run: RunID, limit: Int) throws -> Int64 {
+        try database.prepare(SQL.deleteOutput).run(run, limit)
         return database.changes
     }
 
     /// Deletes the ended runs of a job, except for its newest `kept`.
     ///
-    /// Those of a fire that is not done stay, because they tell which attempt is next.
-    func trim(_ job: JobID, keeping kept: Int) throws {
-        try database.prepare(SQL.trim).run(job, kept)
+    /// Those of a fire that is not done stay, because they tell which attempt is next. `hasHandlers`: their runs count with
+    /// the run that they follow, and go with it.
+    func trim(_ job: JobID, keeping kept: Int, hasHandlers: Bool) throws {
+        guard hasHandlers else { return try database.prepare(SQL.trim).run(job, kept) }
+        let last: RunID? = try database.prepare(SQL.ownBehind).value(job, kept)
+        guard let last else { return }
+        try database.prepare(SQL.deleteHandlersOf).run(last)
+        try database.prepare(SQL.deleteThrough).run(job, last)
     }
 
     /// Deletes the oldest output of an owner, one part of one run; returns 1, or 0 if there was none.
@@ -228,6 +244,7 @@ struct RunStore {
             FROM runs WHERE fire_id = ?1 AND outcome IS NULL
             """
         static let isOpen = "SELECT ended_at_us IS NULL FROM runs WHERE id = ?1"
+        static let isKnown = "SELECT 1 FROM runs WHERE id = ?1"
         static let attempts = """
             SELECT coalesce(max(attempt), 0) FROM runs WHERE fire_id = ?1 AND handler = 0
             """
@@ -237,16 +254,31 @@ struct RunStore {
             """
         static let deleteOpen = "DELETE FROM runs WHERE id = ?1 AND outcome IS NULL"
         static let deleteOfFire = "DELETE FROM runs WHERE fire_id = ?1"
-        static let deleteSomeOfFire = """
-            DELETE FROM runs WHERE id IN (SELECT id FROM runs WHERE fire_id = ?1 LIMIT ?2)
-            """
-        static let deleteSomeOfJob = """
-            DELETE FROM runs WHERE id IN (SELECT id FROM runs WHERE job_id = ?1 LIMIT ?2)
+        static let oldestOfFire = "SELECT id FROM runs WHERE fire_id = ?1 ORDER BY id LIMIT ?2"
+        static let oldestOfJob = "SELECT id FROM runs WHERE job_id = ?1 ORDER BY id LIMIT ?2"
+        static let delete = "DELETE FROM runs WHERE id = ?1"
+        static let deleteOutput = """
+            DELETE FROM run_output WHERE rowid IN (
+                SELECT rowid FROM run_output WHERE run_id = ?1 ORDER BY part LIMIT ?2)
             """
         static let trim = """
             DELETE FROM runs WHERE job_id = ?1 AND outcome IS NOT NULL AND id <= (
                 SELECT id FROM runs WHERE job_id = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)
             AND (SELECT state FROM fires WHERE fires.id = runs.fire_id) = 'done'
+            """
+        static let ownBehind = """
+            SELECT id FROM runs WHERE job_id = ?1 AND handler = 0 ORDER BY id DESC LIMIT 1 OFFSET ?2
+            """
+        static let deleteHandlersOf = """
+            DELETE FROM runs WHERE fire_id = (SELECT fire_id FROM runs WHERE id = ?1)
+                AND handler <> 0 AND outcome IS NOT NULL AND NOT EXISTS (
+                    SELECT 1 FROM runs AS own
+                    WHERE own.fire_id = runs.fire_id AND own.handler = 0 AND own.id > ?1)
+                AND (SELECT state FROM fires WHERE fires.id = runs.fire_id) = 'done'
+            """
+        static let deleteThrough = """
+            DELETE FROM runs WHERE job_id = ?1 AND outcome IS NOT NULL AND id <= ?2
+                AND (SELECT state FROM fires WHERE fires.id = runs.fire_id) = 'done'
             """
         /// Uses run_output_by_owner.
         static let deleteOldestOutput = """
@@ -257,6 +289,22 @@ struct RunStore {
 }
 
 extension RunOutcome {
+    /// How a run has ended; nil for one that has not.
+    init?(of run: Run) {
+        switch run.outcome {
+        case .exited: self = .exited(run.status ?? 0)
+        case .signalled: self = run.error.map(Self.outOfMemory) ?? .signalled(run.signal ?? 0)
+        case .timedOut: self = .timedOut
+        case .notStarted: self = .notStarted(run.error ?? "")
+        case .interrupted: self = .interrupted
+        case .finished: self = .finished
+        case .failed: self = .failed(run.error)
+        case .released: self = .released
+        case .lost: self = .lost(run.error ?? "")
+        case nil: return nil
+        }
+    }
+
     /// As table `runs` stores it: the word, the exit status or signal, and why it did not start or was killed.
     var columns: (outcome: Run.Outcome, code: Int32?, error: String?) {
         switch self {

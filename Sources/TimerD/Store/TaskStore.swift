@@ -26,6 +26,16 @@ struct TaskRow: Sendable {
     var losses: Int
 }
 
+/// Where a task stands among those of which something becomes by itself.
+struct TaskPlace: Sendable {
+    /// In elapsed time.
+    var due: Timestamp
+    var fire: FireID
+
+    /// Ahead of all.
+    static let first = TaskPlace(due: .distantPast, fire: FireID(rawValue: 0))
+}
+
 /// What a task's last attempt that has ended failed with, or how it was lost.
 enum LastReason: Sendable {
     /// No attempt has ended since.
@@ -72,6 +82,16 @@ struct TaskStore {
         try database.prepare(SQL.ofJob).all(job) { try TaskRow($0) }
     }
 
+    /// The fires of the job that are tasks, the oldest first.
+    func fires(of job: JobID) throws -> [FireID] {
+        try database.prepare(SQL.firesOfJob).all(job) { try $0.get(0) }
+    }
+
+    /// The invalidated jobs that have a task; the work grows with the jobs that have one, not with the tasks.
+    func invalidatedJobs() throws -> [JobID] {
+        try database.prepare(SQL.invalidatedJobs).all { try $0.get(0) }
+    }
+
     /// Whether a task of the job waits or is with a worker.
     func isBusy(_ job: JobID) throws -> Bool {
         try database.prepare(SQL.isBusy).value(job, as: Int.self) != nil
@@ -94,13 +114,53 @@ struct TaskStore {
 
     /// The tasks of a queue that are handed out next: none whose `until` has passed at `now`, which is about to be
     /// skipped.
-    func ready(_ key: QueueKey, limit: Int, at now: Timestamp) throws -> [ReadyTask] {
-        try database.prepare(SQL.ready).all(key.owner, key.name, limit, now) { try ReadyTask($0) }
+    func ready(_ key: QueueKey, limit: Int, at now: Timestamp) throws -> [TaskRow] {
+        try database.prepare(SQL.ready).all(key.owner, key.name, limit, now) { try TaskRow($0) }
     }
 
-    /// Tasks whose time has come, the earliest first.
-    func due(at now: Timestamp, limit: Int) throws -> [TaskRow] {
-        try database.prepare(SQL.due).all(now, limit) { try TaskRow($0) }
+    /// What the worker of a task is told; nil where its job or its fire is gone.
+    func words(of task: TaskRow) throws -> TaskWords? {
+        try database.prepare(SQL.words).first(task.fire, task.job) {
+            TaskWords(fireDate: try $0.get(0), name: try $0.get(1), userInfo: try $0.get(2))
+        }
+    }
+
+    /// Tasks whose time has come, the earliest first; of one that cannot be read, why.
+    func due(at now: Timestamp, limit: Int) throws -> [(
+        fire: FireID, task: Result<TaskRow, DatabaseError>
+    )] {
+        try database.prepare(SQL.due).all(now, limit) { row in
+            do {
+                return (try row.get(0), .success(try TaskRow(row)))
+            } catch let error as DatabaseError where error.isUnreadableValue {
+                return (try row.get(0), .failure(error))
+            }
+        }
+    }
+
+    /// Has a task that is due wait until then.
+    func putOff(_ fire: FireID, until date: Timestamp) throws {
+        try database.prepare(SQL.putOff).run(fire, date)
+    }
+
+    /// Tasks whose time comes behind `place`, the earliest first.
+    ///
+    /// Without what is in the row of one that cannot be read.
+    func due(behind place: TaskPlace, limit: Int) throws -> [(task: TaskRow?, place: TaskPlace)] {
+        try database.prepare(SQL.dueBehind).all(place.due, place.fire, limit) { row in
+            let place = TaskPlace(due: try row.get(12), fire: try row.get(0))
+            do {
+                return (try TaskRow(row), place)
+            } catch let error as DatabaseError where error.isUnreadableValue {
+                return (nil, place)
+            }
+        }
+    }
+
+    /// Sets until when the job's tasks that are ready wait; returns whether that is another time for any.
+    func setEnd(_ end: Timestamp?, ofReadyOf job: JobID) throws -> Bool {
+        try database.prepare(SQL.setEnd).run(job, end)
+        return database.changes > 0
     }
 
     /// When the next time of a task comes; nil for never.
@@ -168,6 +228,15 @@ struct TaskStore {
             """
         static let task = "SELECT \(columns) FROM tasks WHERE fire_id = ?1"
         static let ofJob = "SELECT \(columns) FROM tasks WHERE job_id = ?1 ORDER BY fire_id"
+        static let firesOfJob = "SELECT fire_id FROM tasks WHERE job_id = ?1 ORDER BY fire_id"
+        static let invalidatedJobs = """
+            WITH RECURSIVE own (job) AS (
+                SELECT min(job_id) FROM tasks
+                UNION ALL SELECT (SELECT min(job_id) FROM tasks WHERE job_id > own.job)
+                FROM own WHERE own.job IS NOT NULL)
+            SELECT jobs.id FROM own CROSS JOIN jobs ON jobs.id = own.job
+            WHERE jobs.state = 'invalidated'
+            """
         static let isBusy = "SELECT 1 FROM tasks WHERE job_id = ?1 AND state <> 'dead' LIMIT 1"
         private static let hasEnded = """
             EXISTS (SELECT 1 FROM jobs WHERE jobs.id = named.job_id
@@ -185,17 +254,27 @@ struct TaskStore {
             SELECT DISTINCT tasks.job_id FROM tasks CROSS JOIN jobs ON jobs.id = tasks.job_id
             WHERE tasks.owner_id = ?1 AND (jobs.state = 'finished' OR jobs.state = 'invalidated')
             """
-        static let ready = """
-            SELECT tasks.fire_id, tasks.job_id, tasks.priority, tasks.ready_us, tasks.attempt,
-                fires.wall_date_us, job_definitions.name, job_definitions.user_info
-            FROM tasks INDEXED BY tasks_ready JOIN fires ON fires.id = tasks.fire_id
-                JOIN job_definitions ON job_definitions.job_id = tasks.job_id
-            WHERE tasks.owner_id = ?1 AND tasks.queue = ?2 AND tasks.state = 'ready'
-                AND (tasks.due_us IS NULL OR tasks.due_us > ?4)
-            ORDER BY tasks.priority DESC, tasks.ready_us, tasks.fire_id LIMIT ?3
+        /// Without the words of their jobs, of which one has 64 KiB: most of what is found is not handed out.
+        static let ready = readyRows.replacing(
+            "ORDER BY",
+            with: "AND (due_us IS NULL OR due_us > ?4) ORDER BY"
+        )
+        static let words = """
+            SELECT fires.wall_date_us, job_definitions.name, job_definitions.user_info
+            FROM fires CROSS JOIN job_definitions ON job_definitions.job_id = ?2
+            WHERE fires.id = ?1
             """
         static let due = """
             SELECT \(columns) FROM tasks INDEXED BY tasks_due WHERE due_us <= ?1 ORDER BY due_us LIMIT ?2
+            """
+        static let putOff = "UPDATE tasks SET due_us = ?2 WHERE fire_id = ?1"
+        static let dueBehind = """
+            SELECT \(columns), due_us FROM tasks INDEXED BY tasks_due
+            WHERE due_us >= ?1 AND (due_us, fire_id) > (?1, ?2) ORDER BY due_us, fire_id LIMIT ?3
+            """
+        static let setEnd = """
+            UPDATE tasks INDEXED BY tasks_by_job SET due_us = ?2
+            WHERE job_id = ?1 AND state = 'ready' AND due_us IS NOT ?2
             """
         static let nextDue = "SELECT min(due_us) FROM tasks WHERE due_us IS NOT NULL"
         static let markReserved = """
@@ -244,24 +323,12 @@ struct TaskStore {
     }
 }
 
-/// A task that may be handed out, with what its worker is told.
-struct ReadyTask: Sendable {
-    var fire: FireID
-    var job: JobID
-    var priority: Int
-    /// In elapsed time.
-    var readyAt: Timestamp
-    var attempt: Int
+/// What the worker of a task is told of its job and its fire.
+struct TaskWords: Sendable {
     /// By the wall clock.
     var fireDate: Timestamp
     var name: String?
     var userInfo: String?
-
-    init(_ row: borrowing Row) throws {
-        (fire, job, priority) = (try row.get(0), try row.get(1), try row.get(2))
-        (readyAt, attempt, fireDate) = (try row.get(3), try row.get(4), try row.get(5))
-        (name, userInfo) = (try row.get(6), try row.get(7))
-    }
 }
 
 extension TaskRow {

@@ -55,14 +55,12 @@ struct UploadStore {
         try database.prepare(SQL.delete).run(owner, upload)
     }
 
-    /// The oldest part, whoever has it.
-    func oldest() throws -> (id: Int64, bytes: Int, keptAt: Timestamp)? {
+    /// The upload with the oldest part, whoever has it.
+    func oldest() throws -> (owner: OwnerID, upload: String, keptAt: Timestamp)? {
         try database.prepare(SQL.oldest).first {
             (try $0.get(0), try $0.get(1), Timestamp(microseconds: try $0.get(2)))
         }
     }
-
-    func delete(_ part: Int64) throws { try database.prepare(SQL.deletePart).run(part) }
 
     enum SQL {
         /// Uses the unique index: as many rows as one user may have parts.
@@ -78,8 +76,7 @@ struct UploadStore {
             """
         static let delete = "DELETE FROM upload_parts WHERE owner_id = ?1 AND name = ?2"
         static let oldest = """
-            SELECT id, bytes, kept_at_us FROM upload_parts ORDER BY kept_at_us LIMIT 1
+            SELECT owner_id, name, kept_at_us FROM upload_parts ORDER BY kept_at_us LIMIT 1
             """
-        static let deletePart = "DELETE FROM upload_parts WHERE id = ?1"
     }
 }

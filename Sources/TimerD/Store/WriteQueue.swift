@@ -16,7 +16,8 @@ import SQLite
 /// fail with their error as long as that cannot be; but for records that were postponed, which may be stored later.
 ///
 /// After each commit, and before it tells anybody, it looks whether the database's files are still where they
-/// were. If one was taken away, nobody is told that anything was stored, and nothing is written any more.
+/// were. If one was taken away, nobody is told that anything was stored, and nothing is written any more. Of a copy of jobs
+/// that are shared the former does not hold: they are stored where they are shared.
 actor WriteQueue {
     enum Batch {
         /// Nothing has failed but single commands, which are undone.
@@ -242,7 +243,10 @@ actor WriteQueue {
         do {
             try storeGroupTally()
             try database.commit()
-            if let loss = database.loss {
+            if let home = database.home {
+                // It is stored there, whatever has become of the copy.
+                lost = home.loss ?? database.loss?.errorOfCopy(path: path)
+            } else if let loss = database.loss {
                 let error = loss.error(path: path)
                 lost = error
                 batch = .failed(error)

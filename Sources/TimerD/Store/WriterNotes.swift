@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import SQLite
+import TimerControl
 
 /// What the store remembers beside the connection that writes.
 final class WriterNotes {
@@ -12,6 +13,11 @@ final class WriterNotes {
     var groupTally: JobTally?
     /// Whether records are postponed: see `WriteQueue.postpone`.
     var hasPostponed = false
+    /// Up to where the ended jobs of users were looked at who have more of them than one request looks at: see
+    /// `JobTransaction.requiringSpace`.
+    var endedLooks: [OwnerID: EndedPlace] = [:]
+    /// The tasks that could not be read when they were due: each is logged once.
+    var unreadTasks: Set<FireID> = []
 }
 
 extension Database {

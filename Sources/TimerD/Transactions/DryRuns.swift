@@ -48,7 +48,7 @@ struct DryRun: Sendable {
         return try transaction.apply(changes, limit: limit, caller: caller)
     }
 
-    private func copy(into database: Database) throws {
+    func copy(into database: Database) throws {
         // One state of the file, from the first row to the last.
         try database.execute("BEGIN")
         try database.execute("CREATE TEMP TABLE touched (id INTEGER PRIMARY KEY)")
@@ -66,8 +66,8 @@ struct DryRun: Sendable {
         try database.execute("COMMIT")
     }
 
-    /// Of the touched jobs' history, what settling their dates asks for: the fires from the next date
-    /// on, the newest ones before it, and the ranges that may hold it; see `JobTransaction.row`.
+    /// Of the touched jobs' history, what settling their dates asks for: the fires from the next date on, where there is
+    /// one, the four newest, the newest eight ranges, which may hold that date, and what is not over.
     private static let copy = """
         DELETE FROM daemon_state;
         INSERT INTO daemon_state SELECT * FROM disk.daemon_state;
@@ -82,13 +82,16 @@ struct DryRun: Sendable {
             SELECT n.* FROM disk.owners AS o CROSS JOIN named
             CROSS JOIN disk.job_names AS n ON n.owner_id = o.id AND n.name = named.name;
         INSERT INTO fires SELECT f.* FROM jobs AS j CROSS JOIN disk.fires AS f ON f.job_id = j.id
-            AND f.fire_date_us >= min(coalesce(j.fire_date_us, j.due_us, 0),
-                coalesce(j.moved_from_us, j.fire_date_us, 0));
+            AND f.fire_date_us >= min(coalesce(j.fire_date_us, j.due_us, \(Int64.max)),
+                coalesce(j.moved_from_us, j.fire_date_us, \(Int64.max)));
         INSERT OR IGNORE INTO fires SELECT f.* FROM jobs AS j JOIN disk.fires AS f ON f.id IN (
             SELECT id FROM disk.fires WHERE job_id = j.id ORDER BY fire_date_us DESC LIMIT 4);
         INSERT OR IGNORE INTO fires SELECT f.* FROM jobs AS j JOIN disk.fires AS f ON f.id IN (
             SELECT id FROM disk.fires WHERE job_id = j.id AND last_date_us IS NOT NULL
             ORDER BY fire_date_us DESC LIMIT 8);
+        INSERT OR IGNORE INTO fires
+            SELECT fires.* FROM touched CROSS JOIN disk.fires AS fires ON fires.job_id = touched.id
+            WHERE \(RunRow.isUnfinished);
         -- Jobs that have a key; of their history what is not over.
         INSERT INTO job_keys
             SELECT k.* FROM disk.owners AS o CROSS JOIN keyed

@@ -16,32 +16,41 @@ extension JobTransaction {
         isDeclared: Bool = false
     ) throws -> [StoredJob] {
         guard let owner = jobs.first?.owner else { return [] }
-        if let limit { try requireRoom(for: jobs, of: owner, replace: replace, limit: limit) }
         let ownerID: OwnerID
         (ownerID, isInMaintenance) = try owners.standing(of: owner)
+        if let limit, try liveJobs(of: ownerID) + jobs.count > limit {
+            let fresh = try fresh(of: jobs, ownerID, isDeclared: isDeclared)
+            try requireRoom(for: fresh, of: owner, ownerID, replace: replace, limit: limit)
+        }
         try requireQueues(for: jobs, of: ownerID, isDeclared: isDeclared)
         countLive(jobs.count, of: ownerID)
         outcome.jobs.reserveCapacity(outcome.jobs.count + jobs.count)
         let isFew = jobs.count <= ClaimDepth.addedAtOnce
         let depth = try isFew && liveJobs(of: ownerID) <= ClaimDepth.jobs ? ClaimDepth.atAdd : 0
         return try requiringSpace(for: owner, ownerID) { transaction in
-            try jobs.map {
+            var room = ToldJobs(for: jobs)
+            return try jobs.map {
                 if let key = $0.definition.key,
                     let kept = try transaction.keptJob(of: key, ownerID, isDeclared: isDeclared)
                 {
                     transaction.countLive(-1, of: ownerID)
+                    try room.take(kept, of: key)
                     return kept
                 }
+                if let refusal = $0.refusal { throw refusal }
                 return try transaction.add($0, of: ownerID, replace: replace, depth: depth)
             }
         }
     }
 
     /// Refuses jobs beyond the limit before any of them is stored.
-    private func requireRoom(for jobs: [NewJob], of owner: Owner, replace: Bool, limit: Int)
-        throws
-    {
-        let ownerID = try owners.id(of: owner)
+    private func requireRoom(
+        for jobs: [NewJob],
+        of owner: Owner,
+        _ ownerID: OwnerID,
+        replace: Bool,
+        limit: Int
+    ) throws {
         let live = try liveJobs(of: ownerID)
         guard live + jobs.count > limit else { return }
         let replaced =

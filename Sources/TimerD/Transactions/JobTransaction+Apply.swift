@@ -66,13 +66,12 @@ extension JobTransaction {
         guard var job = try job(id, for: caller) else { throw ControlError.noJob(id) }
         try requireChangeable(job, to: change.to, caller: caller)
         try requireQueue(change.to.policy.queue, of: job, hadOne: job.policy.queue != nil)
-        if change.to.definition.key != job.definition.key {
-            try requireFree(change.to.definition.key, for: job, isDeclared: true)
-        }
+        try requireFree(change.to.definition.key, for: job, isDeclared: true)
         if let revision = change.ifRevision, revision != job.definitionRevision {
             throw ControlError.changedMeanwhile(job, since: revision)
         }
         let new = try change.to.unmasked(by: job.unread == nil ? job.definition : nil)
+        try noteChange(of: job, to: new.policy.notices)
         let isPaused = try isPaused(&job, as: new)
         // What a job is that cannot be read is not known: nor are its dates.
         guard job.unread == nil else {
@@ -112,6 +111,7 @@ extension JobTransaction {
         var job = changed
         let date = job.wallFireDate(at: moment)
         try enqueue(.jobChanged, job) { $0.fireDate = date }
+        try renewTaskEnds(of: job)
         if let count = job.policy.count, job.fires >= count {
             return try finish(&job, .count)
         }
@@ -129,8 +129,9 @@ extension JobTransaction {
         guard job.state.isLive else {
             throw ControlError.notLive(job)
         }
-        if let name = new.definition.name, name != job.definition.name,
-            let holder = try jobs.id(named: name, owner: job.ownerID)
+        // Whatever its own name is: to Swift one name in two Unicode forms is the same, to the database it is not.
+        if let name = new.definition.name,
+            let holder = try jobs.id(named: name, owner: job.ownerID), holder != job.id
         {
             throw ControlError(.nameTaken, "job \(holder) has the name '\(name)'")
         }

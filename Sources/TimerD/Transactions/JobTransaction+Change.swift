@@ -111,6 +111,7 @@ extension JobTransaction {
         case (.restore, _) where job.state.isLive:
             outcome.jobs.append(try withClaimsAhead(job))
         case (.restore, _):
+            try dropLeft(of: &job)
             try restore(job)
         case (.invalidate, _):
             if job.unread == nil {
@@ -184,12 +185,7 @@ extension JobTransaction {
 
     /// Moves the whole grid of a one-shot or interval, and the next fire alone of cron and calendar.
     private mutating func move(_ job: inout StoredJob, to date: Timestamp) throws {
-        guard try !fires.isUsed(date, of: job.id) else {
-            throw ControlError(
-                .conflict,
-                "job \(job.id) has had its fire of '\(moment.wallDate(date, on: job.clock).rfc3339)'; no date fires twice"
-            )
-        }
+        let isBack = try bringBack(date, of: job)
         if let until = job.policy.until, moment.wallDate(date, on: job.clock) > until {
             throw ControlError(
                 .badSchedule,
@@ -198,12 +194,13 @@ extension JobTransaction {
         }
         switch job.schedule {
         case .once, .every:
-            // The dates that passed during the pause belong to the old grid.
-            if job.state == .paused, !job.isOneShot { try recordUnfired(&job) }
+            // The dates that have passed belong to the old grid.
+            if !job.isOneShot { try recordUnfired(&job, .moved, before: date) }
             job.schedule = job.schedule.movingGrid(to: date)
         case .cron, .calendar:
             let from = job.movedFrom ?? job.fireDate
-            job.movedFrom = from == date ? nil : from
+            // It stands for those that it passes; those behind one that has come back come as well.
+            job.movedFrom = from.flatMap { $0 < date || $0 > date && !isBack ? $0 : nil }
         case .reboot:
             throw ControlError(
                 .conflict,
@@ -258,9 +255,14 @@ extension JobTransaction {
 
     /// Stores why passed dates of a job that is about to end, or to have others, did not fire: `reason`, unless it
     /// was held or paused.
-    mutating func recordUnfired(_ job: inout StoredJob, _ reason: FireReason = .invalidated) throws
-    {
-        let now = moment.reading(of: job.clock)
+    ///
+    /// `end`: from when on they stay as they are.
+    mutating func recordUnfired(
+        _ job: inout StoredJob,
+        _ reason: FireReason = .invalidated,
+        before end: Timestamp = .distantFuture
+    ) throws {
+        let now = min(moment.reading(of: job.clock), end - TimeSpan(microseconds: 1))
         guard job.claim == nil, let first = job.fireDate, first <= now else {
             guard let from = job.movedFrom, from <= now else { return }
             try recordMove(of: &job, through: min(now, job.fireDate ?? now))
@@ -276,7 +278,11 @@ extension JobTransaction {
             reason: job.isHeld ? .held : job.state == .paused ? .paused : reason
         )
         try skip(dates, of: &job, dates.reason)
-        if let from = job.movedFrom, from <= now { try recordMove(of: &job, through: first) }
+        if let from = job.movedFrom, from <= now {
+            try recordMove(of: &job, through: first)
+            // The date that it was moved to may fire yet, if the job is restored.
+            job.movedFrom = from
+        }
     }
 
     /// Releases the claim of the job's next date, and the run that was made ready for it.

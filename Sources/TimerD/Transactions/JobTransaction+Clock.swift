@@ -129,14 +129,8 @@ extension JobTransaction {
         let now = moment.wall
         var moved: Timestamp?
         for row in try fires.skippedAhead(of: now, job.id) {
-            guard row.first <= now else {
-                if moved == nil, job.isMoved(row.first) { moved = row.first }
-                try fires.delete(row.id)
-                continue
-            }
-            let passed = job.schedule.passedDates(from: row.first, through: now, newest: 1)
-            let last = passed.count > 1 ? passed.last : nil
-            try fires.shorten(row.id, to: passed.count, last: last)
+            if row.first > now, moved == nil, job.isMoved(row.first) { moved = row.first }
+            try cut(row.id, from: row.first, through: now, of: job)
         }
         return moved
     }

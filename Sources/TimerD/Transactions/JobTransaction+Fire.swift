@@ -104,7 +104,7 @@ extension JobTransaction {
     ///
     /// Where a command of the job is in progress, its overlap policy decides.
     ///
-    /// `full`: the users of whom `most` fires wait to begin, or more. Beyond that a job fires that has none open.
+    /// `full`: the users of whom `most` fires wait to begin, or more. Beyond that a job fires of which none waits or runs.
     mutating func fireNow(
         _ id: JobID,
         full: Set<UInt32> = [],
@@ -119,7 +119,11 @@ extension JobTransaction {
             )
         }
         try requireNotHeld(job)
-        if full.contains(job.owner.uid), job.definition.command != nil, try fires.hasOpen(id) {
+        // The fire of its next date may have been made ready: that one does not wait.
+        let ahead = job.claim.flatMap { unstarted.contains($0.fire) ? $0.fire : nil }
+        if full.contains(job.owner.uid), job.definition.command != nil,
+            try fires.hasBegun(id, besides: ahead)
+        {
             throw ControlError(
                 .limitReached,
                 "\(most) fires of uid \(job.owner.uid) wait for their commands to begin; beyond that "
@@ -127,7 +131,8 @@ extension JobTransaction {
             )
         }
         // Of one whose runs may overlap many can be in progress: they are not looked at.
-        let inProgress = job.policy.run.overlap == .allow ? nil : try busy(job)
+        let overlaps = job.definition.command != nil && job.policy.run.overlap != .allow
+        let inProgress = overlaps ? try busy(job) : nil
         let mustWait: Bool
         do throws(OverlapRefusal) {
             mustWait = try inProgress?.mustWait(job) ?? false
@@ -155,6 +160,7 @@ extension JobTransaction {
             try end(&job, .finished, .fired)
         } else if let count = job.policy.count, job.fires >= count {
             try releaseClaim(of: &job)
+            try recordUnfired(&job)
             try end(&job, .finished, .count)
         }
         try put(job)
@@ -180,7 +186,13 @@ extension JobTransaction {
         try events.insert(begun.told.fired, end: begun.told.end)
         let told = begun.told.fired
         guard state == .fired, told.reason == nil, let date = told.fireDate else { return }
-        try noteBegin(begun.fire, of: begun.job, fireDate: date, at: begun.firedAt)
+        try noteBegin(
+            begun.fire,
+            of: begun.job,
+            fireDate: date,
+            dueBy: told.dueBy,
+            at: begun.firedAt
+        )
     }
 
     /// What is in progress of a job, by its rows; nil for nothing.

@@ -1,29 +1,69 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Locks
 import Schedules
 import TimerControl
 
-/// How much one write may remove, so that no fire waits much longer than a millisecond for it.
+/// How much one write may remove, in rows, so that no fire waits much longer than a millisecond for it.
 struct WorkBudget {
+    /// What a part of 64 KiB counts for, which has 32 pages.
+    private static let part = 10
     private var rest = 100
 
+    init() {}
+
+    /// For as many looks at rows.
+    init(rows: Int) { rest = rows }
+
     /// No bound: for a write that cannot go on without the room.
-    static let unbounded: WorkBudget = {
-        var budget = WorkBudget()
-        budget.rest = .max
-        return budget
-    }()
+    static let unbounded = WorkBudget(rows: .max)
 
     var isSpent: Bool { rest <= 0 }
     /// How many rows may still be removed, at least one.
     var rows: Int { max(rest, 1) }
-    /// How many runs may still be removed, at least one; each may have 128 KiB of output on 32 pages.
-    var runs: Int { max(rest / 10, 1) }
+    /// How many parts of up to 64 KiB may still be removed, at least one.
+    var parts: Int { max(rest / Self.part, 1) }
 
     mutating func spend(rows: Int64) { rest -= Int(rows) }
-    mutating func spend(runs: Int64) { rest -= Int(runs) * 10 }
+    mutating func spend(parts: Int64) { rest -= Int(parts) * Self.part }
     /// What it costs to remove a job's row, or to read one.
     mutating func spendJob() { rest -= 5 }
+}
+
+/// Up to where a look through a job's history has come.
+struct TrimPlace: Sendable {
+    /// Behind the row of this date, on the job's clock.
+    var date = Timestamp.distantPast
+    fileprivate var ranges = Ranges()
+
+    /// What has been found of forgotten dates, from the oldest on.
+    fileprivate struct Ranges: Sendable {
+        /// The one that the next row may lengthen.
+        var last: OldFire?
+        var count = 0
+    }
+
+    var isStart: Bool { date == .distantPast }
+}
+
+/// Where the next trim goes on of jobs with more open fires than one looks at; a daemon begins anew.
+final class TrimPlaces: Sendable {
+    /// Of more jobs than this all begin anew.
+    private static let most = 1000
+
+    private let places = Locked<[JobID: TrimPlace]>([:])
+
+    subscript(job: JobID) -> TrimPlace { places.withLock { $0[job] } ?? TrimPlace() }
+
+    func set(_ place: TrimPlace, of job: JobID) {
+        var place = place
+        // By the next write its row may be gone, or another.
+        place.ranges.last = nil
+        places.withLock { places in
+            if !place.isStart, places[job] == nil, places.count >= Self.most { places = [:] }
+            places[job] = place.isStart ? nil : place
+        }
+    }
 }
 
 /// The oldest rows of a job's history make room for new ones.
@@ -41,77 +81,136 @@ extension JobTransaction {
     static let rangeLimit = 4
 
     /// Trims the history of a job to what is kept, once it has grown by some rows.
+    ///
+    /// Of a job with many open fires, which stay, one write looks at a few hundred; the next trim goes on behind them.
     func trimIfGrown(_ job: inout StoredJob) throws {
         guard let runsKept, job.rowsSinceTrim >= Self.trimInterval else { return }
         let kept = runsKept.rows(of: job.policy)
         let oldest = try fires.date(of: job.id, behind: kept - 1 + (job.ahead?.count ?? 0))
         var budget = WorkBudget()
-        guard try oldest.map({ try trim(job, before: $0, &budget) }) ?? true else { return }
+        if let oldest {
+            var place = trimPlaces?[job.id] ?? TrimPlace()
+            guard try trimPiece(of: job, before: oldest, sparingRuns: true, &place, &budget)
+            else { return }
+            trimPlaces?.set(place, of: job.id)
+        }
         job.rowsSinceTrim = 0
     }
 
     /// Removes the rows of dates before `end`, on the job's clock, oldest first; open fires stay.
     ///
-    /// - Returns: whether all of them were removed.
+    /// - Returns: whether nothing is left to remove.
     func trim(_ job: StoredJob, before end: Timestamp, _ budget: inout WorkBudget) throws -> Bool {
-        let mayComeAgain = job.clock == .wall && job.state.isLive && !job.isOneShot
-        let rows = try fires.oldest(of: job.id, before: end)
+        var place = TrimPlace()
+        repeat {
+            guard try trimPiece(of: job, before: end, sparingRuns: false, &place, &budget)
+            else { return false }
+        } while !place.isStart
+        return true
+    }
+
+    /// The same of the next rows behind `place`, which is set to where to go on, to the start in the end.
+    ///
+    /// `sparingRuns`: those whose run is kept stay, too: dates that were skipped while it went on are newer, and may be more
+    /// than the history keeps.
+    /// - Returns: whether nothing of them is left to remove.
+    private func trimPiece(
+        of job: StoredJob,
+        before end: Timestamp,
+        sparingRuns: Bool,
+        _ place: inout TrimPlace,
+        _ budget: inout WorkBudget
+    ) throws -> Bool {
+        let rows = try fires.oldest(
+            of: job.id,
+            after: place.date,
+            before: end,
+            sparingRuns: sparingRuns
+        )
+        guard let removed = try remove(rows, of: job, &place.ranges, &budget) else { return false }
+        guard rows.count == FireStore.oldestLimit, let last = rows.last else {
+            place = TrimPlace()
+            return true
+        }
+        guard removed == 0 else { return false }
+        // All of them stay.
+        place.date = last.dates.first
+        return true
+    }
+
+    /// Removes of these rows what may go; returns how many, or nil if that was all that one write may remove.
+    private func remove(
+        _ rows: [OldFire],
+        of job: StoredJob,
+        _ ranges: inout TrimPlace.Ranges,
+        _ budget: inout WorkBudget
+    ) throws -> Int? {
+        // Those of a job that has ended too: its end may be undone.
+        let mayComeAgain = job.clock == .wall && !job.isOneShot
         var removed = 0
-        var range: OldFire?
-        var ranges = 0
         for row in rows {
             guard !budget.isSpent else {
-                try store(range)
-                return false
+                try store(ranges.last)
+                return nil
             }
             switch row.kind {
-            case .open:
+            case .stays:
                 // A range must not cover a row: a search for that row's date would find the range first.
-                try store(range)
-                range = nil
+                try store(ranges.last)
+                ranges.last = nil
                 continue
-            case .forgotten where mayComeAgain:
-                try store(range)
-                range = row
-                ranges += 1
+            case .forgotten where mayComeAgain && !isJoined(row, to: ranges, of: job):
+                try store(ranges.last)
+                ranges.last = row
+                ranges.count += 1
                 continue
-            case .leftOut where ranges < Self.rangeLimit:
-                try store(range)
-                range = nil
+            case .forgotten where mayComeAgain: ranges.last?.dates.grow(to: row.dates.last)
+            case .leftOut where ranges.count < Self.rangeLimit:
+                try store(ranges.last)
+                ranges.last = nil
             case .taken where mayComeAgain:
                 // A skipped date in between may have been the last row of an earlier trim.
-                if let before = range, before.kind == .forgotten, ranges < Self.rangeLimit,
+                if let before = ranges.last, before.kind == .forgotten,
                     before.dates.isOnGrid(row.dates.first, of: job),
-                    let next = job.schedule.nextFireDate(after: before.dates.last),
-                    next < row.dates.first
+                    !isJoined(row, to: ranges, of: job)
                 {
                     try store(before)
-                    range = nil
+                    ranges.last = nil
                 }
-                guard var grown = range, grown.dates.isOnGrid(row.dates.first, of: job) else {
+                guard ranges.last?.dates.isOnGrid(row.dates.first, of: job) == true else {
                     // A range on a grid that the job has left covers none of its dates.
-                    if let range { try fires.delete(range.id) }
-                    guard try removeRuns(of: row.id, &budget) else { return false }
+                    if let left = ranges.last { try fires.delete(left.id) }
+                    guard try removeRuns(of: row.id, &budget) else { return nil }
                     try fires.becomeRange(row.id)
-                    range = row
-                    ranges += 1
+                    ranges.last = row
+                    ranges.count += 1
                     continue
                 }
-                grown.dates.last = max(grown.dates.last, row.dates.last)
-                range = grown
+                ranges.last?.dates.grow(to: row.dates.last)
             case .taken, .leftOut, .byHand, .forgotten: break
             }
             guard try removeRuns(of: row.id, &budget) else {
-                try store(range)
-                return false
+                try store(ranges.last)
+                return nil
             }
             try fires.delete(row.id)
             budget.spend(rows: 1)
             removed += 1
         }
-        try store(range)
-        // Nothing was removable: report done, so that nobody tries again.
-        return rows.count < FireStore.oldestLimit || removed == 0
+        try store(ranges.last)
+        return removed
+    }
+
+    /// Whether a row's dates are to be part of the range before it: no date of the schedule lies between them that was
+    /// skipped, or there are ranges enough.
+    private func isJoined(_ row: OldFire, to ranges: TrimPlace.Ranges, of job: StoredJob) -> Bool {
+        guard let before = ranges.last, before.dates.isOnGrid(row.dates.first, of: job) else {
+            return false
+        }
+        guard ranges.count < Self.rangeLimit,
+            let next = job.schedule.nextFireDate(after: before.dates.last)
+        else { return true }
+        return next >= row.dates.first
     }
 
     private func store(_ range: OldFire?) throws {
@@ -120,22 +219,76 @@ extension JobTransaction {
 
     /// Returns whether all of them were removed.
     private func removeRuns(of fire: FireID, _ budget: inout WorkBudget) throws -> Bool {
-        let removed = try runs.delete(of: fire, limit: budget.runs)
-        budget.spend(runs: removed)
-        return removed == 0 || !budget.isSpent
+        try removeRuns(&budget) { try runs.oldest(of: fire, limit: $0) }
+    }
+
+    /// Removes the runs that `next` finds, as many as it is asked for; returns whether none is left.
+    ///
+    /// What a run wrote goes first, part by part: it may be 32 MiB.
+    private func removeRuns(_ budget: inout WorkBudget, _ next: (Int) throws -> [RunID]) throws
+        -> Bool
+    {
+        while true {
+            let limit = budget.rows
+            let found = try next(limit)
+            for run in found {
+                guard !budget.isSpent else { return false }
+                let parts = budget.parts
+                let removed = try runs.deleteOutput(of: run, limit: parts)
+                budget.spend(parts: removed)
+                guard removed < parts else { return false }
+                try runs.delete(run)
+                budget.spend(rows: 1)
+            }
+            guard found.count == limit else { return true }
+        }
     }
 
     /// Removes a job that has ended, with its history.
     ///
     /// - Returns: whether all of it is removed.
     func remove(_ job: StoredJob, _ budget: inout WorkBudget) throws -> Bool {
-        budget.spend(runs: try runs.delete(of: job.id, limit: budget.runs))
-        guard !budget.isSpent else { return false }
+        let isRid = try removeRuns(&budget) { try runs.oldest(of: job.id, limit: $0) }
+        guard isRid, !budget.isSpent else { return false }
         budget.spend(rows: try fires.delete(of: job.id, limit: budget.rows))
         guard !budget.isSpent else { return false }
         try jobs.deleteTags(of: job)
         try jobs.delete(job.id)
         budget.spendJob()
         return true
+    }
+
+    /// Removes jobs that have ended before `date` of the wall clock, the first of them first, for as long as `isWanted`;
+    /// those of which something is in progress stay.
+    ///
+    /// `owner`: whose; nil for all. `place`: behind which to look, and in the end behind which to go on. `whole`: jobs that
+    /// are begun are removed whatever that takes, and the budget is for looking alone.
+    /// - Returns: whether no more is wanted, or none is left; else the budget is spent.
+    func removeEnded(
+        of owner: OwnerID? = nil,
+        before date: Timestamp = .distantFuture,
+        from place: inout EndedPlace,
+        _ budget: inout WorkBudget,
+        whole: Bool = false,
+        while isWanted: () throws -> Bool = { true }
+    ) throws -> Bool {
+        guard try isWanted() else { return true }
+        while true {
+            let limit = budget.rows
+            let found = try jobs.ended(of: owner, after: place, before: date, limit: limit)
+            for next in found {
+                guard !budget.isSpent else { return false }
+                // Of whole jobs each that goes is what the write is for.
+                if !whole || next.isOpen { budget.spend(rows: 1) }
+                if !next.isOpen, let job = try jobs.jobWithoutUserInfo(next.place.job, of: nil) {
+                    var all = WorkBudget.unbounded
+                    guard try whole ? remove(job, &all) : remove(job, &budget) else { return false }
+                    place = next.place
+                    guard try isWanted() else { return true }
+                }
+                place = next.place
+            }
+            guard found.count == limit else { return true }
+        }
     }
 }

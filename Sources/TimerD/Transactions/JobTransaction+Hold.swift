@@ -13,17 +13,19 @@ extension JobTransaction {
 
     /// Holds the job, or gives another reason for it.
     ///
-    /// The open fires of a job that cannot be read stay as they are until it can be read.
-    mutating func hold(_ job: StoredJob, _ reason: String) throws {
+    /// The open fires of a job that cannot be read stay as they are until it can be read. `isAsStored`: nothing of it was
+    /// changed, and so nothing is written over what cannot be read of its row.
+    mutating func hold(_ job: StoredJob, _ reason: String, isAsStored: Bool = false) throws {
         var job = job
         if job.unread == nil { try releaseClaim(of: &job) }
         if job.held == nil {
-            try jobs.countHeld(1)
+            if job.state.isLive { try jobs.countHeld(1) }
             try enqueue(.jobHeld, job, reason)
         }
         job.held = reason
         try jobs.setHeld(job.id, reason)
-        try put(job)
+        guard isAsStored else { return try put(job) }
+        outcome.jobs.append(try withClaimsAhead(job))
     }
 
     /// Holds a job, if it is live; does nothing for one that has ended.
@@ -31,12 +33,23 @@ extension JobTransaction {
         if let job = try job(id), job.state.isLive { try hold(job, reason) }
     }
 
-    /// Stores that the job is not held any more, because it goes on or has ended.
+    /// Holds those of the jobs that are live and cannot be read, and that no window has come upon.
+    mutating func holdUnreadable(_ ids: [JobID]) throws {
+        for id in ids {
+            guard let job = try job(id), job.state.isLive, job.held == nil,
+                let unread = job.unread
+            else { continue }
+            try hold(job, unread.reason, isAsStored: true)
+        }
+    }
+
+    /// Stores that the job is not held any more, because it goes on or is about to end; an ended one was held for its
+    /// open fires, and not counted.
     func endHold(_ job: inout StoredJob) throws {
         guard job.held != nil else { return }
         job.held = nil
         try jobs.setHeld(job.id, nil)
-        try jobs.countHeld(-1)
+        if job.state.isLive { try jobs.countHeld(-1) }
     }
 
     /// Holds a piece of the owner's live jobs, those after `cursor`.
@@ -78,7 +91,7 @@ extension JobTransaction {
         for row in rows where !row.isOwnerHeld && !running.contains(row.id) {
             guard var job = try job(row.id) else { continue }
             if let unread = job.unread {
-                if unread.reason != job.held { try hold(job, unread.reason) }
+                if unread.reason != job.held { try hold(job, unread.reason, isAsStored: true) }
                 continue
             }
             try endHold(&job)
@@ -96,7 +109,7 @@ extension JobTransaction {
             }
         }
         look.next = rows.count == Self.heldLimit ? rows.last?.id : nil
-        look.count = try jobs.heldCount()
+        look.isAnyHeld = try jobs.isAnyHeld()
         return look
     }
 
@@ -111,8 +124,8 @@ extension JobTransaction {
 struct HeldLook: Sendable {
     /// The cursor of the next piece; nil after the last.
     var next: JobID?
-    /// How many jobs are held now.
-    var count = 0
+    /// Whether any job is held now.
+    var isAnyHeld = false
     /// The jobs of `leftOpen` that go on, and what was recovered of them.
     var settled: Set<JobID> = []
     var recovered = Recovered()

@@ -22,6 +22,16 @@ extension JobTransaction {
         return job
     }
 
+    /// Those of `new` that are none more of a job that is there by its key, or that an earlier one of them will be.
+    func fresh(of new: [NewJob], _ owner: OwnerID, isDeclared: Bool) throws -> [NewJob] {
+        var keys: Set<String> = []
+        return try new.filter { job in
+            guard let key = job.definition.key else { return true }
+            return try keys.insert(key).inserted
+                && keptJob(of: key, owner, isDeclared: isDeclared) == nil
+        }
+    }
+
     /// Whether a request ended it before it had come to its end.
     private func wasEndedAlive(_ job: StoredJob) throws -> Bool {
         switch job.endReason {
@@ -50,12 +60,8 @@ extension JobTransaction {
     /// - Throws: `ControlError` `limitReached` where the owner has too many queues, or would have too many tasks: those
     ///   that are due at once count with what is there. One that is there by its key is none more.
     func requireQueues(for new: [NewJob], of owner: OwnerID, isDeclared: Bool) throws {
-        let fresh = try new.filter { job in
-            guard job.policy.queue != nil else { return false }
-            return try job.definition.key.map {
-                try keptJob(of: $0, owner, isDeclared: isDeclared) == nil
-            } ?? true
-        }
+        let tasks = new.filter { $0.policy.queue != nil }
+        let fresh = try fresh(of: tasks, owner, isDeclared: isDeclared)
         for name in Set(fresh.compactMap { $0.policy.queue?.queue }) {
             try ensure(QueueKey(owner: owner, name: name))
         }
@@ -88,6 +94,30 @@ extension JobTransaction {
             .limitReached,
             "uid \(owner.uid) has \(count) tasks that are not over, with \(more) more it would be above "
                 + "maxTasksPerUser, which is \(maxTasks); 'timerctl queue list' shows where they wait"
+        )
+    }
+}
+
+/// How much may be told of jobs that are there by their keys: one of 64 KiB may be named with a few bytes, again and
+/// again.
+struct ToldJobs {
+    private let most: Int
+    private var bytes = 0
+
+    init(for new: [NewJob]) {
+        most = new.reduce(Limits.keptJobsTold) { $0 + Int($1.text.storedBytes) }
+    }
+
+    /// Counts one.
+    ///
+    /// - Throws: `ControlError` `limitReached` where that is too much.
+    mutating func take(_ job: StoredJob, of key: String) throws(ControlError) {
+        bytes += 1024 + job.storedBytes
+        guard bytes > most else { return }
+        throw ControlError(
+            .limitReached,
+            "job \(job.id) has the key '\(key)': the answer would tell more of jobs that are there than the "
+                + "request says of its own and \(Limits.keptJobsTold) bytes; name fewer of them at once"
         )
     }
 }

@@ -57,7 +57,7 @@ extension JobTransaction {
     private mutating func load(_ id: JobID) throws {
         guard let job = try job(id) else { return }
         if let unread = job.unread {
-            try hold(job, unread.reason)
+            try hold(job, unread.reason, isAsStored: true)
         } else {
             try orHold(job) { try $0.resolveAndPut($1) }
         }

@@ -8,12 +8,23 @@ extension JobTransaction {
     var notices: NoticeStore { NoticeStore(database) }
 
     /// Stores who is to be told of the end of a fire's last attempt.
-    mutating func noteEnd(_ run: RunID, of job: StoredJob, _ ended: EndedRun) throws {
+    ///
+    /// `hasFailed`: it is known to have failed, whatever the job is by now.
+    mutating func noteEnd(
+        _ run: RunID,
+        of job: StoredJob,
+        _ ended: EndedRun,
+        hasFailed: Bool = false
+    ) throws {
         let rules = NoticeRules(job.policy.notices, noticeDefaults)
-        guard rules.concernsRuns, ended.handler == nil, !ended.isStopped, job.unread == nil,
+        guard ended.handler == nil, !ended.isStopped, job.unread == nil,
             ended.outcome != .withdrawn
         else { return }
-        let isSuccess = job.policy.run.isSuccess(ended.outcome)
+        let isSuccess = !hasFailed && job.policy.run.isSuccess(ended.outcome)
+        guard rules.concernsRuns else {
+            if isSuccess { try noteUntoldSuccess(of: job) }
+            return
+        }
         let isFailing = try notices.isFailing(job.id)
         if isFailing == isSuccess { try notices.setFailing(!isSuccess, job.id) }
         for reason in rules.reasons(ofEnd: isSuccess, isFailing: isFailing) {
@@ -24,6 +35,28 @@ extension JobTransaction {
         // Only its URL is asked for: what is stored says for which run.
         let document = document(.ping, of: job) { ($0.fire, $0.run) = (ended.fire, run) }
         try store(document, .ping, to: ping, of: job)
+    }
+
+    /// Ends the failure of a job whose ends nobody is told of now: whoever is told later is not to hear of a recovery
+    /// that was long before.
+    ///
+    /// A job that is as it was added, and that no setting tells of, has no row to read.
+    private func noteUntoldSuccess(of job: StoredJob) throws {
+        let mayHaveRow =
+            job.definitionRevision > 1 || job.policy.notices != nil
+            || !noticeDefaults.places.isEmpty
+        if mayHaveRow, try notices.isFailing(job.id) { try notices.setFailing(false, job.id) }
+    }
+
+    /// Brings forward what is held back of a job that is changed to hold it back for less.
+    mutating func noteChange(of job: StoredJob, to policy: NoticePolicy?) throws {
+        let shorter =
+            NoticeRules(job.policy.notices, noticeDefaults).every
+            - NoticeRules(policy, noticeDefaults).every
+        guard shorter > .zero, job.unread == nil,
+            try notices.bringForward(job.id, by: shorter, at: moment.elapsed)
+        else { return }
+        outcome.noticeDate = moment.elapsed
     }
 
     /// Stores who is to be told of dates that did not become fires.
@@ -45,14 +78,16 @@ extension JobTransaction {
         _ fire: FireID,
         of job: StoredJob,
         fireDate: Timestamp,
+        dueBy: Timestamp?,
         at begun: Timestamp,
         run: RunID? = nil
     ) throws {
         let rules = NoticeRules(job.policy.notices, noticeDefaults)
-        guard rules.isLate(begun - fireDate), job.unread == nil else { return }
+        let lateness = begun - (dueBy ?? fireDate)
+        guard rules.isLate(lateness), job.unread == nil else { return }
         try tell(.late, rules, of: job) {
             ($0.fire, $0.run, $0.fireDate, $0.startedAt) = (fire, run, fireDate, begun)
-            $0.lateBy = "\(begun - fireDate)"
+            $0.lateBy = "\(lateness)"
         }
     }
 
@@ -84,12 +119,12 @@ extension JobTransaction {
             for place in rules.places { try store(document, reason, to: place, of: job) }
             try notices.set(NoticeLimit(toldAt: moment.elapsed), of: job.id, reason)
         case .hold(let date):
-            if last?.toldAt == date,
-                try notices.hold(document, reason, at: moment.wall, due: date)
-            {
-                return
-            }
-            for place in rules.places {
+            // A place that is new since then gets a summary of its own; one that stands twice has one.
+            var places: Set<NoticePlace> = []
+            for place in rules.places where places.insert(place).inserted {
+                if try notices.hold(document, reason, to: place, at: moment.wall, due: date) {
+                    continue
+                }
                 try store(document, reason, to: place, of: job, notBefore: date, held: 1)
             }
             try notices.set(NoticeLimit(toldAt: date), of: job.id, reason)

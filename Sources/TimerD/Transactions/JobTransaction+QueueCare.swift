@@ -13,9 +13,10 @@ extension JobTransaction {
         if let isPaused = request.paused { queue.isPaused = isPaused }
         if let most = request.maxReserved { queue.maxReserved = most > 0 ? most : nil }
         if let words = request.maxRate {
-            // What was handed out counts on, for a rate that was set before.
-            if queue.rate == nil { queue.rateUntil = moment.elapsed }
-            queue.rate = TaskRate(parsing: words)
+            let rate = TaskRate(parsing: words)
+            let usedUp = queue.rate == nil ? moment.elapsed : queue.rateUntil
+            queue.rateUntil = rate.map { min(usedUp, $0.usedUp(at: moment.elapsed)) } ?? usedUp
+            queue.rate = rate
         }
         try queues.set(queue)
         noteRoom(in: key)
@@ -61,7 +62,7 @@ extension JobTransaction {
             chosen = try resting(name, .dead, count, caller)
         }
         for task in chosen {
-            guard let job = try job(task.job) else { continue }
+            guard let job = try jobToChange(task.job, of: nil) else { continue }
             var task = task
             (task.failures, task.losses) = (0, 0)
             try makeReady(task, of: job)
@@ -88,7 +89,7 @@ extension JobTransaction {
             chosen = try resting(name, state, count, caller)
         }
         for task in chosen {
-            if let job = try job(task.job) { try drop(task, of: job, .dropped) }
+            if let job = try jobToChange(task.job, of: nil) { try drop(task, of: job, .dropped) }
         }
         return chosen.count
     }
@@ -97,7 +98,7 @@ extension JobTransaction {
     mutating func kick(_ request: KickTasks, _ caller: Caller) throws -> Int {
         let chosen = try resting(request.queue, .delayed, request.count, caller)
         for task in chosen {
-            if let job = try job(task.job) { try makeReady(task, of: job) }
+            if let job = try jobToChange(task.job, of: nil) { try makeReady(task, of: job) }
         }
         return chosen.count
     }

@@ -6,7 +6,8 @@ import TimerControl
 extension JobTransaction {
     /// Carries out `body`, which may store more for a user.
     ///
-    /// Beyond the bound the user's oldest ended jobs are removed, as many as it takes.
+    /// Beyond the bound the user's oldest ended jobs are removed, as many as it takes, of those that are looked at: a user may
+    /// have tens of thousands whose tasks are not over, and each request looks on where the last one stopped.
     ///
     /// - Throws: `ControlError` `limitReached` where that is not enough, and what `body` throws.
     mutating func requiringSpace<T>(
@@ -24,11 +25,9 @@ extension JobTransaction {
         if database.notes.hasPostponed { throw PostponedFirst() }
         // What is removed now may be what the events of this write tell of.
         try storeEvents()
-        while bytes > maxBytes, bytes > before, let job = try jobs.oldestEnded(of: id) {
-            // Whole jobs: this write's events must not be about a job that half exists.
-            var budget = WorkBudget.unbounded
-            _ = try remove(job, &budget)
+        let hasLookedAtAll = try removeEnded(of: id) {
             bytes = try self.bytes(of: id)
+            return bytes > maxBytes && bytes > before
         }
         // Then the oldest events, as far as they need more than their own rows.
         let words = EventWords(database)
@@ -36,11 +35,35 @@ extension JobTransaction {
             bytes = try self.bytes(of: id)
         }
         guard bytes > maxBytes, bytes > before else { return value }
+        let rest =
+            hasLookedAtAll
+            ? "none are left that are over"
+            : "\(Self.looksForRoom) were looked at whose tasks are not over; the next request looks at others"
         throw ControlError(
             .limitReached,
             "uid \(owner.uid) has \(before) bytes stored, with this it would be \(bytes), more than "
-                + "maxBytesPerUser, which is \(maxBytes); ended jobs are removed first, and none are left"
+                + "maxBytesPerUser, which is \(maxBytes); ended jobs are removed first, and \(rest)"
         )
+    }
+
+    /// How many ended jobs whose tasks are not over a request looks at for room.
+    private static let looksForRoom = 2000
+
+    /// Removes ended jobs of a user while there are too many bytes; returns whether no more of them could make room.
+    private func removeEnded(of owner: OwnerID, while isOver: () throws -> Bool) throws -> Bool {
+        var looks = WorkBudget(rows: Self.looksForRoom)
+        let start = database.notes.endedLooks[owner]
+        var place = start ?? .start
+        // Whole jobs: this write's events must not be about a job that half exists.
+        var isDone = try removeEnded(of: owner, from: &place, &looks, whole: true, while: isOver)
+        if isDone, start != nil, try isOver() {
+            place = .start
+            isDone = try removeEnded(of: owner, from: &place, &looks, whole: true, while: isOver)
+        }
+        // Who has few ended jobs has the oldest of them removed first, each time.
+        let isAll = try isDone && (start == nil || isOver())
+        database.notes.endedLooks[owner] = isAll ? nil : place
+        return isDone
     }
 
     /// Tells the scheduler if a user has more stored than the bound allows.

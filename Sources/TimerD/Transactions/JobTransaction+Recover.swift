@@ -16,6 +16,8 @@ struct Recovered: Sendable {
     var running: [LeftRun] = []
     /// Runs that whatever minds the runs still knows, and whose end is stored or that are of another database.
     var settled: [RunID] = []
+    /// Those of them of which the database has no row, without tries of notices, whose numbers are below 0.
+    var unknown: Set<RunID> = []
     /// Whether somebody is to be told of something.
     var hasNotices = false
     /// Jobs that cannot be read: their open fires stay as they are until then.
@@ -39,6 +41,9 @@ extension JobTransaction {
         let known = runner.runs.keys.sorted().map(RunID.init(rawValue:))
         recovered.hasNotices = try notices.owner(after: .nobody) != nil
         recovered.settled = try known.filter { try !runs.isOpen($0) }
+        recovered.unknown = try Set(
+            recovered.settled.filter { try $0.rawValue > 0 && !runs.isKnown($0) }
+        )
         // A database of another origin may not have come as far as the runs that are known.
         if let last = known.max() { try DaemonState.skip(runsThrough: last, in: database) }
         return recovered
@@ -59,7 +64,9 @@ extension JobTransaction {
             job.definition = definitions[owner] ?? job.definition
             definitions[owner] = job.definition
             if let unread = job.unread {
-                if recovered.leftOpen.insert(job.id).inserted { try hold(job, unread.reason) }
+                if recovered.leftOpen.insert(job.id).inserted {
+                    try hold(job, unread.reason, isAsStored: true)
+                }
                 continue
             }
             guard var fire = try leftFire(id) else {
@@ -99,12 +106,22 @@ extension JobTransaction {
                 )
             case .resolveAgain:
                 try resolveAgain(job)
-            case .wait where job.state == .invalidated: try closeWaiting(fire.id)
+            case .wait where job.state == .invalidated || job.isCommandless:
+                try closeWaiting(fire.id)
             case .wait: recovered.waiting.append(try waiting(fire, of: job))
             case .interrupt:
+                let hasNoRun = isUnasked && !left.contains(where: \.isStopped)
+                // Asked for by nobody, a claim follows the misfire rule; its event may have been told in the moment before the
+                // crash.
+                if hasNoRun, isClaim, fire.firedAt == nil,
+                    let reason = refusal(ofClaimOf: job)
+                {
+                    try recordSkipped(job, reason)
+                    continue
+                }
                 // Its event may have been told, also where its command was not asked for.
                 if fire.firedAt == nil { fire.firedAt = try redeliver(fire, of: job) }
-                if isUnasked, !left.contains(where: \.isStopped) {
+                if hasNoRun {
                     recovered.waiting += [try waiting(againAfter: left, fire, of: job)].compactMap(
                         \.self
                     )
@@ -120,6 +137,13 @@ extension JobTransaction {
                     }
                 }
             }
+        }
+    }
+
+    /// Why the next date of a job does not fire any more by its misfire rule; nil where it may.
+    private func refusal(ofClaimOf job: StoredJob) -> FireReason? {
+        job.dueDate.flatMap {
+            job.policy.misfire.refusal(ofDue: $0, at: moment.reading(of: job.clock))
         }
     }
 
@@ -139,7 +163,7 @@ extension JobTransaction {
         let attempts = try runs.attempts(of: left.id)
         var fire = left.commandFire(of: job)
         fire.attempt = attempts + 1
-        fire.isLate = fire.missed > 0 || moment.wall - fire.fireDate > CommandFire.lateness
+        fire.isLate = fire.isLate(at: moment)
         switch left.waitsFor ?? .place {
         case .place: return (fire, .place)
         case .run: return (fire, .run)
@@ -183,6 +207,7 @@ extension JobTransaction {
             left.id,
             of: job,
             fireDate: left.wallDate,
+            dueBy: left.dueBy,
             missed: left.missed,
             isByHand: left.isByHand,
             isRedelivery: true

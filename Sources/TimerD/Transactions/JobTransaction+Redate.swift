@@ -40,6 +40,7 @@ extension JobTransaction {
         (job.definition, job.policy) = (new.definition, new.policy)
         job.revision = try EventWords(database).revision(of: job.id)
         job.definitionRevision += 1
+        try closeIfCommandless(&job)
         return try goOn(as: job, isPaused: isPaused)
     }
 
@@ -47,13 +48,7 @@ extension JobTransaction {
     private func forgetSkippedAhead(of job: StoredJob) throws {
         let now = moment.reading(of: job.clock)
         for row in try fires.skipped(of: job.id, beyond: now) {
-            guard row.first <= now else {
-                try fires.delete(row.id)
-                continue
-            }
-            let passed = job.schedule.passedDates(from: row.first, through: now, newest: 1)
-            let last = passed.count > 1 ? moment.wallDate(passed.last, on: job.clock) : nil
-            try fires.shorten(row.id, to: passed.count, last: last)
+            try cut(row.id, from: row.first, through: now, of: job)
         }
     }
 }

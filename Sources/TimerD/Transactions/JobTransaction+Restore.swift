@@ -79,6 +79,8 @@ extension JobTransaction {
         let state: Job.State = standing.isPaused || isInMaintenance ? .paused : .scheduled
         count(leaving: nil, entering: state)
         countLive(1, of: job.ownerID)
+        // One that a start found unreadable fires of was held after its end, where it did not count.
+        if job.held != nil { try jobs.countHeld(1) }
         job.state = state
         (job.fireDate, job.movedFrom) = dates(of: job, as: standing)
         (job.endedAt, job.endReason) = (nil, nil)
@@ -88,10 +90,9 @@ extension JobTransaction {
         if isInMaintenance { try enterMaintenance(&job) } else { try leaveMaintenance(&job) }
         // The clock may have been set back meanwhile.
         if job.clock == .wall, moment.wall >= .earliestOfClocks { _ = try goBack(&job) }
-        // What came in the pause was skipped only by the end: the resume decides of it.
-        if state == .paused, let date = job.fireDate {
-            try fires.deletePaused(of: job.id, from: date, through: moment.reading(of: job.clock))
-        }
+        // What had come was skipped only by the end: the misfire rule decides of it, or the resume. What has fired keeps
+        // its row.
+        if let date = standing.fireDate { try fires.deleteUnfired(of: job.id, from: date) }
         try passTaken(&job)
         guard job.state.isLive else {
             throw ControlError(

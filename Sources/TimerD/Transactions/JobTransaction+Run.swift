@@ -26,7 +26,14 @@ extension JobTransaction {
     ) throws {
         try runs.markStarted(run, pid: pid, at: date)
         if fire.attempt == 1, fire.handler == nil, !fire.isByHand {
-            try noteBegin(fire.id, of: fire.job, fireDate: fire.fireDate, at: date, run: run)
+            try noteBegin(
+                fire.id,
+                of: fire.job,
+                fireDate: fire.fireDate,
+                dueBy: fire.dueBy,
+                at: date,
+                run: run
+            )
         }
         try enqueue(.runStarted, fire.job, fire: fire.id, run: run) {
             $0.at = date
@@ -48,11 +55,13 @@ extension JobTransaction {
         _ ended: EndedRun,
         next: RetryDecision = .done
     ) throws {
-        // A job that was invalidated meanwhile begins nothing more.
-        let next = try jobs.isInvalidated(job.id) ? .done : next
-        let isTriedAgain = if case .retry = next { true } else { false }
+        // A job that was invalidated meanwhile, or has no command any more, begins nothing more.
+        let isFollowed = try next != .done && beginsCommands(job.id)
+        if next != .done, !isFollowed { outcome.closed.append(ended.fire) }
+        let follows = isFollowed ? next : .done
+        let isTriedAgain = if case .retry = follows { true } else { false }
         try markEnded(run, of: job, ended, isLast: !isTriedAgain)
-        switch next {
+        switch follows {
         case .done: try fires.markDone(ended.fire)
         case .retry(let delay):
             try fires.markWaiting(ended.fire, for: .retry, until: moment.wall + delay)
@@ -85,7 +94,15 @@ extension JobTransaction {
     }
 
     private mutating func tellEnd(of run: RunID, of job: StoredJob, _ ended: EndedRun) throws {
-        if let runsKept { try runs.trim(job.id, keeping: runsKept.rows(of: job.policy)) }
+        if let runsKept {
+            try runs.trim(
+                job.id,
+                keeping: runsKept.rows(of: job.policy),
+                hasHandlers: RunHandler.allCases.contains {
+                    runDefaults.command(of: $0, for: job.definition) != nil
+                }
+            )
+        }
         let (outcome, code, error) = ended.outcome.columns
         try enqueue(.runFinished, job, fire: ended.fire, run: run) {
             $0.fireDate = ended.fireDate

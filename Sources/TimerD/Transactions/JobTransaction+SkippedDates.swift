@@ -69,6 +69,53 @@ extension JobTransaction {
         }
     }
 
+    /// Leaves of a row of skipped dates, the first of which is `first`, those through `end`; without any it goes.
+    func cut(_ fire: FireID, from first: Timestamp, through end: Timestamp, of job: StoredJob)
+        throws
+    {
+        guard first <= end else { return try fires.delete(fire) }
+        let passed = job.schedule.passedDates(from: first, through: end, newest: 1)
+        let last = passed.count > 1 ? moment.wallDate(passed.last, on: job.clock) : nil
+        try fires.shorten(fire, to: passed.count, last: last)
+    }
+
+    /// Has a date that the job's user had dropped come again, with those behind it that were dropped at once with it: the job
+    /// is moved to it.
+    ///
+    /// - Returns: whether it was dropped.
+    /// - Throws: `ControlError` `conflict` where it has another row.
+    func bringBack(_ date: Timestamp, of job: StoredJob) throws -> Bool {
+        let justBefore = date - TimeSpan(microseconds: 1)
+        var unmoved = job
+        unmoved.movedFrom = nil
+        let isDate: Bool
+        switch job.schedule {
+        // The whole grid moves, so that any date is one.
+        case .every: isDate = true
+        case .once, .cron, .calendar, .reboot:
+            isDate = job.schedule.nextFireDate(after: justBefore) == date
+        }
+        let rows = try fires.used(around: date, of: job.id)
+        let covering = rows.first { row in
+            row.dates.first == date || isDate && row.dates.contains(date, of: unmoved)
+        }
+        guard let row = covering else { return false }
+        guard row.skipped != .skip else {
+            try cut(row.fire, from: row.dates.first, through: justBefore, of: job)
+            return true
+        }
+        let day = moment.wallDate(date, on: job.clock).rfc3339
+        let use =
+            if let reason = row.skipped {
+                "the date '\(day)' of job \(job.id) was skipped: \(reason.sentence)"
+            } else if row.isForgotten {
+                "the date '\(day)' of job \(job.id) has fired or was dropped, and its row is kept no more"
+            } else {
+                "job \(job.id) has had its fire of '\(day)'"
+            }
+        throw ControlError(.conflict, "\(use); no date fires twice")
+    }
+
     // MARK: - Dates that have a row
 
     /// The row that covers `date` of `job`; nil if there is none.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import SQLite
 import Schedules
 import TimerControl
 
@@ -15,8 +16,16 @@ extension JobTransaction {
         if let reason = try refusal(of: job) { return try recordSkipped(job, reason) }
         try makeRoom(for: job)
         let fireDate = job.wallFireDate(at: moment) ?? moment.wall
-        try begin(claim.fire, of: job, queue, fireDate: fireDate, missed: claim.missed)
-        try noteBegin(claim.fire, of: job, fireDate: fireDate, at: moment.wall)
+        let dueBy = job.fireDate.flatMap { job.dueBy($0, at: moment) }
+        try begin(
+            claim.fire,
+            of: job,
+            queue,
+            fireDate: fireDate,
+            dueBy: dueBy,
+            missed: claim.missed
+        )
+        try noteBegin(claim.fire, of: job, fireDate: fireDate, dueBy: dueBy, at: moment.wall)
         try moveOn(job, GoingOn())
     }
 
@@ -64,13 +73,21 @@ extension JobTransaction {
         of job: StoredJob,
         _ queue: QueuePolicy,
         fireDate: Timestamp,
+        dueBy: Timestamp? = nil,
         missed: Int,
         isByHand: Bool = false
     ) throws {
         try fires.markQueued(fire, at: moment.wall)
-        let until = job.policy.until.map { moment.elapsedDate($0, on: .wall) }
+        let until = taskEnd(of: job)
         try tasks.insert(fire, of: job, queue, at: moment.elapsed, until: until)
-        try enqueueFired(fire, of: job, fireDate: fireDate, missed: missed, isByHand: isByHand)
+        try enqueueFired(
+            fire,
+            of: job,
+            fireDate: fireDate,
+            dueBy: dueBy,
+            missed: missed,
+            isByHand: isByHand
+        )
         outcome.tasks.note(until)
         outcome.tasks.ready.insert(QueueKey(owner: job.ownerID, name: queue.queue))
     }
@@ -79,10 +96,17 @@ extension JobTransaction {
 
     /// Drops a task that no worker has: its fire is skipped.
     mutating func drop(_ task: TaskRow, of job: StoredJob, _ reason: FireReason) throws {
-        try fires.markSkipped(task.fire, reason)
-        try tasks.delete(task.fire)
         let date = try fires.wallDate(of: task.fire)
-        try enqueue(.fireSkipped, job, reason.rawValue, fire: task.fire) { $0.fireDate = date }
+        // By its reason a row is known to be of no date of the schedule, as of commands.
+        let kept = try fires.isByHand(task.fire) ? .withdrawn : reason
+        try fires.markSkipped(task.fire, kept)
+        try tasks.delete(task.fire)
+        try enqueue(.fireSkipped, job, kept.rawValue, fire: task.fire) { $0.fireDate = date }
+        guard kept != reason else { return }
+        // Who is to be told of the reason is told of one by hand too.
+        var event = Event(seq: 0, type: .fireSkipped, at: moment.wall, job: job.id)
+        (event.fire, event.fireDate, event.reason) = (task.fire, date, reason.rawValue)
+        try noteSkipped(event, of: job)
     }
 
     /// Takes a task away from its worker for good.
@@ -98,10 +122,30 @@ extension JobTransaction {
         noteRoom(in: task.key)
     }
 
-    /// Drops what waits of an invalidated job.
+    /// Drops what waits of an invalidated job: a piece now, and the rest behind this write.
     mutating func dropTasks(of job: StoredJob) throws {
-        for task in try tasks.tasks(of: job.id) where task.state != .reserved {
+        let all = try tasks.fires(of: job.id)
+        for fire in all.prefix(Self.droppedAtOnce) { try dropTask(fire, of: job) }
+        leave(all.dropFirst(Self.droppedAtOnce), of: job)
+    }
+
+    /// Drops a fire's task of an invalidated job, unless a worker has it; returns whether it is a task.
+    @discardableResult
+    mutating func dropTask(_ fire: FireID, of job: StoredJob) throws -> Bool {
+        guard let task = try tasks.task(fire) else { return false }
+        if task.state != .reserved {
             try drop(task, of: job, .invalidated)
+            // Whoever waits was handed nothing of it.
+            noteRoom(in: task.key)
+        }
+        return true
+    }
+
+    /// Has tasks dropped that a daemon left of jobs that it had invalidated.
+    mutating func dropTasksOfInvalidated() throws {
+        for id in try tasks.invalidatedJobs() {
+            guard let job = try jobToChange(id, of: nil) else { continue }
+            leave(try tasks.fires(of: id)[...], of: job)
         }
     }
 
@@ -109,37 +153,77 @@ extension JobTransaction {
     mutating func revokeTasks(of ended: [JobID]) throws {
         for id in ended {
             let left = try tasks.tasks(of: id).filter { $0.state == .reserved }
-            guard !left.isEmpty, let job = try job(id) else { continue }
+            guard !left.isEmpty, let job = try jobToChange(id, of: nil) else { continue }
             for task in left { try revoke(task, of: job, "its job was ended") }
         }
     }
 
     /// Does what is due by itself of some tasks; the outcome says when to look again.
+    ///
+    /// One that cannot be read, or whose fire or job cannot, is put off: no other waits for it.
     mutating func takeDueTasks() throws {
-        for task in try tasks.due(at: moment.elapsed, limit: Self.dueTasks) {
-            guard let job = try job(task.job) else {
-                // Its job is gone, which has taken the fire with it.
-                try tasks.delete(task.fire)
-                continue
-            }
-            switch task.state {
-            case .reserved: try lose(task, of: job, "its lease has ended")
-            case .delayed: try makeReady(task, of: job)
-            case .ready: try expire(task, of: job)
-            case .dead, .done: try drop(task, of: job, .dropped)
+        for (fire, task) in try tasks.due(at: moment.elapsed, limit: Self.dueTasks) {
+            do {
+                try takeDue(try task.get())
+            } catch let error as DatabaseError where error.isUnreadableValue {
+                try tasks.putOff(fire, until: moment.elapsed + Self.unreadPutOff)
+                if database.notes.unreadTasks.insert(fire).inserted {
+                    outcome.tasks.unread[fire] = error.message
+                }
             }
         }
         outcome.tasks.note(try tasks.nextDue())
     }
 
+    private mutating func takeDue(_ task: TaskRow) throws {
+        guard let job = try jobToChange(task.job, of: nil) else {
+            // Its job is gone, which has taken the fire with it.
+            return try tasks.delete(task.fire)
+        }
+        switch task.state {
+        case .reserved: try lose(task, of: job, "its lease has ended")
+        case .delayed: try makeReady(task, of: job)
+        case .ready: try expire(task, of: job)
+        case .dead, .done: try drop(task, of: job, .dropped)
+        }
+    }
+
+    /// After how long a task that could not be read is looked at again.
+    private static let unreadPutOff = TimeSpan.seconds(3600)
     private static let dueTasks = 100
 
     private mutating func expire(_ task: TaskRow, of job: StoredJob) throws {
         // The clock may have been set back since, or the job given another end.
-        let until = job.policy.until.map { moment.elapsedDate($0, on: .wall) }
+        let until = taskEnd(of: job)
         if let until, until <= moment.elapsed { return try drop(task, of: job, .expired) }
         try tasks.rest(task, due: until)
         noteRoom(in: task.key)
+    }
+
+    /// Until when the job's tasks wait for a worker, in elapsed time; nil for without end.
+    private func taskEnd(of job: StoredJob) -> Timestamp? {
+        job.policy.until.map { moment.elapsedDate($0, on: .wall) }
+    }
+
+    /// Has the job's tasks that are ready wait until its `until`, as it is now.
+    mutating func renewTaskEnds(of job: StoredJob) throws {
+        let until = taskEnd(of: job)
+        if try tasks.setEnd(until, ofReadyOf: job.id) { outcome.tasks.note(until) }
+    }
+
+    /// The same for a piece of all tasks, those behind `place`, by what the wall clock says now.
+    ///
+    /// - Returns: behind which to go on; nil behind the last.
+    mutating func renewTaskEnds(behind place: TaskPlace) throws -> TaskPlace? {
+        let piece = try tasks.due(behind: place, limit: Self.dueTasks)
+        for case (let task?, _) in piece where task.state == .ready {
+            guard let job = try jobToChange(task.job, of: nil), let until = taskEnd(of: job) else {
+                continue
+            }
+            try tasks.rest(task, due: until)
+            outcome.tasks.note(until)
+        }
+        return piece.count == Self.dueTasks ? piece.last?.place : nil
     }
 
     /// Has a task wait for a worker, from now on.
@@ -171,7 +255,7 @@ extension JobTransaction {
     mutating func rest(_ task: TaskRow, of job: StoredJob, _ reason: LastReason = .stays) throws {
         var due: Timestamp?
         switch task.state {
-        case .ready: due = job.policy.until.map { moment.elapsedDate($0, on: .wall) }
+        case .ready: due = taskEnd(of: job)
         case .delayed: due = task.readyAt
         case .dead: due = moment.elapsed + deadKept
         case .reserved, .done: break
@@ -215,8 +299,12 @@ struct TaskOutcomes: Sendable {
     var blocked: [QueueKey: Timestamp] = [:]
     /// Attempts that are over: no connection is tied to them any more.
     var over: [RunID] = []
+    /// Tasks that cannot be read, with why; each is told once.
+    var unread: [FireID: String] = [:]
 
-    var isNothing: Bool { ready.isEmpty && due == nil && over.isEmpty && blocked.isEmpty }
+    var isNothing: Bool {
+        ready.isEmpty && due == nil && over.isEmpty && blocked.isEmpty && unread.isEmpty
+    }
 
     mutating func note(_ date: Timestamp?) {
         guard let date else { return }

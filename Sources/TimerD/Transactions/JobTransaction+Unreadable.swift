@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CSQLite
 import SQLite
 import Schedules
 import TimerControl
@@ -75,9 +74,4 @@ extension Run {
     fileprivate var unreadSentence: String {
         "its fire \(fire)\(id.map { " (run \($0))" } ?? "") cannot be read: \(unread ?? "")"
     }
-}
-
-extension DatabaseError {
-    /// Whether a column holds a value of another type, or an unknown word.
-    var isUnreadableValue: Bool { code == SQLITE_MISMATCH }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import SQLite
 import Schedules
 import TimerControl
 
@@ -34,8 +35,8 @@ extension JobTransaction {
         let definition = job.definition
         let command =
             fire.handler.map { runDefaults.command(of: $0, for: definition) } ?? definition.command
-        guard let command else {
-            // The job has no such handler any more.
+        guard let command, !job.isCommandless else {
+            // The job has no such handler any more, or no command.
             try closeWaiting(fire.id)
             return nil
         }
@@ -55,6 +56,7 @@ extension JobTransaction {
                 fire.id,
                 of: job,
                 fireDate: fire.fireDate,
+                dueBy: fire.dueBy,
                 missed: fire.missed,
                 isByHand: fire.isByHand
             )
@@ -73,6 +75,7 @@ extension JobTransaction {
         _ fire: FireID,
         of job: StoredJob,
         fireDate: Timestamp,
+        dueBy: Timestamp?,
         missed: Int,
         isByHand: Bool,
         isRedelivery: Bool = false
@@ -81,6 +84,7 @@ extension JobTransaction {
         let reason = isByHand ? FireReason.manual.rawValue : nil
         try enqueue(.fireFired, job, reason, fire: fire) {
             $0.fireDate = fireDate
+            $0.dueBy = dueBy
             $0.firedAt = firedAt
             $0.userInfo = userInfo
             $0.missed = missed > 0 ? missed : nil
@@ -100,7 +104,7 @@ extension JobTransaction {
     /// Makes a fire wait again whose run was stored and not started.
     ///
     /// - Returns: whether it waits. Of a job that was invalidated meanwhile nothing begins any more: the run is closed, where it
-    ///   was not by that.
+    ///   was not by that. Nor of one that has no command any more: the fire is closed.
     @discardableResult
     mutating func waitAgain(_ fire: CommandFire, after run: RunID) throws -> Bool {
         if try jobs.isInvalidated(fire.job.id) {
@@ -122,6 +126,10 @@ extension JobTransaction {
             for: fire.handler?.wait ?? (fire.attempt > 1 ? .retry : .place),
             until: nil
         )
+        guard try beginsCommands(fire.job.id) else {
+            try closeWaiting(fire.id)
+            return false
+        }
         return true
     }
 
@@ -136,14 +144,58 @@ extension JobTransaction {
     /// Drops the job's fires that wait or were not started, so that nothing of an ended job begins; `put` writes
     /// the job.
     ///
-    /// `areReplaced`: a newer fire replaces them; its handlers stay then.
+    /// Of many that wait the rest is dropped behind this write. `areReplaced`: a newer fire replaces them, all at once; its
+    /// handlers stay then.
     mutating func dropFires(of job: inout StoredJob, areReplaced: Bool = false) throws {
         let open = try fires.begun(of: job.id, sparingHandlers: areReplaced)
+        var room = areReplaced ? Int.max : Self.droppedAtOnce
+        var left: [FireID] = []
         for (fire, state) in open where fire != job.claim?.fire {
-            if state == .waiting {
+            if state == .waiting, room == 0 {
+                left.append(fire)
+            } else if state == .waiting {
+                room -= 1
                 try closeWaiting(fire, of: &job)
             } else if unstarted.contains(fire) {
                 try withdrawRun(of: fire, job)
+            }
+        }
+        leave(left[...], of: job)
+    }
+
+    /// How many of what waits of a job are dropped in the write that ends it; more would hold up others.
+    static let droppedAtOnce = 64
+
+    /// Has the scheduler see to what is still to be dropped of an invalidated job: nothing of it begins.
+    mutating func leave(_ left: ArraySlice<FireID>, of job: StoredJob) {
+        guard !left.isEmpty else { return }
+        outcome.left.append(StoreOutcome.Left(job: job.id, user: job.owner.uid, fires: left))
+    }
+
+    /// Drops some of what an invalidated job has left.
+    mutating func dropLeft(_ left: [FireID], of id: JobID) throws {
+        // Where its end was undone, that has dropped them.
+        guard try jobs.isInvalidated(id), var job = try jobToChange(id, of: nil) else { return }
+        let count = job.fires
+        try dropLeft(left, of: &job)
+        if job.fires != count { try put(job) }
+    }
+
+    /// Drops all that an invalidated job has left, so that it does not live again; `put` writes the job.
+    mutating func dropLeft(of job: inout StoredJob) throws {
+        guard job.state == .invalidated else { return }
+        let open = try fires.begun(of: job.id, sparingHandlers: false)
+        let waiting = open.filter { $0.state == .waiting }.map(\.fire)
+        try dropLeft(waiting + tasks.fires(of: job.id), of: &job)
+    }
+
+    private mutating func dropLeft(_ left: [FireID], of job: inout StoredJob) throws {
+        for fire in left {
+            do {
+                if try !dropTask(fire, of: job) { try closeWaiting(fire, of: &job) }
+            } catch let error as DatabaseError where error.isUnreadableValue {
+                // It stays as it is; the others go.
+                continue
             }
         }
     }
@@ -178,19 +230,29 @@ extension JobTransaction {
     }
 
     /// Closes a waiting fire: skipped if its command never began, else done.
-    private mutating func closeWaiting(_ fire: FireID, of job: inout StoredJob) throws {
+    ///
+    /// One that was to be tried again of a job without a command has failed for good: nobody has ended it.
+    mutating func closeWaiting(_ fire: FireID, of job: inout StoredJob) throws {
         guard let row = try fires.waiting(fire) else { return }
+        let isLeft = job.isCommandless && job.state != .invalidated
         guard !row.hasBegun else {
             if let last = try runs.last(of: fire) {
                 if last.failed == true { try fires.markFailed(fire) }
-                return try fires.markDone(fire)
+                try fires.markDone(fire)
+                // Of one whose handler was to come that was told already.
+                if last.failed == true, isLeft, !row.isOfHandler {
+                    try noteFailedForGood(last, of: job)
+                }
+                return
             }
             // It was told, and after a crash the runner did not know of its run: what became of it is said all the same.
             let run = try runs.insert(of: job.id, fire, attempt: 1, at: RunPlace())
             return try withdraw(run, of: job, fire, row.date)
         }
         let reason: FireReason =
-            row.isByHand ? .withdrawn : job.state == .invalidated ? .invalidated : .overlap
+            // By its reason a row is known to be of no date of the schedule.
+            row.isByHand
+            ? .withdrawn : job.state == .invalidated ? .invalidated : isLeft ? .changed : .overlap
         try fires.markSkipped(fire, reason)
         if row.isCounted { job.fires -= 1 }
         try enqueue(.fireSkipped, job, reason.rawValue, fire: fire) { $0.fireDate = row.date }

@@ -21,54 +21,74 @@ struct GivenTasks: Sendable {
 extension JobTransaction {
     /// Hands out tasks to some of those who wait, in their order, to each its share.
     ///
-    /// `sharing`: how many wait in all.
-    mutating func reserve(_ orders: [ReserveOrder], sharing: Int) throws -> [GivenTasks] {
-        var rest = sharing
+    /// `waiting`: how many wait for a queue, those of `orders` among them; one where it is left out.
+    mutating func reserve(_ orders: [ReserveOrder], waiting: [QueueKey: Int] = [:]) throws
+        -> [GivenTasks]
+    {
+        var rest = waiting
         return try orders.map { order in
-            defer { rest = max(1, rest - 1) }
-            return try reserve(order, sharing: rest)
+            let given = try reserve(order, waiting: rest)
+            for key in given.keys { rest[key]? -= 1 }
+            return given
         }
     }
 
-    /// Hands out tasks: those of the highest priority first, of these the ones that are ready longest.
-    private mutating func reserve(_ order: ReserveOrder, sharing: Int) throws -> GivenTasks {
+    /// Hands out tasks: those of the highest priority first, of these the ones that are ready longest; of each queue no more
+    /// than the worker's share.
+    private mutating func reserve(_ order: ReserveOrder, waiting: [QueueKey: Int]) throws
+        -> GivenTasks
+    {
         let owner = try owners.row(of: order.owner)
         let keys = Set(order.queues).sorted().map { QueueKey(owner: owner, name: $0) }
-        var ready = 0
-        var found: [(key: QueueKey, task: ReadyTask)] = []
-        var rows: [String: QueueRow] = [:]
+        var shares: [QueueKey: Int] = [:]
+        var found: [TaskRow] = []
+        var rows: [QueueKey: QueueRow] = [:]
         for key in keys {
             guard let queue = try queues.queue(key), queue.ready > 0 else { continue }
             let allowance = queue.allowance(at: moment.elapsed)
             if let next = allowance.next { outcome.tasks.blocked[key] = next }
             guard allowance.count > 0 else { continue }
-            ready += min(queue.ready, allowance.count)
-            rows[key.name] = queue
-            let limit = min(order.count, allowance.count)
-            found += try tasks.ready(key, limit: limit, at: moment.elapsed).map { (key, $0) }
+            shares[key] = min(queue.ready, allowance.count) / max(1, waiting[key] ?? 1)
+            rows[key] = queue
+            let limit = min(order.count, allowance.count, Self.tasksOnPage)
+            found += try tasks.ready(key, limit: limit, at: moment.elapsed)
         }
         found.sort {
-            ($1.task.priority, $0.task.readyAt, $0.task.fire.rawValue)
-                < ($0.task.priority, $1.task.readyAt, $1.task.fire.rawValue)
+            ($1.priority, $0.readyAt, $0.fire.rawValue)
+                < ($0.priority, $1.readyAt, $1.fire.rawValue)
+        }
+        // Of fewer than there are workers those who came first get one each.
+        if let first = found.first, shares[first.key] == 0 { shares[first.key] = 1 }
+        let shared = found.filter { task in
+            defer { shares[task.key]? -= 1 }
+            return shares[task.key] ?? 0 > 0
         }
         let room = PageRoom()
-        let share = max(1, ready / sharing)
-        let chosen = found.prefix(min(order.count, share)).prefix {
-            room.takes(Self.taskBytes + ($0.task.userInfo?.utf8.count ?? 0))
+        var handedOut: [QueuedTask] = []
+        var taken: [QueueKey: Int] = [:]
+        for task in shared.prefix(order.count) {
+            // One of a job that was invalidated is about to be dropped.
+            guard try !jobs.isInvalidated(task.job), let words = try tasks.words(of: task)
+            else { continue }
+            let names = [task.key.name, words.name].reduce(0) { $0 + JSONWriter.byteCount(of: $1) }
+            let bytes = Self.taskBytes + names + (words.userInfo?.utf8.count ?? 0)
+            guard room.takes(bytes) else { break }
+            handedOut.append(try handOut(task, words, order.lease))
+            taken[task.key, default: 0] += 1
         }
-        let handedOut = try chosen.map { try handOut($0.task, $0.key, order.lease) }
-        for (key, number) in Dictionary(grouping: chosen, by: \.key).mapValues(\.count) {
-            guard let queue = rows[key.name], let rate = queue.rate else { continue }
+        for (key, number) in taken {
+            guard let queue = rows[key], let rate = queue.rate else { continue }
             let end = rate.used(by: number, upTo: queue.rateUntil, at: moment.elapsed)
             try queues.setRateUntil(end, of: key)
         }
         return GivenTasks(tasks: handedOut, keys: keys)
     }
 
-    /// What a task takes in a reply beside its `userInfo`.
+    /// What a task takes in a reply beside its words; and so how many of a queue there is room for at most.
     private static let taskBytes = 400
+    private static let tasksOnPage = Limits.pageBytes / taskBytes + 1
 
-    private mutating func handOut(_ ready: ReadyTask, _ key: QueueKey, _ lease: TimeSpan) throws
+    private mutating func handOut(_ ready: TaskRow, _ words: TaskWords, _ lease: TimeSpan) throws
         -> QueuedTask
     {
         let attempt = ready.attempt + 1
@@ -85,13 +105,13 @@ extension JobTransaction {
         var task = QueuedTask(
             fire: ready.fire,
             job: ready.job,
-            queue: key.name,
+            queue: ready.key.name,
             priority: ready.priority,
-            fireDate: ready.fireDate,
+            fireDate: words.fireDate,
             attempt: attempt
         )
-        (task.token, task.name) = (run, ready.name)
-        task.userInfo = ready.userInfo.flatMap(JSONText.init(stored:))
+        (task.token, task.name) = (run, words.name)
+        task.userInfo = words.userInfo.flatMap(JSONText.init(stored:))
         task.leaseUntil = moment.wallDate(until, on: .elapsed)
         return task
     }
@@ -100,10 +120,15 @@ extension JobTransaction {
     mutating func takeBack(_ given: [TaskReference]) throws {
         for reference in given {
             guard var task = try tasks.task(reference.fire), task.state == .reserved,
-                task.run == reference.token, let job = try job(task.job)
+                task.run == reference.token, let job = try jobToChange(task.job, of: nil)
             else { continue }
             _ = try runs.deleteOpen(reference.token)
             task.attempt -= 1
+            guard try !jobs.isInvalidated(job.id) else {
+                try drop(task, of: job, .invalidated)
+                noteRoom(in: task.key)
+                continue
+            }
             try makeReady(task, of: job)
         }
     }
@@ -167,7 +192,7 @@ extension JobTransaction {
     mutating func loseConnections(_ gone: [TaskReference]) throws {
         for reference in gone {
             guard let task = try tasks.task(reference.fire), task.state == .reserved,
-                task.run == reference.token, let job = try job(task.job)
+                task.run == reference.token, let job = try jobToChange(task.job, of: nil)
             else { continue }
             try lose(task, of: job, "its worker's connection was over")
         }
@@ -202,10 +227,12 @@ extension JobTransaction {
     }
 
     /// The task that the attempt still has, with its job.
-    private func held(_ reference: TaskReference, _ caller: Caller) throws -> (TaskRow, StoredJob) {
+    private mutating func held(_ reference: TaskReference, _ caller: Caller) throws -> (
+        TaskRow, StoredJob
+    ) {
         let only = try mayAsk(caller)
         guard let task = try tasks.task(reference.fire), only.map({ $0 == task.key.owner }) ?? true,
-            let job = try job(task.job)
+            let job = try jobToChange(task.job, of: nil)
         else {
             guard try outcome(of: reference, caller) != nil else {
                 throw ControlError.noTask(reference.fire)

@@ -15,6 +15,8 @@ struct JobTransaction {
     var horizons: Horizons
     /// How many rows the history of a job keeps; nil if this write trims none.
     let runsKept: HistoryBound?
+    /// Where the histories that it trims are gone on with; nil for their starts.
+    var trimPlaces: TrimPlaces?
     /// How much of one user may be stored; nil for any amount.
     var maxBytes: Int64?
     /// Fires in state `running` whose command has not been started: the rows cannot tell, the scheduler can.
@@ -98,7 +100,7 @@ struct JobTransaction {
     /// Writes back where the job stands, and hands it to the outcome.
     mutating func put(_ job: StoredJob) throws {
         var job = try withClaimsAhead(job)
-        if !job.state.isLive || job.unread == nil { try trimIfGrown(&job) }
+        if job.state.isLive, job.unread == nil { try trimIfGrown(&job) }
         try jobs.update(job, lastEvent: job.state == .finished ? endTold : nil)
         // The scheduler knows of an end that it has told.
         if job.state == .finished, endTold != nil {
@@ -137,6 +139,7 @@ struct JobTransaction {
         let (fired, now) = (job, moment)
         try enqueue(.fireFired, job, fire: claim.fire) {
             $0.fireDate = date.map { now.wallDate($0, on: fired.clock) }
+            $0.dueBy = date.flatMap { fired.dueBy($0, at: now) }
             $0.firedAt = now.wall
             $0.userInfo = fired.definition.userInfo
             $0.missed = claim.missed > 0 ? claim.missed : nil
@@ -213,6 +216,8 @@ struct JobTransaction {
 struct StoreOutcome: Sendable {
     var jobs: [StoredJob] = []
     var outboxEvents: [OutboxEvent] = []
+    /// Fires of which nothing begins any more, though the scheduler may have them wait.
+    var closed: [FireID] = []
     /// Whether a user has more stored than the bound allows; what has happened is stored all the same.
     var isOverfull = false
     /// What the zones' files say; nil if this write has not looked.
@@ -224,12 +229,22 @@ struct StoreOutcome: Sendable {
     var tasks = TaskOutcomes()
     /// How many tasks were due when their jobs were added.
     var tasksAtOnce = 0
+    /// What is still to be dropped of invalidated jobs.
+    var left: [Left] = []
+
+    /// Fires that wait, and tasks, of one job that was invalidated.
+    struct Left: Sendable {
+        var job: JobID
+        var user: UInt32
+        var fires: ArraySlice<FireID>
+    }
 
     /// Whether the scheduler need not hear of it.
     ///
     /// Of an outcome without jobs it does: each has it look at the window.
     var isNothing: Bool {
-        isEndTold && jobs.isEmpty && outboxEvents.isEmpty && !isOverfull && zones == nil
-            && noticeDate == nil && tasks.isNothing
+        isEndTold && jobs.isEmpty && outboxEvents.isEmpty && closed.isEmpty && !isOverfull
+            && zones == nil
+            && noticeDate == nil && tasks.isNothing && left.isEmpty
     }
 }

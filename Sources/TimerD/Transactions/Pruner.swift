@@ -24,10 +24,15 @@ struct PruneProgress: Hashable, Sendable {
     /// How many events of each owner are stored, of those up to `eventsCountedThrough`.
     var events: [OwnerID: Int] = [:]
     var eventsCountedThrough: Int64 = 0
+    /// The events between the oldest and this one have dates after now, of a clock that was ahead.
+    var eventsAhead: Int64 = 0
     /// Whose turn it was last, of the users of whom too much is stored.
     var owner = OwnerID.nobody
     /// The rows of fires up to this one have been looked at, and are not too old.
     var fires = FireID(rawValue: 0)
+    /// Up to where this look has come with the ended jobs, for their age, and with those of users of whom too much is stored.
+    var ended = EndedPlace.start
+    var endedOfFull: [OwnerID: EndedPlace] = [:]
 }
 
 /// Removes old rows, a small piece in each write.
@@ -83,6 +88,8 @@ struct Pruner {
             let fire = try pruneFires(), let job = try pruneJobs(), let part = try pruneUploads(),
             try pruneWords()
         else { return .more }
+        // By the next look more of them may be over.
+        (progress.ended, progress.endedOfFull) = (.start, [:])
         return .done(next: min(event, fire, job, part))
     }
 
@@ -108,19 +115,27 @@ struct Pruner {
         let last = progress.owner.rawValue
         for owner in full.filter({ $0.rawValue > last }) + full.filter({ $0.rawValue <= last }) {
             progress.owner = owner
-            while try transaction.owners.bytes(of: owner) > most {
-                if let job = try transaction.jobs.oldestEnded(of: owner) {
-                    guard try transaction.remove(job, &budget), !budget.isSpent else {
-                        return false
-                    }
-                } else {
-                    // One at a time, so that no more is removed than necessary.
-                    let outputs = try transaction.runs.deleteOldestOutput(of: owner)
-                    guard try outputs > 0 || words.removeOldest(of: owner) else { break }
-                    budget.spend(runs: max(outputs, 1))
-                    if budget.isSpent { return false }
-                }
-            }
+            guard try makeRoom(of: owner, upTo: most) else { return false }
+        }
+        return true
+    }
+
+    /// The same of one user; returns whether nothing more can be removed.
+    private mutating func makeRoom(of owner: OwnerID, upTo most: Int64) throws -> Bool {
+        let owners = transaction.owners
+        func isFull() throws -> Bool { try owners.bytes(of: owner) > most }
+        var place = progress.endedOfFull[owner] ?? .start
+        defer { progress.endedOfFull[owner] = place }
+        guard
+            try transaction.removeEnded(of: owner, from: &place, &budget, while: isFull),
+            !budget.isSpent
+        else { return false }
+        while try isFull() {
+            // One at a time, so that no more is removed than necessary.
+            let outputs = try transaction.runs.deleteOldestOutput(of: owner)
+            guard try outputs > 0 || words.removeOldest(of: owner) else { break }
+            budget.spend(parts: 1)
+            if budget.isSpent { return false }
         }
         return true
     }
@@ -129,7 +144,7 @@ struct Pruner {
     private mutating func pruneEvents() throws -> Timestamp? {
         let oldest = try events.oldest(limit: budget.rows)
         let keptSince = moment.wall - limits.eventsMaxAge
-        let going = oldest.prefix { $0.at < keptSince }
+        let (going, next) = try agedEvents(of: oldest, keptSince)
         if let last = going.last {
             try events.delete(through: last.number)
             for (owner, events) in Dictionary(grouping: going, by: \.owner) {
@@ -146,8 +161,31 @@ struct Pruner {
             try noteEventsPruned(numbers.count, of: owner, through: last)
         }
         if budget.isSpent { return nil }
-        let next = oldest.dropFirst(going.count).first
-        return (next?.at ?? moment.wall) + limits.eventsMaxAge
+        return (next ?? moment.wall) + limits.eventsMaxAge
+    }
+
+    /// Those of the oldest events that are too old, and the date of the first one that is not.
+    ///
+    /// A date after now is that of a clock that was ahead. As numbers grow with time, such an event is older than those
+    /// behind it, and goes with them.
+    private mutating func agedEvents(
+        of oldest: [EventLog.OldEvent],
+        _ keptSince: Timestamp
+    ) throws -> (going: ArraySlice<EventLog.OldEvent>, next: Timestamp?) {
+        let now = moment.wall
+        let aged = oldest.prefix { $0.at < keptSince || $0.at > now }
+        var next = oldest.dropFirst(aged.count).first?.at
+        if next == nil, let last = oldest.last {
+            let through = max(last.number, progress.eventsAhead)
+            let rows = try events.dates(after: through, limit: budget.rows)
+            let ahead = rows.prefix { $0.at > now }
+            budget.spend(rows: Int64(ahead.count))
+            progress.eventsAhead = ahead.last?.number ?? through
+            next = rows.dropFirst(ahead.count).first?.at
+        }
+        if let next, next < keptSince { return (aged, nil) }
+        let end = aged.lastIndex { $0.at < keptSince }
+        return (end.map { aged.prefix(through: $0) } ?? [], next)
     }
 
     private mutating func noteEventsPruned(_ count: Int, of owner: OwnerID, through last: Int64)
@@ -184,9 +222,10 @@ struct Pruner {
     private mutating func pruneJobs() throws -> Timestamp? {
         let age = max(limits.endedJobsMaxAge, limits.eventsMaxAge)
         let keptSince = moment.wall - age
-        while let job = try transaction.jobs.oldestEnded(before: keptSince) {
-            guard try transaction.remove(job, &budget), !budget.isSpent else { return nil }
-        }
+        guard
+            try transaction.removeEnded(before: keptSince, from: &progress.ended, &budget),
+            !budget.isSpent
+        else { return nil }
         let next = try transaction.jobs.firstEnd(from: keptSince)
         return (next ?? moment.wall) + age
     }
@@ -197,9 +236,10 @@ struct Pruner {
         while let oldest = try store.oldest() {
             let end = oldest.keptAt + JobTransaction.uploadAge
             guard end <= moment.wall else { return end }
-            try store.delete(oldest.id)
-            // A part may be 1 MiB, as much as sixteen runs' output.
-            budget.spend(runs: 16)
+            // With all its parts: what is left of one would be done as if it were the whole.
+            try store.delete(oldest.upload, of: oldest.owner)
+            // It may be 32 MiB.
+            budget.spend(parts: 512)
             if budget.isSpent { return nil }
         }
         // Whoever puts one has the date of its end noted.
@@ -208,9 +248,9 @@ struct Pruner {
 
     /// - Returns: whether nothing more can be removed.
     private mutating func pruneWords() throws -> Bool {
-        let removed = try words.removeUntold(limit: budget.runs)
-        // userInfo may be 64 KiB, as much as a run's output.
-        budget.spend(runs: removed)
+        // userInfo may be 64 KiB.
+        let removed = try words.removeUntold(limit: budget.parts)
+        budget.spend(parts: removed)
         return !budget.isSpent
     }
 }

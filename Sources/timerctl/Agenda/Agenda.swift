@@ -115,7 +115,7 @@ extension Daemon {
             jobs += page.jobs.filter { seen.insert($0.id).inserted }
             request.cursor = page.cursor
             // Those without a date come last.
-            if page.jobs.last.map({ $0.nextFire ?? .distantFuture > end }) ?? true { break }
+            if page.jobs.last.map({ $0.nextFire ?? .distantFuture > end }) ?? false { break }
         } while request.cursor != nil
         return jobs
     }

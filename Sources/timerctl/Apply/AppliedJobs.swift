@@ -97,7 +97,7 @@ struct AppliedJobs {
         } catch let error as ControlError {
             throw Failure(ControlError(error.reason, part.placed(error.message)))
         } catch {
-            throw Failure(answering: error)
+            throw Failure(answering: error, to: dryRun ? nil : .applyJobs)
         }
         let existing = Set(answer.value.existing ?? [])
         var added = answer.json["added"]

@@ -82,6 +82,9 @@ struct Apply: AsyncParsableCommand {
         for job in plan.passed {
             Output.tell("note: \(job.place): the date of '\(job.name)' has passed; not added")
         }
+        for note in (plan.additions + plan.changes.map(\.declared)).flatMap(\.notes) {
+            Output.complain("note: \(note.place): \(note.text)")
+        }
         var lines = ""
         // The daemon alone knows who has a key.
         if dryRun || plan.additions.contains(where: { $0.definition.key != nil }) {
@@ -101,8 +104,9 @@ struct Apply: AsyncParsableCommand {
         let known = plan.kept.count
         let isEmpty = plan.isEmpty
         lines = try await send(&plan, applied, dryRun: false)
-        if common.json { try Output.write(lines) }
-        if !isEmpty { Output.tell(PlanText.summary(of: plan, isDone: true)) }
+        let summary = PlanText.summary(of: plan, isDone: true)
+        if common.json { try Output.write(lines, done: summary) }
+        if !isEmpty { Output.tell(summary) }
         // Meanwhile another job got a key of the plan's.
         if plan.kept.count > known { throw ExitCode(ExitStatus.refused.rawValue) }
     }

@@ -2,38 +2,57 @@
 
 import TimerControl
 
-/// As much of a plan as one request holds.
+/// As much of a change as one request holds.
 struct ApplyPart {
     private(set) var request = ApplyJobs()
-    /// Where the jobs of `request.change` and `request.add` are declared.
-    private var changed: [DeclaredJob] = []
-    private var added: [DeclaredJob] = []
+    /// What the jobs of `request.change` and `request.add` are called: "web.yaml:3:1: job 'a'".
+    private var changed: [String] = []
+    private var added: [String] = []
     private var size = 0
 
-    var count: Int { request.invalidate.count + request.change.count + request.add.count }
+    var count: Int { request.count }
 
     /// How many bytes of jobs a request holds; the rest of the line is for what stands around them.
     private static let limit = Limits.line - 4096
 
     /// The plan in as few parts as needed: almost always one.
     static func parts(of plan: ApplyPlan) throws -> [Self] {
+        let changes = ApplyJobs(
+            invalidate: plan.removals.map(\.id),
+            change: plan.changes.map {
+                JobRevision(of: $0.job, $0.declared.labelled(plan.label))
+            },
+            add: plan.additions.map { $0.labelled(plan.label) }
+        )
+        return try parts(
+            of: changes,
+            changed: plan.changes.map(\.declared.title),
+            added: plan.additions.map(\.title)
+        )
+    }
+
+    /// The same of a request that may be too long.
+    ///
+    /// `changed`, `added`: what its jobs are called, each.
+    static func parts(
+        of whole: ApplyJobs,
+        changed: [String],
+        added: [String]
+    ) throws -> [Self] {
         var parts = [Self()]
-        for job in plan.removals {
+        for id in whole.invalidate {
             open(&parts, size: 24)
-            parts[parts.count - 1].request.invalidate.append(job.id)
+            parts[parts.count - 1].request.invalidate.append(id)
         }
-        for change in plan.changes {
-            let definition = change.declared.labelled(plan.label)
-            open(&parts, size: try JSONValue(encoding: definition).jsonBytes.count + 64)
-            let revision = JobRevision(of: change.job, definition)
+        for (revision, title) in zip(whole.change, changed) {
+            open(&parts, size: try JSONValue(encoding: revision.definition).jsonBytes.count + 64)
             parts[parts.count - 1].request.change.append(revision)
-            parts[parts.count - 1].changed.append(change.declared)
+            parts[parts.count - 1].changed.append(title)
         }
-        for declared in plan.additions {
-            let definition = declared.labelled(plan.label)
+        for (definition, title) in zip(whole.add, added) {
             open(&parts, size: try JSONValue(encoding: definition).jsonBytes.count + 1)
             parts[parts.count - 1].request.add.append(definition)
-            parts[parts.count - 1].added.append(declared)
+            parts[parts.count - 1].added.append(title)
         }
         return parts.filter { $0.count > 0 }
     }
@@ -57,7 +76,7 @@ struct ApplyPart {
         parts[parts.count - 1].size += size
     }
 
-    /// The daemon's message, with the place in the file instead of "add[3]: ".
+    /// The daemon's message, with what the job is called instead of "add[3]: ".
     func placed(_ message: String) -> String {
         var rest = message[...]
         func skip(_ words: String) -> Bool {
@@ -74,11 +93,14 @@ struct ApplyPart {
         let isField = skip(".")
         guard isField || skip(": ") else { return message }
         let words = isField ? "parameter '\(rest)" : "\(rest)"
-        return "\(jobs[index].place): job '\(jobs[index].name)': \(words)"
+        return "\(jobs[index]): \(words)"
     }
 }
 
 extension DeclaredJob {
+    /// "web.yaml:3:1: job 'a'".
+    fileprivate var title: String { "\(place): job '\(name)'" }
+
     /// The definition with the label among its tags.
     func labelled(_ label: String) -> JobDefinition {
         var labelled = definition

@@ -107,8 +107,8 @@ struct ApplyPlan {
         }
         let isRedated = !job.definition.hasDates(of: declared.definition, now: now, zone: zone)
         // Said, it counts; where it was said before and is not any more, it is over; else it is the
-        // business of whoever pauses.
-        let isPaused = job.state == .paused
+        // business of whoever pauses. A maintenance will end, and is no pause of the job's own.
+        let isPaused = job.state == .paused && !job.maintenance
         let pause = declared.definition.paused ?? (job.definition.paused == true ? false : isPaused)
         if pause != isPaused {
             fields.append(FieldChange(name: "paused", old: .bool(isPaused), new: .bool(pause)))

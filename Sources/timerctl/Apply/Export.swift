@@ -11,9 +11,10 @@ struct Export: AsyncParsableCommand {
         commandName: "export",
         abstract: "Write jobs as a file that 'timerctl apply' takes.",
         discussion: """
-            Your live jobs that have a name, or those with a label or a tag, as YAML. What \
-            --label wrote, 'apply' takes as it is: nothing is to be changed then. The file holds \
-            the environment of the jobs with all that is secret in it.
+            Your live jobs that have a name, or those with a label or a tag, as YAML, which 'apply' \
+            takes. What --label wrote changes nothing then, but that a job with a length of time \
+            until its fire (--in) has the date instead. The file holds the environment of the jobs \
+            with all that is secret in it; of URLs it has what stands for them.
 
             Examples:
               timerctl export --label web > web.yaml
@@ -66,9 +67,15 @@ struct ExportedFile {
 
     init(_ jobs: [Job], label: String?) {
         self.label = label
+        var ids: [String: JobID] = [:]
         for job in jobs {
             guard let name = job.definition.name else {
                 leftOut.append((job, "it has no name, by which a file would know it"))
+                continue
+            }
+            // A file has one name for texts of one meaning in Unicode.
+            if let id = ids[name] {
+                leftOut.append((job, "its name is that of job \(id) but for its Unicode form"))
                 continue
             }
             guard !job.definition.isTied else {
@@ -95,6 +102,7 @@ struct ExportedFile {
             if let userInfo = job.definition.userInfo {
                 fields["userInfo"] = .verbatim(YAMLText.verbatim(userInfo))
             }
+            ids[name] = job.id
             self.jobs.append((name, fields))
         }
         self.jobs.sort { $0.name < $1.name }
@@ -111,7 +119,7 @@ struct ExportedFile {
     var json: JSONValue {
         var members: [String: JSONValue] = [
             "jobs": .object(
-                Dictionary(jobs.map { ($0.name, .object($0.fields)) }) { first, _ in first }
+                Dictionary(uniqueKeysWithValues: jobs.map { ($0.name, .object($0.fields)) })
             )
         ]
         if let label { members["label"] = .string(label) }

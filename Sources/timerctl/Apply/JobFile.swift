@@ -10,6 +10,8 @@ struct DeclaredJob: Sendable {
     var place: Place
     /// As the daemon is to have it, without the label.
     var definition: JobDefinition
+    /// What its dates had to be taken for, with their places: local times that do not exist or come twice.
+    var notes: [(place: Place, text: String)] = []
 
     var name: String { definition.name ?? "" }
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Glibc
 import Schedules
 import TimerControl
 import TimerWords
@@ -30,16 +29,7 @@ struct JobFiles {
 
     /// The files of a folder, sorted; for a file the file itself.
     private static func expanded(_ path: String) throws(Failure) -> [String] {
-        guard path != "-", let folder = opendir(path) else { return [path] }
-        defer { closedir(folder) }
-        var names: [String] = []
-        while let entry = readdir(folder) {
-            names.append(
-                withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
-                    String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-                }
-            )
-        }
+        guard path != "-", let names = try InputFile.names(in: path) else { return [path] }
         let files = names.filter { name in
             !name.hasPrefix(".") && [".yaml", ".yml", ".json"].contains { name.hasSuffix($0) }
         }

@@ -14,6 +14,7 @@ struct JobReader {
     /// What counts where the job says nothing.
     var others: [JobOption: OptionValue] = [:]
     private(set) var mistakes: [Mistake] = []
+    private var notes: [(place: Place, text: String)] = []
 
     init(name: String, place: Place, now: Timestamp, zone: Zone) {
         (self.name, self.place, self.now, self.zone) = (name, place, now, zone)
@@ -33,18 +34,26 @@ struct JobReader {
             places[option] = value.place
         }
         if !hasSchedule(members) { return nil }
-        let said = Set(members.compactMap(\.key.text))
+        addOthers(to: &definition, said: Set(members.compactMap(\.key.text)))
+        do throws(OptionRefusal) {
+            try JobOption.name.check(.text(name))
+            try definition.checkNeeds()
+        } catch {
+            complain(places[error.option] ?? place, "job '\(name)': \(error)")
+        }
+        fixDates(of: &definition, places)
+        guard mistakes.isEmpty else { return nil }
+        return DeclaredJob(place: place, definition: definition, notes: notes)
+    }
+
+    /// Adds what counts where the job says nothing, as far as it has an effect there: defaults for commands are none of
+    /// a job without one.
+    private func addOthers(to definition: inout JobDefinition, said: Set<String>) {
         for (option, value) in others where !said.contains(option.rawValue) {
             // try?: it was set in the defaults before.
             try? definition.set(option, value)
         }
-        do throws(OptionRefusal) {
-            try JobOption.name.check(.text(name))
-        } catch {
-            complain(place, "job '\(name)': \(error)")
-        }
-        fixDates(of: &definition, places)
-        return mistakes.isEmpty ? DeclaredJob(place: place, definition: definition) : nil
+        _ = definition.leaveOutUnused(but: said)
     }
 
     /// What all jobs of a file have that do not say otherwise.
@@ -206,11 +215,14 @@ struct JobReader {
     ) -> String? {
         guard let text else { return nil }
         do throws(ScheduleError) {
-            let date = try DateExpression.parse(text, now: now, zone: zone).date
+            let (date, note) = try DateExpression.parse(text, now: now, zone: zone)
             // In nine years and eight days each weekday has come, and each 29 February.
             let then = now + .seconds(9 * 366 * 86_400 + 700_001)
             let later = try DateExpression.parse(text, now: then, zone: zone).date
-            if date == later { return date.rfc3339 }
+            if date == later {
+                if let note { notes.append((places[option] ?? place, "'\(option)': \(note)")) }
+                return date.rfc3339
+            }
             complain(
                 places[option] ?? place,
                 "'\(option)' is '\(text)', another date each time it is read; "

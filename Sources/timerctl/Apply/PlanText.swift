@@ -41,7 +41,8 @@ enum PlanText {
         let words = JobOption.inFiles.filter(\.isOfSchedule).compactMap { option in
             fields[option.rawValue].map { "\(option) \(value($0))" }
         }.joined(separator: " ")
-        return words + (definition.command.map { "  \(command($0))" } ?? "  (event)")
+        let task = definition.queue.map { "(task of \($0))" }
+        return words + "  " + (definition.command.map(command) ?? task ?? "(event)")
     }
 
     static func sentence(_ field: ApplyPlan.FieldChange) -> String {
@@ -55,7 +56,9 @@ enum PlanText {
         return Set(old.keys).union(new.keys).sorted().compactMap { name in
             if old[name] == nil { return "\(name) added" }
             if new[name] == nil { return "\(name) removed" }
-            return old[name] == new[name] ? nil : "\(name) changed"
+            // By their bytes, as options are compared.
+            let isSame = old[name]?.jsonBytes == new[name]?.jsonBytes
+            return isSame ? nil : "\(name) changed"
         }.joined(separator: ", ")
     }
 

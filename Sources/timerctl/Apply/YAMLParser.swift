@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CYAML
+import TimerControl
 import TimerWords
 
 /// A step of a YAML text: a value, or where a list or a map begins or ends.
@@ -29,7 +30,7 @@ struct YAMLParser: ~Copyable {
 
     init(_ text: String, file: String) throws(Mistake) {
         self.file = file
-        let bytes = text.utf8
+        let bytes = Self.withJoinedPairs(text)
         self.text = .allocate(capacity: bytes.count)
         _ = self.text.initialize(from: bytes)
         parser.initialize(to: yaml_parser_t())
@@ -46,12 +47,39 @@ struct YAMLParser: ~Copyable {
 
     /// Reads the next step; after `streamEnd` there is none.
     ///
-    /// - Throws: the `Mistake` that keeps the text from being YAML.
+    /// - Throws: the `Mistake` that keeps the text from being YAML, or a tag that would have to mean something.
     mutating func next() throws(Mistake) -> YAMLEvent {
         var event = yaml_event_t()
         guard yaml_parser_parse(parser, &event) == 1 else { throw mistake }
         defer { yaml_event_delete(&event) }
-        return YAMLEvent(place: place(event.start_mark), kind: Self.kind(event))
+        let place = place(event.start_mark)
+        if let tag = Self.foreignTag(event) {
+            throw Mistake(
+                place: place,
+                message: "the tag '\(tag)' is not accepted here, "
+                    + "accepted are those of YAML's core schema, such as '!!str'"
+            )
+        }
+        return YAMLEvent(place: place, kind: Self.kind(event))
+    }
+
+    /// A tag that the core schema of YAML 1.2 does not have for such a value, as it is written: "!include".
+    private static func foreignTag(_ event: yaml_event_t) -> String? {
+        let (tag, known): (UnsafeMutablePointer<yaml_char_t>?, [String]) =
+            switch event.type {
+            case YAML_SCALAR_EVENT:
+                (
+                    event.data.scalar.tag,
+                    [YAML_STR_TAG, YAML_NULL_TAG, YAML_BOOL_TAG, YAML_INT_TAG, YAML_FLOAT_TAG]
+                )
+            case YAML_SEQUENCE_START_EVENT: (event.data.sequence_start.tag, [YAML_SEQ_TAG])
+            case YAML_MAPPING_START_EVENT: (event.data.mapping_start.tag, [YAML_MAP_TAG])
+            default: (nil, [])
+            }
+        // "!" alone stands for no tag.
+        guard let text = string(tag), text != "!", !known.contains(text) else { return nil }
+        let prefix = "tag:yaml.org,2002:"
+        return text.hasPrefix(prefix) ? "!!" + text.dropFirst(prefix.count) : text
     }
 
     private static func kind(_ event: yaml_event_t) -> YAMLEvent.Kind {
@@ -82,6 +110,57 @@ struct YAMLParser: ~Copyable {
 
     private static func string(_ bytes: UnsafeMutablePointer<yaml_char_t>?) -> String? {
         bytes.map { String(cString: $0) }
+    }
+
+    /// The text; of JSON, which may write a character beyond U+FFFF as two escapes, one that libyaml reads.
+    ///
+    /// It has that character, and behind its string as many blanks as leave all that follows in its place.
+    private static func withJoinedPairs(_ text: String) -> [UInt8] {
+        let bytes = Array(text.utf8)
+        // try?: what is no JSON is libyaml's to read, or to refuse.
+        guard text.contains(#"\uD"#) || text.contains(#"\ud"#),
+            (try? JSONValue(parsing: bytes)) != nil
+        else { return bytes }
+        let backslash = UInt8(ascii: "\\")
+        let quote = UInt8(ascii: "\"")
+        var result: [UInt8] = []
+        var (isString, blanks) = (false, 0)
+        var rest = bytes[...]
+        while let byte = rest.first {
+            if byte == backslash, let character = pair(rest.prefix(lengthOfPair)) {
+                result += Array(character.utf8)
+                blanks += lengthOfPair - 1
+                rest = rest.dropFirst(lengthOfPair)
+                continue
+            }
+            let part = rest.prefix(byte == backslash ? 2 : 1)
+            result += part
+            rest = rest.dropFirst(part.count)
+            guard byte == quote else { continue }
+            isString.toggle()
+            if !isString {
+                result += Array(repeating: UInt8(ascii: " "), count: blanks)
+                blanks = 0
+            }
+        }
+        return result
+    }
+
+    private static let lengthOfPair = 12
+
+    /// The character of two escapes such as "\ud83d\ude00"; nil for anything else.
+    private static func pair(_ escapes: ArraySlice<UInt8>) -> String? {
+        func half(_ escape: ArraySlice<UInt8>, in range: ClosedRange<UInt32>) -> UInt32? {
+            let text = String(decoding: escape, as: UTF8.self)
+            guard text.hasPrefix(#"\u"#), let code = UInt32(text.dropFirst(2), radix: 16) else {
+                return nil
+            }
+            return range.contains(code) ? code : nil
+        }
+        guard let high = half(escapes.prefix(lengthOfPair / 2), in: 0xD800...0xDBFF),
+            let low = half(escapes.dropFirst(lengthOfPair / 2), in: 0xDC00...0xDFFF)
+        else { return nil }
+        return Unicode.Scalar(0x10000 + (high - 0xD800) << 10 + (low - 0xDC00)).map { "\($0)" }
     }
 
     private func place(_ mark: yaml_mark_t) -> Place {

@@ -17,10 +17,40 @@ enum YAMLText {
         case .object(let members):
             "{"
                 + members.sorted { $0.key < $1.key }
-                .map { "\(quoted($0.key)): \(inline($0.value))" }.joined(separator: ", ") + "}"
-        case .verbatim: json(value)
+                .map { "\(key(quoted($0.key))): \(inline($0.value))" }
+                .joined(separator: ", ") + "}"
+        case .verbatim: withMarkedKeys(json(value))
         default: value.jsonText
         }
+    }
+
+    /// The most bytes of a key that stands alone: libyaml, as YAML itself, allows 1,024 characters up to its colon.
+    private static let longestKey = 1000
+
+    /// A key of a map on one line: a long one is marked as a key.
+    private static func key(_ quoted: String) -> String {
+        quoted.utf8.count > longestKey ? "? \(quoted) " : quoted
+    }
+
+    /// A value in JSON's form with its long keys marked.
+    private static func withMarkedKeys(_ json: String) -> String {
+        guard json.utf8.count > longestKey else { return json }
+        var bytes: [UInt8] = []
+        var rest = Array(json.utf8)[...]
+        while let byte = rest.first {
+            guard byte == UInt8(ascii: "\"") else {
+                bytes.append(byte)
+                rest.removeFirst()
+                continue
+            }
+            let string = rest.prefix(lengthOfString(rest))
+            rest = rest.dropFirst(string.count)
+            let next = rest.first { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }
+            let isKey = next == UInt8(ascii: ":")
+            let text = String(decoding: string, as: UTF8.self)
+            bytes += Array((isKey ? key(text) : text).utf8)
+        }
+        return String(decoding: bytes, as: UTF8.self)
     }
 
     /// The text as it is, if YAML reads it as JSON does; else with blanks for tabs, and strings without escapes that

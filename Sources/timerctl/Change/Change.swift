@@ -13,7 +13,8 @@ struct Change: AsyncParsableCommand {
         discussion: """
             What is not stated stays as it is. The job keeps its id and its history, also with \
             another schedule; then 'fires' and --count begin anew. Runs in progress go on as they \
-            began. Tags and variables that are stated take the place of all that were there.
+            began. Tags and variables that are stated take the place of all that were there, but for \
+            the tags by which 'apply', 'crontab' and 'import' find the job again.
 
             Examples:
               timerctl change backup --every 2h
@@ -54,6 +55,9 @@ struct Change: AsyncParsableCommand {
 
     mutating func validate() throws {
         if job.replace { throw ValidationError("--replace belongs to 'add'") }
+        if job.forUser.name != nil {
+            throw ValidationError("--user belongs to 'add' and 'copy'; a job stays its owner's")
+        }
         try schedule.checkOne()
         try job.check(command: command)
     }
@@ -62,6 +66,7 @@ struct Change: AsyncParsableCommand {
         let script = job.runs.shell == "-" ? try JobScript.standardInput() : nil
         let daemon = try await Daemon.connect(job.common)
         let old = try await daemon.ask(.getJob(reference), for: JobReply.self).value.job
+        try old.requireUntied()
         let changed = try ChangedDefinition(
             of: old.restated,
             schedule,
@@ -100,13 +105,26 @@ extension Daemon {
         try Output.write(
             json
                 ? answer.jsonLines("changed")
-                : "\(job.title): \(dryRun ? "would be changed" : "changed")\n"
+                : "\(job.title): \(dryRun ? "would be changed" : "changed")\n",
+            done: dryRun ? "nothing was changed" : "job \(job.id) was changed"
         )
         if let sentence = sentence(job) { Output.tell(sentence) }
     }
 }
 
 extension Job {
+    /// - Throws: 1 for a job that ends with a process or a connection.
+    ///
+    /// The daemon would say of what it is sent that it names such a thing.
+    func requireUntied() throws(Failure) {
+        guard definition.isTied else { return }
+        let what = definition.whilePid == nil ? "connection" : "process"
+        throw Failure(
+            .refused,
+            "\(title) ends with a \(what); such a job cannot be changed"
+        )
+    }
+
     /// "next fire in 5 s, at 09:00:05", or what it is instead.
     func nextFireSentence(in zone: Zone) -> String {
         guard state == .scheduled else { return "it is \(state)" }

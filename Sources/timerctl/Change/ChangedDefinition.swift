@@ -3,6 +3,7 @@
 import ArgumentParser
 import Schedules
 import TimerControl
+import TimerWords
 
 /// What a job is to be: as it was, but for what the options of a command state; pure.
 struct ChangedDefinition {
@@ -21,12 +22,12 @@ struct ChangedDefinition {
         local: Zone,
         script: JobScript? = nil
     ) throws {
-        let completed = Self.completed(schedule, old.schedule)
+        let completed = try Self.completed(schedule, old.schedule)
         let request = try options.request(
             completed ?? schedule,
             command: command,
             now: now,
-            local: completed?.keepsZone(of: old.schedule) ?? local,
+            local: (completed ?? schedule).keepsZone(of: old.schedule) ?? local,
             script: script
         )
         notes = request.notes
@@ -41,39 +42,71 @@ struct ChangedDefinition {
             }
             fields[name] = nil
         }
-        if options.event { fields[JobOption.command.rawValue] = nil }
+        // A worker does what is to be done, in place of a command; an event is for whoever watches, in place of both.
+        if options.event || new.queue != nil { fields[JobOption.command.rawValue] = nil }
+        if options.event, new.queue == nil { fields[JobOption.queue.rawValue] = nil }
         guard !changes.isEmpty || !unset.isEmpty || options.event else {
             throw ValidationError("say what is to change, in the options of 'add', or --unset")
         }
         fields.merge(changes) { $1 }
         definition = try JSONValue.object(fields).decoded()
+        let kept = definition.keepOrigin(of: old)
+        if unset.contains(.tags), !kept.isEmpty {
+            notes.append("kept, as the job is found again by it: \(kept.joined(separator: ", "))")
+        }
+        let unused = definition.leaveOutUnused(but: Set(changes.keys))
+        if !unused.isEmpty {
+            let names = unused.joined(separator: ", ")
+            notes.append("left out, as it has no effect any more: \(names)")
+        }
     }
 
-    /// The schedule that is stated, completed from what was: `--tz` or `--from` alone changes that alone.
+    /// The schedule that is stated, completed from what was: `--tz` or `--from` alone changes that alone, and an
+    /// interval keeps its first date.
+    ///
+    /// - Throws: where what is stated does not belong to what was.
     private static func completed(
         _ stated: ScheduleOptions,
         _ old: ScheduleWords
-    ) -> ScheduleOptions? {
+    ) throws -> ScheduleOptions? {
         var schedule = stated
         let isStated =
             [stated.delay, stated.at, stated.every, stated.cron, stated.calendar]
             .contains { $0 != nil }
-        if isStated { return stated }
-        guard stated.tz != nil || stated.from != nil else { return nil }
-        (schedule.every, schedule.cron, schedule.calendar) = (old.every, old.cron, old.calendar)
+        if !isStated {
+            guard stated.tz != nil || stated.from != nil else { return nil }
+            guard old.at == nil, old.in == nil else {
+                throw ValidationError(
+                    "a job that fires once has no --tz or --from alone; state its date with --at"
+                )
+            }
+            (schedule.every, schedule.cron, schedule.calendar) = (old.every, old.cron, old.calendar)
+            try schedule.check()
+        }
+        if schedule.every != nil, schedule.from == nil { schedule.from = old.from }
         return schedule
     }
 }
 
-extension Job {
-    /// What it is, to be said again with changes: `paused` only where that is what pauses it now.
-    ///
-    /// Said of a job that was resumed, it would pause it; left out of one that it pauses, it would resume it.
-    var restated: JobDefinition {
-        var definition = definition
-        if state != .paused || maintenance { definition.paused = nil }
-        return definition
+extension JobDefinition {
+    /// Has the tags that say where `other` came from as well, unless it states one of that kind itself; returns those.
+    fileprivate mutating func keepOrigin(of other: Self) -> [String] {
+        let stated = self.tags ?? []
+        let kept = (other.tags ?? []).filter { tag in
+            Origin.prefixes.contains { prefix in
+                tag.hasPrefix(prefix) && !stated.contains { $0.hasPrefix(prefix) }
+            }
+        }
+        if !kept.isEmpty { self.tags = stated + kept }
+        return kept
     }
+}
+
+/// The tags that say what a job came from, and who looks for it there: 'apply', 'crontab' and 'import'.
+enum Origin {
+    static let prefixes = [Label.prefix, "crontab:", "systemd:"]
+
+    static func isTag(_ tag: String) -> Bool { prefixes.contains { tag.hasPrefix($0) } }
 }
 
 extension ScheduleOptions {

@@ -34,6 +34,7 @@ struct Edit: AsyncParsableCommand {
     func run() async throws {
         let daemon = try await Daemon.connect(common)
         let job = try await daemon.ask(.getJob(reference), for: JobReply.self).value.job
+        try job.requireUntied()
         // An editor may be open for days: it holds no connection, and the daemon may be another afterwards.
         await daemon.client.close()
         let edited = try EditedJob(job, now: .now, zone: .local)
@@ -42,11 +43,12 @@ struct Edit: AsyncParsableCommand {
         var complaints: [EditedJob.Complaint] = []
         while true {
             let new = EditedJob.text(of: try editor.edit(edited.page(text, complaints)))
-            guard new != edited.text else {
+            // By their bytes: to Swift texts of one meaning in Unicode are one.
+            guard !new.utf8.elementsEqual(edited.text.utf8) else {
                 editor.remove()
                 return Output.tell("\(job.title): no changes")
             }
-            guard new != text else {
+            guard !new.utf8.elementsEqual(text.utf8) else {
                 // The same mistakes again: the user has given up.
                 for complaint in complaints { Output.complain(complaint.message) }
                 throw Failure(.badData, "nothing was changed; the text is kept in \(editor.path)")
@@ -59,7 +61,9 @@ struct Edit: AsyncParsableCommand {
                 complaints = error.all.map { .init(line: $0.place.line, message: $0.message) }
             } catch let error as Failure where error.isRefusal {
                 complaints = [.init(message: error.message)]
-                let isMeanwhile = try await isChanged(job, Daemon.connect(common))
+                let isMeanwhile = try await editor.keeping {
+                    try await isChanged(job, Daemon.connect(common))
+                }
                 guard !isMeanwhile else {
                     throw Failure(
                         error.status,
@@ -67,17 +71,21 @@ struct Edit: AsyncParsableCommand {
                     )
                 }
             } catch {
-                Output.tell("the text is kept in \(editor.path)")
+                editor.tellKept()
                 throw error
             }
         }
     }
 
     private func apply(_ text: String, _ edited: EditedJob, _ daemon: Daemon) async throws {
-        let definition = try edited.definition(of: text)
-        let changes = edited.changes(to: definition)
+        let declared = try edited.declared(in: text)
+        let changes = edited.changes(to: declared.definition)
         guard !changes.isEmpty else { return Output.tell("\(edited.job.title): no changes") }
-        try await daemon.change(JobRevision(of: edited.job, definition), json: common.json) { new in
+        for note in declared.notes {
+            Output.complain("note: line \(note.place.line): \(note.text)")
+        }
+        let revision = JobRevision(of: edited.job, declared.definition)
+        try await daemon.change(revision, json: common.json) { new in
             for change in changes { Output.tell("    \(Printable.escaped(change))") }
             return new.nextFireSentence(in: .local)
         }

@@ -33,6 +33,9 @@ struct EditedJob {
         (self.job, self.text, self.now, self.zone) = (job, text, now, zone)
     }
 
+    /// Whether the text has the line `paused: true`.
+    private var showsPaused: Bool { job.state == .paused && !job.maintenance }
+
     /// What is wrong with a text.
     struct Complaint: Hashable {
         /// Counted in the text, from 1; nil where it is not about one line.
@@ -70,10 +73,22 @@ struct EditedJob {
             .filter { !$0.hasPrefix(mark.dropLast()) }.joined(separator: "\n")
     }
 
-    /// What the text says the job is to be.
+    /// What the text says the job is to be, and notes on its dates.
     ///
+    /// A schedule that the text leaves as it was shown stays as it was stated: a text has a date for a length of time.
     /// - Throws: `Mistakes`, all of them, each with its line in the text.
-    func definition(of text: String) throws(Mistakes) -> JobDefinition {
+    func declared(in text: String) throws(Mistakes) -> DeclaredJob {
+        var declared = try read(text)
+        // try?: of a job that cannot be read, what is shown may be no text that is accepted.
+        if job.isReadable, let shown = try? read(self.text),
+            shown.definition.schedule == declared.definition.schedule
+        {
+            declared.definition.schedule = job.definition.schedule
+        }
+        return declared
+    }
+
+    private func read(_ text: String) throws(Mistakes) -> DeclaredJob {
         let place = Place(file: "line", line: 1, column: 1)
         var name: String?
         let value: YAMLValue?
@@ -101,21 +116,23 @@ struct EditedJob {
         }
         let fields = YAMLValue(place: value.place, content: .map(members))
         var reader = JobReader(name: name ?? "unnamed", place: value.place, now: now, zone: zone)
-        guard var definition = reader.job(fields)?.definition else {
-            throw Mistakes(reader.mistakes)
+        guard var declared = reader.job(fields) else { throw Mistakes(reader.mistakes) }
+        declared.definition.name = name
+        declared.definition.keepUserInfo(of: job.definition)
+        if let label = job.label {
+            declared.definition.tags = (declared.definition.tags ?? []) + [Label.tag(label)]
         }
-        definition.name = name
-        definition.keepUserInfo(of: job.definition)
-        if let label = job.label { definition.tags = (definition.tags ?? []) + [Label.tag(label)] }
-        return definition
+        // A line that is taken out; without a word the pause of somebody's hand would stay.
+        if showsPaused, declared.definition.paused == nil { declared.definition.paused = false }
+        return declared
     }
 
     /// What is another in `new`, a line each: "timeout: 10s -> 20s".
     func changes(to new: JobDefinition) -> [String] {
         var old = job.definition
-        old.paused = job.state == .paused && !job.maintenance ? true : nil
+        old.paused = showsPaused ? true : nil
         var changes: [String] = []
-        if old.name != new.name {
+        if old[.name] != new[.name] {
             changes.append("name: \(old.name ?? "(none)") -> \(new.name ?? "(none)")")
         }
         let (was, is_) = (

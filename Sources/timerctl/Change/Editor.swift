@@ -75,18 +75,44 @@ struct Editor {
         guard status == 0 else {
             throw Failure(
                 .inputOutput,
-                "the editor '\(command)' ended with status \(status >> 8 & 0xFF); nothing was changed, "
-                    + "and the text is kept in \(path)"
+                "the editor '\(command)' \(Self.end(status)); nothing was changed, and the text is "
+                    + "kept in \(path)"
             )
         }
-        let bytes = try InputFile.bytes(of: path, atMost: 4 << 20)
+        let bytes: [UInt8]
+        do {
+            bytes = try InputFile.bytes(of: path, atMost: InputFile.largestOfJobs)
+        } catch {
+            throw Failure(error.status, "\(error.message); the text is kept in \(path)")
+        }
         guard let text = String(validating: bytes, as: UTF8.self) else {
             throw Failure(.badData, "the text is not UTF-8; it is kept in \(path)")
         }
         return text
     }
 
+    /// "ended with status 1"; `status` is as waitpid(2) has it.
+    static func end(_ status: Int32) -> String {
+        let signal = status & 0x7F
+        return signal == 0
+            ? "ended with status \(status >> 8 & 0xFF)"
+            : "was ended by signal \(SignalName.words(signal))"
+    }
+
     func remove() { unlink(path) }
+
+    /// Says where the text is, before an error that does not.
+    func tellKept() { Output.tell("the text is kept in \(path)") }
+
+    /// The result of `body`; where that throws, it is said where the text is.
+    func keeping<Value>(_ body: () async throws -> Value) async throws -> Value {
+        do {
+            return try await body()
+        } catch {
+            tellKept()
+            throw error
+        }
+    }
 
     private func failure(_ what: String) -> Failure {
         Failure(.inputOutput, "'\(path)' \(what): \(String(cString: strerror(errno)))")

@@ -2,6 +2,7 @@
 
 import ArgumentParser
 import TimerControl
+import TimerWords
 
 /// `timerctl rename`: another name for a job.
 struct Rename: AsyncParsableCommand {
@@ -33,6 +34,7 @@ struct Rename: AsyncParsableCommand {
     func run() async throws {
         let daemon = try await Daemon.connect(common)
         let job = try await daemon.ask(.getJob(reference), for: JobReply.self).value.job
+        try job.requireUntied()
         var definition = job.restated
         try definition.set(.name, newName.value)
         let revision = JobRevision(of: job, definition)

@@ -41,22 +41,21 @@ struct CrontabChanges {
         let marks = Self.marks(in: text, of: page)
         let known = Dictionary(uniqueKeysWithValues: jobs.lines.map { ($0.job.id, $0) })
         complaints = crontab.refusals.map { "line \($0.line), '\($0.text)': \($0.reason)" }
+        complaints += marks.ties.compactMap { Self.complaint(on: $0, known[$0.tie.job]?.job) }
+        let tied = Dictionary(
+            uniqueKeysWithValues: marks.ties.compactMap { mark in mark.tied.map { ($0, mark.tie) } }
+        )
         var kept: Set<JobID> = []
         var new: [Crontab.Entry] = []
         for entry in crontab.entries {
-            guard let mark = marks.tied[entry.line] else {
+            guard let tie = tied[entry.line] else {
                 new.append(entry)
                 continue
             }
-            guard let (job, old) = known[mark] else {
-                complaints.append(
-                    "line \(entry.line): there is no job \(mark) of yours that a line says; without "
-                        + "the line above it, it is a new job"
-                )
-                continue
-            }
+            // What does not fit is told of already.
+            guard let (job, old) = known[tie.job], tie.names(job) else { continue }
             // A line that was copied with the one above it is a new job.
-            guard kept.insert(mark).inserted else {
+            guard kept.insert(tie.job).inserted else {
                 new.append(entry)
                 continue
             }
@@ -65,11 +64,23 @@ struct CrontabChanges {
             let definition = line.changed(job.restated, from: old)
             changes.append(Change(job: job, old: old, new: line, definition: definition))
         }
-        let isFromHere = isEdited || marks.isTied
+        // One that does not fit is a complaint, and then nothing is done.
+        let isFromHere = isEdited || !marks.ties.isEmpty
         var unclaimed: [CrontabLine: [Job]] = [:]
         let all = jobs.lines.map { ($0.job, $0.line) as (Job, CrontabLine?) } + jobs.others
         for case (let job, let line?) in all.reversed() where !kept.contains(job.id) {
             unclaimed[line, default: []].append(job)
+        }
+        if isFromHere {
+            new.removeAll { entry in
+                guard let job = unclaimed[CrontabLine(entry)]?.popLast() else { return false }
+                kept.insert(job.id)
+                return true
+            }
+        }
+        let isNew = Set(new.map(\.line))
+        let isAboveOthers = crontab.entries.contains {
+            !isNew.contains($0.line) && !$0.variables.isEmpty
         }
         crontab.refusals = []
         crontab.entries = new
@@ -86,17 +97,16 @@ struct CrontabChanges {
                 continue
             }
             kept.insert(job.id)
-            if isFromHere { continue }
             guard job.isFromCrontab else {
                 notes.append("\(imported.place) is \(job.title), which came from no crontab")
                 continue
             }
             if let change = Self.change(of: job, to: imported, entry) { changes.append(change) }
         }
-        if isFromHere, additions.isEmpty, !crontab.variableLines.isEmpty {
+        if isFromHere, isAboveOthers || additions.isEmpty && !crontab.variableLines.isEmpty {
             notes.append(
-                "the variables change nothing: they hold for new lines, and "
-                    + "'timerctl change --env' changes those of a job"
+                "the variables change nothing of lines that are there already: they hold for new lines, "
+                    + "and 'timerctl change --env' changes those of a job"
             )
         }
         // A page ends what it shows; a crontab from elsewhere all that came from one, whatever became of it.
@@ -123,6 +133,15 @@ struct CrontabChanges {
                 return definition
             },
             dryRun: dryRun
+        )
+    }
+
+    /// The same in as few parts as requests hold.
+    func parts(names: [String?]) throws -> [ApplyPart] {
+        try ApplyPart.parts(
+            of: request(names: names, dryRun: false),
+            changed: changes.map(\.job.title),
+            added: additions.map(\.place)
         )
     }
 
@@ -159,16 +178,21 @@ struct CrontabChanges {
 
     // MARK: - Remarks
 
+    private struct Mark {
+        var tie: CrontabText.Tie
+        var line: Int
+        /// The line that it says something of: the next one, unless another remark comes before it.
+        var tied: Int?
+    }
+
     private struct Marks {
-        /// By the number of the line that follows.
-        var tied: [Int: JobID] = [:]
-        var isTied = false
+        var ties: [Mark] = []
         /// How many comments of the user's own there are.
         var comments = 0
     }
 
     private static func marks(in text: String, of page: String) -> Marks {
-        var (marks, next) = (Marks(), nil as JobID?)
+        var (marks, isOpen) = (Marks(), false)
         let lines = text.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" }
         let own = Set(page.split(separator: "\n"))
         for (index, line) in lines.enumerated() {
@@ -176,18 +200,38 @@ struct CrontabChanges {
             if words.isEmpty { continue }
             guard words.first == "#" else {
                 if CrontabVariable(parsing: words) != nil { continue }
-                if let next { marks.tied[index + 1] = next }
-                next = nil
+                if isOpen { marks.ties[marks.ties.count - 1].tied = index + 1 }
+                isOpen = false
                 continue
             }
-            if let job = CrontabText.job(of: words) {
-                next = job
-                marks.isTied = true
+            if let tie = CrontabText.tie(of: words) {
+                marks.ties.append(Mark(tie: tie, line: index + 1))
+                isOpen = true
             } else if !own.contains(line), !line.hasPrefix(CrontabText.complaint) {
                 marks.comments += 1
             }
         }
         return marks
+    }
+
+    /// What is wrong with a remark: "line 2: job 1632 is 'payroll', the line above says 'backup'"; nil for nothing.
+    ///
+    /// `job`: the one of that number.
+    private static func complaint(on mark: Mark, _ job: Job?) -> String? {
+        let place = "line \(mark.tied ?? mark.line): "
+        guard let job else {
+            return place + "there is no job \(mark.tie.job) of yours that a line says; "
+                + (mark.tied == nil
+                    ? "take the remark out" : "without the line above it, it is a new job")
+        }
+        if mark.tie.names(job) { return nil }
+        let name = job.definition.name.map { "is '\($0)'" } ?? "has no name"
+        let said = mark.tie.name.map { "'\($0)'" } ?? "none"
+        let line = "'#: \(job.id)\(job.definition.name.map { " \($0)" } ?? "")'"
+        return place + "job \(job.id) \(name), the "
+            + (mark.tied == nil
+                ? "remark says \(said): \(line) means that job"
+                : "line above says \(said): \(line) means that job; without such a line it is a new one")
     }
 
     /// What a line makes of a job that says it already; nil where nothing of it is another.
@@ -200,19 +244,23 @@ struct CrontabChanges {
         var definition = old
         (definition.command, definition.env) = (new.command, new.env)
         definition.cwd = new.cwd
-        if entry.variables["CRON_TZ"] != nil { definition.schedule.tz = new.schedule.tz }
-        if entry.variables["MAILTO"] != nil {
+        // A job that no zone was said of has the daemon's.
+        if entry.variables["CRON_TZ"] != nil || old.schedule.tz != nil {
+            definition.schedule.tz = new.schedule.tz
+        }
+        // What no MAILTO says stays, where none has said it before.
+        if entry.variables["MAILTO"] != nil || old.isMailedAsByCron {
             (definition.notify, definition.notifyOn) = (new.notify, new.notifyOn)
         }
-        guard definition != old else { return nil }
-        let (was, becomes) = (old.fields, definition.fields)
+        let also = JobOption.inFiles.filter { old[$0] != definition[$0] }
+        guard !also.isEmpty else { return nil }
         let line = CrontabLine(entry)
         return Change(
             job: job,
             old: line,
             new: line,
             definition: definition,
-            also: JobOption.inFiles.filter { was[$0.rawValue] != becomes[$0.rawValue] }
+            also: also
         )
     }
 
@@ -232,5 +280,14 @@ extension Job {
     /// Whether it was imported from a crontab, or added by one, and is not the business of the files that `apply` keeps.
     var isFromCrontab: Bool {
         label == nil && definition.tags?.contains { $0.hasPrefix("crontab:") } ?? false
+    }
+}
+
+extension JobDefinition {
+    /// Whether its notices go where a MAILTO of a crontab has them go.
+    fileprivate var isMailedAsByCron: Bool {
+        guard let places = self.notify, places.count == 1 else { return false }
+        return places[0] == "none" && self.notifyOn == nil
+            || places[0].hasPrefix("mail:") && self.notifyOn == ["failed"]
     }
 }

@@ -16,7 +16,8 @@ struct CrontabCommand: AsyncParsableCommand {
             its history and its other options; a line that is taken out ends it, for 'timerctl undo' \
             to bring back; a new line is a new job, which runs as under cron. All of it is done or \
             nothing. A file from elsewhere, without such remarks, takes the place of the jobs that \
-            came from a crontab; no other job is touched. Comments are not kept.
+            came from a crontab; no other job is touched. A remark of another host's job is refused. \
+            Comments are not kept.
 
             Examples:
               timerctl crontab -e
@@ -76,7 +77,8 @@ struct CrontabCommand: AsyncParsableCommand {
             await daemon.client.close()
             return try await self.edit(text, page, owner)
         }
-        let new = try file.map { try InputFile.text(of: $0) } ?? ""
+        let new =
+            try file.map { try InputFile.text(of: $0, atMost: InputFile.largestOfJobs) } ?? ""
         let changes = changes(to: new, text, page, owner, isEdited: false)
         try refuse(changes)
         if interactive, !confirms(changes) { throw Failure(.refused, "nothing was changed") }
@@ -140,7 +142,8 @@ struct CrontabCommand: AsyncParsableCommand {
         var shown = page
         while true {
             let new = Self.withoutComplaints(try editor.edit(shown))
-            guard new != Self.withoutComplaints(page) else {
+            // By their bytes: to Swift texts of one meaning in Unicode are one.
+            guard !new.utf8.elementsEqual(Self.withoutComplaints(page).utf8) else {
                 editor.remove()
                 return Output.tell("no changes")
             }
@@ -153,20 +156,23 @@ struct CrontabCommand: AsyncParsableCommand {
                 } catch let error as Failure where error.isRefusal {
                     complaints = [error.message]
                     // Of jobs that were changed meanwhile no text would be accepted.
-                    guard try await isAsShown(text, owner, owner.connect(common)) else {
+                    let isUnchanged = try await editor.keeping {
+                        try await isAsShown(text, owner, owner.connect(common))
+                    }
+                    guard isUnchanged else {
                         throw Failure(
                             error.status,
                             "\(error.message); the text is kept in \(editor.path)"
                         )
                     }
                 } catch {
-                    Output.tell("the text is kept in \(editor.path)")
+                    editor.tellKept()
                     throw error
                 }
             }
             let again = complaints.map { CrontabText.complaint + $0 + "\n" }.joined() + new
             // The same mistakes again: the user has given up.
-            guard again != shown else {
+            guard !again.utf8.elementsEqual(shown.utf8) else {
                 for complaint in complaints { Output.complain(complaint) }
                 throw Failure(.badData, "nothing was changed; the text is kept in \(editor.path)")
             }
@@ -198,18 +204,52 @@ struct CrontabCommand: AsyncParsableCommand {
         for note in changes.notes { Output.complain("note: \(note)") }
         guard !changes.isEmpty else { return Output.tell("no changes") }
         let names = try await daemon.freeNames(changes.additions.map(\.definition.name))
-        let request = changes.request(names: names, dryRun: dryRun)
-        let answer = try await daemon.ask(.applyJobs(request), for: ApplyReply.self)
-        if common.json {
-            let lists = ["invalidated", "changed", "added"].map(answer.jsonLines)
-            return try Output.write(lists.joined())
-        }
-        let terminal = Terminal.current
-        try Output.write(changes.lines(for: terminal).map { $0 + "\n" }.joined())
-        for job in answer.value.added + answer.value.changed where !dryRun {
+        let parts = try changes.parts(names: names)
+        let done =
+            try await parts.count == 1 ? send(parts[0], daemon) : upload(parts, daemon)
+        let summary = changes.summary(dryRun: dryRun)
+        if common.json { return try Output.write(done.json, done: summary) }
+        let lines = changes.lines(for: .current).map { $0 + "\n" }.joined()
+        try Output.write(lines, done: summary)
+        for job in done.jobs where !dryRun {
             Output.tell("\(job.title): \(job.nextFireSentence(in: .local))")
         }
-        Output.tell(changes.summary(dryRun: dryRun))
+        Output.tell(summary)
+    }
+
+    /// What was done: the jobs that are there now, and each one as a line of JSON.
+    private typealias Done = (jobs: [Job], json: String)
+
+    private func send(_ part: ApplyPart, _ daemon: Daemon) async throws(Failure) -> Done {
+        var request = part.request
+        request.dryRun = dryRun
+        let answer: Answer<ApplyReply>
+        do throws(Failure) {
+            answer = try await daemon.ask(.applyJobs(request), for: ApplyReply.self)
+        } catch {
+            throw Failure(error.status, part.placed(error.message))
+        }
+        let lists = ["invalidated", "changed", "added"].map { answer.jsonLines($0) }
+        // Of what the reply has no room for it has the ids.
+        let others = Self.json(answer.value.others ?? [])
+        return (answer.value.added + answer.value.changed, lists.joined() + others)
+    }
+
+    /// Sends what no request holds; of so many jobs the daemon tells the ids alone.
+    private func upload(_ parts: [ApplyPart], _ daemon: Daemon) async throws -> Done {
+        let upload = try JobUpload(parts.map(\.request), to: daemon)
+        let total = parts.reduce(0) { $0 + $1.count }
+        let title = dryRun ? "trying" : "applying"
+        let reply = try await Progress.show(title, of: total) { progress in
+            try await upload.send(progress) { parts[$0].placed($1) }
+            let whole = ApplyPart.joined(parts)
+            return try await upload.apply(dryRun: dryRun) { whole.placed($0) }
+        }
+        return ([], Self.json(reply.invalidated + reply.changed + reply.added))
+    }
+
+    private static func json(_ ids: [JobID]) -> String {
+        ids.map { "{\"id\":\($0)}\n" }.joined()
     }
 
     private static func json(_ jobs: [Job]) throws -> String {

@@ -23,24 +23,35 @@ struct CrontabLine: Hashable {
         switch argv.count {
         case 6 where argv[0] == "/bin/sh" && argv[2] == Self.inputScript:
             (command, input) = (argv[4], argv[5])
-        case 3 where Self.isShell(argv): command = argv[2]
-        default: command = ShellWords.joined(argv)
+        case 3 where Self.isShell(argv, of: definition): command = argv[2]
+        default:
+            command = ShellWords.joined(argv)
+            // The shell that cron runs does not read it.
+            if command.contains("$'") { return nil }
         }
-        // A line is read up to its end, and without the blanks before it.
-        let isLine =
-            !command.contains { $0.isNewline } && command.first != " " && command.first != "\t"
-            && !command.contains("$'")
-        guard isLine, !command.isEmpty, Self(parsing: text) == self else { return nil }
+        guard !command.isEmpty, Self(parsing: text) == self else { return nil }
+    }
+
+    /// By their bytes: texts of one meaning in Unicode, which are one to Swift, name two files.
+    static func == (left: Self, right: Self) -> Bool {
+        left.schedule.utf8.elementsEqual(right.schedule.utf8) && left.hasCommand(of: right)
+    }
+
+    private func hasCommand(of other: Self) -> Bool {
+        command.utf8.elementsEqual(other.command.utf8) && (input == nil) == (other.input == nil)
+            && (input ?? "").utf8.elementsEqual((other.input ?? "").utf8)
     }
 
     /// Whether a page shows it as it is: a page escapes what a terminal would not show, but for tabs.
     var isShowable: Bool { CrontabText.shown(text) == text }
 
-    /// Whether it is a shell with a command, not another program that has a `-c`.
-    private static func isShell(_ argv: [String]) -> Bool {
+    /// Whether it is a shell with a command, not another program that has a `-c`: one of that name, or the one that the
+    /// crontab's `SHELL` said.
+    private static func isShell(_ argv: [String], of definition: JobDefinition) -> Bool {
         let name = argv[0].split(separator: "/").last.map(String.init) ?? ""
         return argv[1] == "-c"
-            && ["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash"].contains(name)
+            && (["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash"].contains(name)
+                || argv[0] == definition.env?["SHELL"])
     }
 
     init(_ entry: Crontab.Entry) {
@@ -54,12 +65,23 @@ struct CrontabLine: Hashable {
 
     /// The line.
     var text: String {
-        let input = input.map {
-            "%"
-                + ($0.hasSuffix("\n") ? String($0.dropLast()) : $0)
-                .replacing("%", with: #"\%"#).replacing("\n", with: "%")
+        let input = input.map { "%" + Self.escaped(input: $0) } ?? ""
+        return "\(schedule) \(Self.escaped(command, isFollowed: !input.isEmpty))\(input)"
+    }
+
+    /// Writes the input as cron reads it, without the last newline where cron adds one.
+    private static func escaped(input: String) -> String {
+        let scalars = input.unicodeScalars
+        let isAdded = scalars.last == "\n" && ![nil, "\n"].contains(scalars.dropLast().last)
+        let text = isAdded ? String(scalars.dropLast()) : input
+        return text.reduce(into: "") { line, character in
+            switch character {
+            case "%": line += #"\%"#
+            case "\n": line += "%"
+            case "\r\n": line += "\r%"
+            default: line.append(character)
+            }
         }
-        return "\(schedule) \(Self.escaped(command, isFollowed: input != nil))\(input ?? "")"
     }
 
     /// Writes `%` as cron reads it, and a backslash twice where it would be read with what follows it.
@@ -91,12 +113,12 @@ struct CrontabLine: Hashable {
     func changed(_ definition: JobDefinition, from old: Self) -> JobDefinition {
         var definition = definition
         if schedule != old.schedule { definition.schedule.cron = schedule }
-        if (command, input) != (old.command, old.input) {
+        if !hasCommand(of: old) {
             let argv = definition.command ?? []
             let shell =
                 switch argv.count {
                 case 6 where argv[2] == Self.inputScript: argv[3]
-                case 3 where Self.isShell(argv): argv[0]
+                case 3 where Self.isShell(argv, of: definition): argv[0]
                 default: "/bin/sh"
                 }
             definition.command = Self.argv(command, input: input, shell: shell)

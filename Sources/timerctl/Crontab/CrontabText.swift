@@ -38,14 +38,33 @@ struct CrontabText {
 
     static let mark = "#: "
 
-    /// The job that a remark ties the line below to; nil for any other comment, such as "#: nightly".
-    static func job(of line: Substring) -> JobID? {
+    /// What a remark says of the job that it ties the line below to; nil for any other comment, such as "#: nightly".
+    static func tie(of line: Substring) -> Tie? {
         guard line.hasPrefix(mark) else { return nil }
         let rest = line.dropFirst(mark.count)
         let number = rest.prefix { ("0"..."9").contains($0) }
-        let next = rest.dropFirst(number.count).first
-        guard next == nil || next == " " || next == ";" else { return nil }
-        return Int64(number).map { JobID(rawValue: $0) }
+        let words = rest.dropFirst(number.count)
+        guard words.isEmpty || words.first == " " || words.first == ";" else { return nil }
+        return Int64(number).map { Tie(job: JobID(rawValue: $0), words: words.trimmingBlanks) }
+    }
+
+    /// A number alone is another job's on another host.
+    struct Tie: Hashable {
+        var job: JobID
+        /// "backup; paused", without the blanks around it.
+        var words: Substring
+
+        /// The name in it; nil for none.
+        var name: String? {
+            let name = words.prefix { $0 != ";" }.trimmingBlanks
+            return name.isEmpty ? nil : String(name)
+        }
+
+        /// Whether it says the name of that job, or none if that has none.
+        func names(_ job: Job) -> Bool {
+            let name = Substring(CrontabText.shown(job.definition.name ?? "")).trimmingBlanks
+            return words == name || words.hasPrefix("\(name);")
+        }
     }
 
     /// Begins a line that says what was not accepted.

@@ -48,13 +48,25 @@ enum Diagnosis {
         )
     }
 
-    /// A check that could not be made.
-    static func unchecked(_ subject: String, _ failure: Failure) -> Finding {
+    /// A check that could not be made; `isShared`: of a daemon that shares its jobs with others.
+    static func unchecked(
+        _ subject: String,
+        _ failure: Failure,
+        isShared: Bool = false
+    ) -> Finding {
         let text = "not checked: \(failure.message)"
-        guard failure.isRefusal else {
-            return .broken(subject, text, "journalctl -u timerd says what became of the daemon")
+        if failure.isRefusal {
+            return .warning(subject, text, "mend what it says, and ask again: timerctl doctor")
         }
-        return .warning(subject, text, "mend what it says, and ask again: timerctl doctor")
+        if isShared, failure.status == .unavailable {
+            // Connections end then, and all daemons may be well.
+            return .warning(
+                subject,
+                text,
+                "the lead may have changed hands, which journalctl -u timerd says; ask again: timerctl doctor"
+            )
+        }
+        return .broken(subject, text, "journalctl -u timerd says what became of the daemon")
     }
 
     // MARK: - The daemon
@@ -88,7 +100,7 @@ enum Diagnosis {
         let named = first.isEmpty ? "" : ": \(first.joined(separator: "; "))"
         return .warning(
             "held",
-            "\(count) \(count == 1 ? "job is" : "jobs are") held, and fire nothing\(named)",
+            "\(count) \(count == 1 ? "job is held, and fires" : "jobs are held, and fire") nothing\(named)",
             "mend what it says, and they go on by themselves; timerctl list --held shows them, "
                 + "timerctl invalidate ends them"
         )

@@ -84,17 +84,18 @@ struct Doctor: AsyncParsableCommand {
 
     /// What the daemon's lists tell.
     private func told(by daemon: Daemon, _ status: StatusReply) async -> [Finding?] {
-        [
-            await Self.finding("held") { () throws(Failure) in
+        let isShared = status.node != nil
+        return [
+            await Self.finding("held", isShared: isShared) { () throws(Failure) in
                 var held = ListJobs()
                 (held.held, held.limit) = (true, 5)
                 let jobs = try await daemon.ask(.listJobs(held), for: JobsReply.self).value.jobs
                 return Diagnosis.held(status, jobs)
             },
-            await Self.finding("runs") { () throws(Failure) in
+            await Self.finding("runs", isShared: isShared) { () throws(Failure) in
                 Diagnosis.runs(try await daemon.runs(ListRuns(), atMost: 100).page.runs)
             },
-            await Self.finding("notices") { () throws(Failure) in
+            await Self.finding("notices", isShared: isShared) { () throws(Failure) in
                 let waiting = Request.listNotices(ListNotices(limit: Limits.page))
                 let reply = try await daemon.ask(waiting, for: NoticesReply.self).value
                 return Diagnosis.notices(reply.notices)
@@ -105,12 +106,13 @@ struct Doctor: AsyncParsableCommand {
     /// What one check finds, or why it could not be made: that is no reason to make no other.
     static func finding(
         _ subject: String,
+        isShared: Bool = false,
         _ check: () async throws(Failure) -> Finding?
     ) async -> Finding? {
         do throws(Failure) {
             return try await check()
         } catch {
-            return Diagnosis.unchecked(subject, error)
+            return Diagnosis.unchecked(subject, error, isShared: isShared)
         }
     }
 
@@ -147,7 +149,7 @@ struct Doctor: AsyncParsableCommand {
             return Diagnosis.database(status.database, problems: reply.problems)
         } catch {
             guard error.status == .notPermitted else {
-                return Diagnosis.unchecked("database", error)
+                return Diagnosis.unchecked("database", error, isShared: status.node != nil)
             }
             return Diagnosis.database(status.database, problems: nil)
         }

@@ -49,7 +49,7 @@ struct Crontab {
             var rest = words
             // As in cronie; a minute cannot begin with "-".
             if rest.first == "-" {
-                rest = rest.dropFirst()
+                rest = rest.dropFirst().drop(while: isBlank)
                 unloggedLines.append(index + 1)
             }
             do throws(Mistake) {
@@ -160,7 +160,8 @@ struct Crontab {
                 input.append(character == "%" ? "\n" : character)
             }
         }
-        return input.isEmpty || input.hasSuffix("\n") ? input : input + "\n"
+        // By its bytes: what ends with "\r\n" has no suffix "\n" to Swift.
+        return input.isEmpty || input.utf8.last == UInt8(ascii: "\n") ? input : input + "\n"
     }
 }
 

@@ -124,7 +124,10 @@ struct CrontabJobs {
 
     /// MAILTO="" asks for no mail, and loses nothing.
     private func mailWarnings(on crontab: Crontab) -> [String] {
-        let lines = crontab.variableLines.filter { ["MAILTO", "MAILFROM"].contains($0.name) }
+        let used = usedLines("MAILTO", of: crontab)
+        let lines = crontab.variableLines.filter {
+            $0.name == "MAILFROM" || $0.name == "MAILTO" && used.contains($0.line)
+        }
         return lines.filter { !$0.value.isEmpty }.map { line, name, value in
             let text = "\(name)=\(value)"
             guard name == "MAILTO", Self.places(mailTo: value) != nil else {
@@ -149,9 +152,23 @@ struct CrontabJobs {
         return user
     }
 
+    /// Where a variable is set that a line below goes by.
+    private func usedLines(_ name: String, of crontab: Crontab) -> Set<Int> {
+        var lines = crontab.variableLines.filter { $0.name == name }.map(\.line)[...]
+        var used: Set<Int> = []
+        var last: Int?
+        for entry in crontab.entries {
+            while let line = lines.first, line < entry.line { last = lines.removeFirst() }
+            if let last { used.insert(last) }
+        }
+        return used
+    }
+
     private func notes(on crontab: Crontab) -> [String] {
-        var notes = crontab.variableLines.compactMap { line, name, value in
-            Self.note(on: name).map { "line \(line): \(name)=\(value) \($0)" }
+        let used = usedLines("CRON_TZ", of: crontab)
+        var notes = crontab.variableLines.compactMap { line, name, value -> String? in
+            if name == "CRON_TZ", !used.contains(line) { return nil }
+            return Self.note(on: name).map { "line \(line): \(name)=\(value) \($0)" }
         }
         notes += crontab.unloggedLines.map {
             "line \($0): the '-' that keeps cron from logging is left out"

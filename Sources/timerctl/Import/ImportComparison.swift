@@ -78,9 +78,11 @@ struct ImportComparison {
         numbers.removeAll { number in
             let job = jobs[number]
             let key = identity(job.definition)
-            guard let index = left[key]?.firstIndex(where: job.owner.owns),
-                let there = left[key]?.remove(at: index)
-            else { return false }
+            // By the bytes of its command: to Swift texts of one meaning in Unicode are one.
+            let index = left[key]?.firstIndex {
+                job.owner.owns($0) && $0.definition[.command] == job.definition[.command]
+            }
+            guard let index, let there = left[key]?.remove(at: index) else { return false }
             present.append(Present(number: number, job: job, there: there))
             found.insert(there.id)
             return true

@@ -31,9 +31,15 @@ struct ImportCrontab: AsyncParsableCommand {
 
     func run() async throws {
         let user = try forUser.user()
-        let path = file == "-" ? "-" : InputFile.absolutePath(file)
+        // By its tag a job is found again, however its file is spelt then.
+        let path = file == "-" ? "-" : InputFile.realPath(file)
         let text = try InputFile.text(of: path, atMost: InputFile.largestOfJobs)
-        let hasUsers = system || path == "/etc/crontab" || path.hasPrefix("/etc/cron.d/")
+        // cron reads links there as well.
+        let hasUsers =
+            system
+            || [path, InputFile.absolutePath(file)].contains {
+                $0 == "/etc/crontab" || $0.hasPrefix("/etc/cron.d/")
+            }
         if user != nil, hasUsers {
             throw ValidationError("--user and a user behind each schedule exclude each other")
         }
@@ -47,7 +53,7 @@ struct ImportCrontab: AsyncParsableCommand {
 
     /// The crontab's user: the one who is named in cron's own folder, else the caller.
     private func owner(of path: String) throws(Failure) -> LocalUser {
-        let folder = "/var/spool/cron/crontabs/"
+        let folder = InputFile.realPath("/var/spool/cron/crontabs") + "/"
         guard path.hasPrefix(folder) else { return .current }
         let name = String(path.dropFirst(folder.count))
         guard let user = LocalUser(named: name) else {

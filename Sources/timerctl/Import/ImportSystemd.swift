@@ -59,7 +59,24 @@ struct ImportSystemd: AsyncParsableCommand {
         guard let timer = try folders.unit(name) else {
             throw Failure(.badData, "no '\(name)' in \(folders.paths.joined(separator: ", "))")
         }
-        let service = SystemdJobs.serviceName(of: timer)
+        let disable = "systemctl \(user ? "--user " : "")disable --now \(name)"
+        return Importer(
+            plan: try plan(of: timer, folders),
+            options: options,
+            reminder: "systemd goes on as well until '\(disable)'"
+        )
+    }
+
+    private func plan(of timer: UnitFile, _ folders: UnitFolders) throws(Failure) -> ImportPlan {
+        let service: String
+        do throws(UnitCommand.Mistake) {
+            let manager = user ? LocalUser.current : LocalUser(named: "root") ?? .current
+            service = try SystemdJobs.serviceName(of: timer, isUser: user, manager: manager)
+        } catch {
+            var plan = ImportPlan(tag: SystemdJobs.tag(of: timer))
+            plan.refusals = [ImportPlan.Refusal(error, of: timer, elsePlace: timer.name)]
+            return plan
+        }
         let jobs = SystemdJobs(
             timer: timer,
             service: try folders.unit(service),
@@ -67,11 +84,6 @@ struct ImportSystemd: AsyncParsableCommand {
             isUser: user,
             startsUnit: startUnit
         )
-        let disable = "systemctl \(user ? "--user " : "")disable --now \(name)"
-        return Importer(
-            plan: jobs.plan(now: .now),
-            options: options,
-            reminder: "systemd goes on as well until '\(disable)'"
-        )
+        return jobs.plan(now: .now)
     }
 }

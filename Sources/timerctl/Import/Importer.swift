@@ -51,10 +51,13 @@ struct Importer {
         let added = try await Progress.show("adding jobs", of: new.count) { progress in
             try await addAll(new, progress)
         }
-        if options.common.json {
-            try Output.write(added.map(\.json).joined())
-        } else {
-            try Output.write(added.map { "\($0.job.id)\n" }.joined())
+        let isJSON = options.common.json
+        try Output.write(
+            added.map { isJSON ? $0.json : "\($0.job.id)\n" }.joined(),
+            done: added.count == 1
+                ? "job \(added[0].job.id) was added" : "\(added.count) jobs were added"
+        )
+        if !isJSON {
             for (job, _) in added {
                 Output.tell("\(job.title): \(job.firstFireSentence(in: .local))")
             }

@@ -104,7 +104,7 @@ extension ServiceUnit {
         var variables: [String: String] = [:]
         for file in try filesOfVariables() {
             do throws(Failure) {
-                let text = String(decoding: try readFile(file.path), as: UTF8.self)
+                let text = try readFile(file.path)
                 for (name, value) in try Self.assignments(in: text) { variables[name] = value }
                 if takesVariables {
                     notes.append(

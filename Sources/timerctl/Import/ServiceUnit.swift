@@ -10,8 +10,8 @@ struct ServiceUnit {
     var owner: LocalUser
     var isUser: Bool
     /// Reads a file of variables.
-    var readFile: (String) throws(Failure) -> [UInt8] = { path throws(Failure) in
-        try InputFile.bytes(of: path)
+    var readFile: (String) throws(Failure) -> String = { path throws(Failure) in
+        try InputFile.text(of: path)
     }
     /// What a job does not have of it, each with its place.
     var notes: [String] = []

@@ -15,13 +15,30 @@ struct SystemdJobs {
     var caller = LocalUser.current
     var findUser: (String) -> LocalUser? = { LocalUser(named: $0) }
 
-    /// "certbot.service", unless the timer names another.
-    static func serviceName(of timer: UnitFile) -> String {
-        timer.value("Unit", in: "Timer") ?? "\(timer.stem).service"
+    /// "certbot.service", unless the timer names another, with what "%i" and the like stand for.
+    ///
+    /// `manager`: who runs the systemd that has the timer.
+    static func serviceName(
+        of timer: UnitFile,
+        isUser: Bool,
+        manager: LocalUser
+    ) throws(UnitCommand.Mistake) -> String {
+        guard let setting = timer.last(of: ["Unit"], in: "Timer") else {
+            return "\(timer.stem).service"
+        }
+        do {
+            return try UnitSpecifiers(unit: timer, owner: manager, isUser: isUser)
+                .expanded(setting.value)
+        } catch {
+            throw error.at(setting)
+        }
     }
 
+    /// "systemd:certbot.timer".
+    static func tag(of timer: UnitFile) -> String { "systemd:\(timer.name)" }
+
     func plan(now: Timestamp) -> ImportPlan {
-        var plan = ImportPlan(tag: "systemd:\(timer.name)")
+        var plan = ImportPlan(tag: Self.tag(of: timer))
         let when = TimerUnit(timer, now: now)
         plan.notes = when.notes
         plan.refusals = when.refusals
@@ -57,13 +74,7 @@ struct SystemdJobs {
             definition.tolerance = when.tolerance
             plan.jobs = when.clocks.map { job($0, definition, owner) }
         } catch {
-            plan.refusals.append(
-                .init(
-                    place: error.setting?.place ?? serviceName,
-                    text: error.setting?.assignment ?? timer.name,
-                    reason: error.reason
-                )
-            )
+            plan.refusals.append(ImportPlan.Refusal(error, of: timer, elsePlace: serviceName))
         }
         // What systemd goes on to do for a unit that it starts is not lost.
         for unit in startsUnit ? [timer] : [timer, service].compactMap(\.self) {
@@ -122,5 +133,16 @@ struct SystemdJobs {
             )
         }
         return user
+    }
+}
+
+extension ImportPlan.Refusal {
+    /// `elsePlace`: where a mistake is that is in no setting.
+    init(_ mistake: UnitCommand.Mistake, of timer: UnitFile, elsePlace: String) {
+        self.init(
+            place: mistake.setting?.place ?? elsePlace,
+            text: mistake.setting?.assignment ?? timer.name,
+            reason: mistake.reason
+        )
     }
 }

@@ -34,17 +34,20 @@ struct TimerUnit {
 
     /// The settings that are read here, or ask for what timerd does anyway.
     static let known = Set(
-        [
-            "OnCalendar", "OnActiveSec", "OnBootSec", "OnStartupSec", "OnUnitActiveSec",
-            "OnUnitInactiveSec", "AccuracySec", "RandomizedDelaySec", "Unit",
-        ] + flags
+        clockNames + ["AccuracySec", "RandomizedDelaySec", "Unit"] + flags
     )
+
+    private static let clockNames = [
+        "OnCalendar", "OnActiveSec", "OnBootSec", "OnStartupSec", "OnUnitActiveSec",
+        "OnUnitInactiveSec",
+    ]
 
     private static let flags = [
         "Persistent", "RemainAfterElapse", "WakeSystem", "FixedRandomDelay",
     ]
 
     init(_ unit: UnitFile, now: Timestamp) {
+        let unit = Self.withoutTakenBack(unit)
         let misfire: JobDefinition.Misfire = unit.isOn("Persistent", in: "Timer") ? .once : .skip
         for setting in unit.settings("OnCalendar", in: "Timer") {
             let words = ScheduleWords(calendar: setting.value)
@@ -75,6 +78,20 @@ struct TimerUnit {
         }
         readDelays(unit)
         readFlags(unit)
+    }
+
+    /// An empty clock takes back all clocks before it, whatever their names: systemd.timer(5).
+    private static func withoutTakenBack(_ unit: UnitFile) -> UnitFile {
+        func isClock(_ setting: UnitFile.Setting) -> Bool {
+            setting.section == "Timer" && clockNames.contains(setting.name)
+        }
+        var unit = unit
+        guard let end = unit.settings.lastIndex(where: { isClock($0) && $0.value.isEmpty }) else {
+            return unit
+        }
+        let settings = unit.settings
+        unit.settings = settings[..<end].filter { !isClock($0) } + settings[end...]
+        return unit
     }
 
     /// Adds a job's times; false if there are none, or if another setting asks for the same instants.

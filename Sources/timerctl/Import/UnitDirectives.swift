@@ -9,21 +9,24 @@ struct UnitDirectives {
     private(set) var notes: [String] = []
 
     /// What is told of where it is read, is done by timerd anyway, or is for readers of the unit.
-    private static let known: [String: Set<String>] = [
-        "Unit": ["Description", "Documentation"],
-        "Timer": TimerUnit.known,
-        "Service": ServiceUnit.known,
-    ]
+    private static func known(of unit: UnitFile) -> [String: Set<String>] {
+        let own: [String: Set<String>] =
+            isTimer(unit) ? ["Timer": TimerUnit.known] : ["Service": ServiceUnit.known]
+        return own.merging(["Unit": ["Description", "Documentation"]]) { own, _ in own }
+    }
+
+    private static func isTimer(_ unit: UnitFile) -> Bool { unit.name.hasSuffix(".timer") }
 
     /// `carried`: what of the service is the job's, though it is none of the settings that are known.
     init(_ unit: UnitFile, carried: [String]) {
-        for setting in unit.others(than: Self.known) where !Self.isDoneAnyway(setting, of: unit) {
+        for setting in unit.others(than: Self.known(of: unit))
+        where !Self.isDoneAnyway(setting, of: unit) {
             if setting.section == "Unit", carried.contains(setting.name),
                 unit.name.hasSuffix(".service")
             {
                 continue
             }
-            let line = setting.notCarried(Self.reason(setting))
+            let line = setting.notCarried(Self.reason(setting, of: unit))
             if ["OnFailure", "OnSuccess"].contains(setting.name) {
                 warnings.append(line)
             } else {
@@ -38,7 +41,7 @@ struct UnitDirectives {
     /// A timer that is enabled starts with the machine, as a job does.
     private static func isDoneAnyway(_ setting: UnitFile.Setting, of unit: UnitFile) -> Bool {
         let targets = ["timers.target", "basic.target", "default.target", "multi-user.target"]
-        return unit.name.hasSuffix(".timer") && setting.section == "Install"
+        return isTimer(unit) && setting.section == "Install"
             && setting.name == "WantedBy" && targets.contains(setting.value)
     }
 
@@ -49,8 +52,10 @@ struct UnitDirectives {
         "DefaultDependencies",
     ]
 
-    private static func reason(_ setting: UnitFile.Setting) -> String {
+    private static func reason(_ setting: UnitFile.Setting, of unit: UnitFile) -> String {
         switch setting.name {
+        case _ where setting.section == (isTimer(unit) ? "Service" : "Timer"):
+            "it is in the wrong unit; systemd skips it, too"
         case "OnFailure":
             "nobody is told of a failure; --on-failure of 'timerctl add' runs a command then"
         case "OnSuccess":

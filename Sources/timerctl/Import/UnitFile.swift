@@ -42,7 +42,8 @@ struct UnitFile: Hashable {
         // Where a continued line begins.
         var start: Int?
         let lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
-        for (index, line) in lines.enumerated() {
+        // What a backslash continues at the end of the file, an empty line ends.
+        for (index, line) in (lines + [""]).enumerated() {
             let trimmed = line.trimmingBlanks
             // A comment between the parts of a continued line is not part of it.
             if let first = trimmed.first, "#;".contains(first) { continue }

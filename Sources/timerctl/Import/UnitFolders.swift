@@ -8,23 +8,50 @@ struct UnitFolders {
     var paths: [String]
 
     /// The folders of the system's units, or of the user's own.
-    init(isUser: Bool, home: String) {
+    init(
+        isUser: Bool,
+        home: String,
+        environment: (String) -> String? = { getenv($0).map { String(cString: $0) } }
+    ) {
         paths =
             isUser
-            ? [
-                "\(home)/.config/systemd/user", "/etc/systemd/user", "/run/systemd/user",
-                "\(home)/.local/share/systemd/user", "/usr/local/lib/systemd/user",
-                "/usr/lib/systemd/user",
-            ]
+            ? Self.user(home, environment)
             : [
-                "/etc/systemd/system", "/run/systemd/system", "/usr/local/lib/systemd/system",
-                "/usr/lib/systemd/system", "/lib/systemd/system",
+                "/etc/systemd/system.control", "/run/systemd/system.control",
+                "/run/systemd/transient", "/run/systemd/generator.early", "/etc/systemd/system",
+                "/etc/systemd/system.attached", "/run/systemd/system",
+                "/run/systemd/system.attached", "/run/systemd/generator",
+                "/usr/local/lib/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system",
+                "/run/systemd/generator.late",
             ]
+    }
+
+    private static func user(_ home: String, _ environment: (String) -> String?) -> [String] {
+        /// By the XDG Base Directory Specification: what is no absolute path does not count.
+        func folders(_ variable: String, _ usual: String...) -> [String] {
+            let stated = (environment(variable) ?? "").split(separator: ":").map(String.init)
+                .filter { $0.hasPrefix("/") }
+            return stated.isEmpty ? usual : stated
+        }
+        let config = folders("XDG_CONFIG_HOME", "\(home)/.config")
+        let run = folders("XDG_RUNTIME_DIR", "/run/user/\(geteuid())")
+        func units(_ folders: [String], _ name: String = "user") -> [String] {
+            folders.map { "\($0)/systemd/\(name)" }
+        }
+        let all: [[String]] = [
+            units(config + run, "user.control"), units(run, "transient"),
+            units(run, "generator.early"), units(config),
+            units(folders("XDG_CONFIG_DIRS", "/etc/xdg")), units(["/etc"] + run + ["/run"]),
+            units(run, "generator"), units(folders("XDG_DATA_HOME", "\(home)/.local/share")),
+            units(folders("XDG_DATA_DIRS", "/usr/local/share", "/usr/share")),
+            units(["/usr/local/lib", "/usr/lib"]), units(run, "generator.late"),
+        ]
+        return all.flatMap(\.self)
     }
 
     /// The unit with its drop-ins; nil if it has no file.
     ///
-    /// - Throws: 65 for a unit that is masked, 74 for a file that cannot be read.
+    /// - Throws: 65 for a unit that is masked, 74 for a file that cannot be read, 65 where it is not UTF-8.
     func unit(_ name: String) throws(Failure) -> UnitFile? {
         var unit = UnitFile(name: name)
         // "a@b.timer" may have a file of its own, else "a@.timer" is its file.
@@ -38,8 +65,8 @@ struct UnitFolders {
                 throw Failure(.badData, "'\(name)' is masked, by '\(file)'")
             }
         }
-        unit.read(try Self.text(of: file), from: file)
-        for path in dropIns(of: names) { unit.read(try Self.text(of: path), from: path) }
+        unit.read(try InputFile.text(of: file), from: file)
+        for path in try dropIns(of: names) { unit.read(try InputFile.text(of: path), from: path) }
         return unit
     }
 
@@ -50,11 +77,13 @@ struct UnitFolders {
     }
 
     /// The drop-ins, sorted by file name; of two with one name the one in the earlier folder counts.
-    private func dropIns(of names: [String]) -> [String] {
+    private func dropIns(of names: [String]) throws(Failure) -> [String] {
         var files: [String: String] = [:]
         for folder in names.flatMap(Self.dropInFolders) {
             for path in paths {
-                for file in Self.files(in: "\(path)/\(folder)") where file.hasSuffix(".conf") {
+                // As a unit itself is passed over in a folder of another user's.
+                let names = try InputFile.names(in: "\(path)/\(folder)", skipsForbidden: true) ?? []
+                for file in names where file.hasSuffix(".conf") {
                     if files[file] == nil { files[file] = "\(path)/\(folder)/\(file)" }
                 }
             }
@@ -72,23 +101,5 @@ struct UnitFolders {
         let prefixes = dashes.reversed().map { stem[...$0] }
         return ([stem] + prefixes).map { "\($0)\(name[suffix...]).d" }
             + ["\(name[suffix...].dropFirst()).d"]
-    }
-
-    private static func files(in folder: String) -> [String] {
-        guard let directory = opendir(folder) else { return [] }
-        defer { closedir(directory) }
-        var names: [String] = []
-        while let entry = readdir(directory) {
-            names.append(
-                withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
-                    String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-                }
-            )
-        }
-        return names
-    }
-
-    private static func text(of path: String) throws(Failure) -> String {
-        String(decoding: try InputFile.bytes(of: path), as: UTF8.self)
     }
 }

@@ -43,14 +43,14 @@ struct Drain: AsyncParsableCommand {
         let request = DrainNode(name: node, drains: !undo)
         let answer = try await daemon.ask(.drainNode(request), for: NodeReply.self)
         let drained = answer.value.node
+        let sentence = undo ? Self.undone(drained) : Self.sentence(drained, among: nodes)
         guard common.json else {
-            let sentence = undo ? Self.undone(drained) : Self.sentence(drained, among: nodes)
-            try Output.write(sentence + "\n")
+            try Output.write(sentence + "\n", done: sentence)
             guard wait, drained.isBusy else { return }
             let after = try await waitForEnd()
             return try Output.write(Self.end(of: drained, among: after.value.nodes) + "\n")
         }
-        try Output.write(answer.jsonLine("node"))
+        try Output.write(answer.jsonLine("node"), done: sentence)
         guard wait, drained.isBusy else { return }
         try Output.write(try await waitForEnd().jsonLines("nodes"))
     }

@@ -82,8 +82,7 @@ struct ChildProcess {
             let count = read(errors, &buffer, buffer.count)
             if count > 0 {
                 let read = Array(buffer[..<count])
-                // try?: where nobody reads it there is nowhere to report that.
-                try? Output.write(read, toError: true)
+                Output.passOn(read)
                 lines.add(read, atMost: Self.longestLine)
             } else if hasEnded || end < 0 {
                 break

@@ -22,7 +22,7 @@ struct QueueRetry: AsyncParsableCommand {
         let tasks: TaskSelection =
             self.tasks.queue.map { .queue($0, count: self.tasks.count) }
             ?? .fires(self.tasks.fires)
-        try await count(.retryTasks(tasks), common) { "\($0) ready again" }
+        try await count(.retryTasks(tasks), of: self.tasks, common) { "\($0) ready again" }
     }
 }
 
@@ -69,7 +69,7 @@ struct QueueDrop: AsyncParsableCommand {
         if let queue = tasks.queue, let state {
             selection = .queue(queue, state: state, count: tasks.count)
         }
-        try await count(.dropTasks(selection), common) { "\($0) dropped" }
+        try await count(.dropTasks(selection), of: tasks, common) { "\($0) dropped" }
     }
 }
 
@@ -89,7 +89,7 @@ struct QueueKick: AsyncParsableCommand {
 
     @Option(
         parsing: .unconditional,
-        help: ArgumentHelp("How many at most, 1 to 10000.", valueName: "number"),
+        help: ArgumentHelp("How many at most, 1 to 10000; default 1000.", valueName: "number"),
         transform: wholeNumber("--count", "from 1 to \(Limits.manyTasks)")
     )
     var count: Int?
@@ -100,17 +100,40 @@ struct QueueKick: AsyncParsableCommand {
 
     func run() async throws {
         let request = KickTasks(queue: queue.queue, count: count)
-        try await timerctl.count(.kickTasks(request), common) { "\($0) ready now" }
+        try await timerctl.count(.kickTasks(request), atMost: count ?? standardCount, common) {
+            "\($0) ready now"
+        }
     }
 }
 
 private func count(
     _ request: Request,
+    of tasks: TaskArguments,
+    _ common: CommonOptions,
+    _ sentence: (String) -> String
+) async throws {
+    let most = tasks.queue == nil ? nil : tasks.count ?? standardCount
+    try await count(request, atMost: most, common, sentence)
+}
+
+/// `most`: how many of a queue are changed at a time; nil for tasks by their numbers.
+private func count(
+    _ request: Request,
+    atMost most: Int?,
     _ common: CommonOptions,
     _ sentence: (String) -> String
 ) async throws {
     let answer = try await Daemon.ask(common, request, for: CountReply.self)
     let count = answer.value.count
-    let words = count == 1 ? "1 task is" : "\(count) tasks are"
-    try Output.write(common.json ? answer.jsonLine : sentence(words) + "\n")
+    let words = sentence(count.tasksAre)
+    try Output.write(common.json ? answer.jsonLine : words + "\n", done: words)
+    if count == most { Output.tell("the queue may have more; the same command goes on with them") }
+}
+
+/// How many tasks of a queue are changed at a time, where nothing says how many.
+private let standardCount = 1000
+
+extension Int {
+    /// "1 task is", "2 tasks are".
+    var tasksAre: String { self == 1 ? "1 task is" : "\(self) tasks are" }
 }

@@ -51,7 +51,10 @@ struct TaskArguments: ParsableArguments {
 
     @Option(
         parsing: .unconditional,
-        help: ArgumentHelp("With --queue: how many at most, 1 to 10000.", valueName: "number"),
+        help: ArgumentHelp(
+            "With --queue: how many at most, 1 to 10000; default 1000.",
+            valueName: "number"
+        ),
         transform: wholeNumber("--count", "from 1 to \(Limits.manyTasks)")
     )
     var count: Int?

@@ -38,7 +38,10 @@ struct QueueList: AsyncParsableCommand {
             request.cursor = page.value.cursor
         } while request.cursor != nil
         if queues.isEmpty {
-            return Output.tell("no queues; 'timerctl add --queue NAME' adds a job for one")
+            return try NothingFound.tell(
+                "no queues; 'timerctl add --queue NAME' adds a job for one",
+                owner: owner
+            )
         }
         if common.json { return }
         let dates = LocalDate(now: .now, zone: .local)

@@ -107,7 +107,7 @@ struct QueueExtend: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "How long from now; default as long as it was reserved for.",
+            "How long from now; default what was said last, at its reservation or an extension.",
             valueName: "duration"
         )
     )
@@ -125,9 +125,8 @@ struct QueueExtend: AsyncParsableCommand {
 private func tell(_ request: Request, _ common: CommonOptions) async throws {
     let answer = try await Daemon.ask(common, request, for: TaskOutcomeReply.self)
     let dates = LocalDate(now: .now, zone: .local)
-    try Output.write(
-        common.json ? answer.jsonLine("task") : answer.value.task.sentence(dates) + "\n"
-    )
+    let sentence = answer.value.task.sentence(dates)
+    try Output.write(common.json ? answer.jsonLine("task") : sentence + "\n", done: sentence)
 }
 
 extension TaskOutcome {

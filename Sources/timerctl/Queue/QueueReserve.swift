@@ -56,7 +56,11 @@ struct QueueReserve: AsyncParsableCommand {
         var request = ReserveTasks(queues: queues)
         (request.count, request.lease, request.wait) = (count, lease, wait)
         let answer = try await Daemon.ask(common, .reserveTasks(request), for: TasksReply.self)
-        try Output.write(answer.jsonLines("tasks"))
+        let count = answer.value.tasks.count
+        try Output.write(
+            answer.jsonLines("tasks"),
+            done: count == 1 ? "1 task was reserved" : "\(count) tasks were reserved"
+        )
         if answer.value.tasks.isEmpty {
             let names = queues.map { "'\(Printable.escaped($0))'" }.joined(separator: ", ")
             throw Failure(.refused, "no task is ready in \(names)")

@@ -22,7 +22,7 @@ struct QueuePause: AsyncParsableCommand {
     func run() async throws {
         var request = SetQueue(queue: queue.queue)
         request.paused = true
-        try await change(request, common) { "\($0.title): paused; \($0.ready) tasks are ready" }
+        try await change(request, common) { "\($0.title): paused; \($0.ready.tasksAre) ready" }
     }
 }
 
@@ -43,7 +43,7 @@ struct QueueResume: AsyncParsableCommand {
     func run() async throws {
         var request = SetQueue(queue: queue.queue)
         request.paused = false
-        try await change(request, common) { "\($0.title): resumed; \($0.ready) tasks are ready" }
+        try await change(request, common) { "\($0.title): resumed; \($0.ready.tasksAre) ready" }
     }
 }
 
@@ -112,8 +112,9 @@ private func change(
     _ sentence: (TaskQueue) -> String
 ) async throws {
     let answer = try await Daemon.ask(common, .setQueue(request), for: QueueReply.self)
+    let queue = answer.value.queue
     try Output.write(
-        common.json
-            ? answer.jsonLine("queue") : Printable.escaped(sentence(answer.value.queue)) + "\n"
+        common.json ? answer.jsonLine("queue") : Printable.escaped(sentence(queue)) + "\n",
+        done: "\(queue.title) was changed"
     )
 }

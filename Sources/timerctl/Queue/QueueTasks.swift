@@ -50,7 +50,7 @@ struct QueueTasks: AsyncParsableCommand {
             tasks += page.value.tasks
             request.cursor = page.value.cursor
         } while request.cursor != nil
-        if tasks.isEmpty { return Output.tell("no such tasks") }
+        if tasks.isEmpty { return try NothingFound.tell("no such tasks", owner: owner) }
         if common.json { return }
         let dates = LocalDate(now: .now, zone: .local)
         try Output.write(Self.table(of: tasks, dates: dates).text(for: .current))

@@ -86,7 +86,7 @@ struct TimelinePicture {
             for column in begin..<max(begin, axis.pastColumn(known)) { past[column] = .forgotten }
         }
         var busy = Array(repeating: 0, count: axis.pastColumns)
-        for run in row.runs { draw(run, of: row.job, &past, &busy) }
+        for run in row.runs { draw(run, &past, &busy) }
         for column in past.indices where busy[column] > 1 {
             past[column] = max(past[column], .several)
         }
@@ -95,7 +95,6 @@ struct TimelinePicture {
 
     private func draw(
         _ run: Run,
-        of job: Job,
         _ past: inout [TimelineSymbol],
         _ busy: inout [Int]
     ) {
@@ -132,7 +131,7 @@ struct TimelinePicture {
                 // A run that starts where another ended does not overlap it.
                 if axis.lasts(from: start, to: end) { busy[column] += 1 }
             }
-            let isSuccess = LastResult.isSuccess(run, of: job.definition)
+            let isSuccess = LastResult.isSuccess(run)
             mark(end, run.state == .running ? .running : isSuccess ? .ran : .failed)
         }
     }

@@ -136,7 +136,7 @@ struct TopFrame {
     }
 
     private func entry(_ job: Job, _ kind: Kind) -> Entry {
-        let last = job.last.map { LastResult($0, of: job.definition).text(dates) }
+        let last = job.last.map { LastResult($0).text(dates) }
         let words = [job.definition.schedule.words(dates), last.map { "last \($0)" }]
         return Entry(
             kind: kind,

@@ -114,9 +114,8 @@ actor TopLink {
             request.job = job
             let runs = try await daemon.runs(request, atMost: 10).page.runs
             var content = TopPage.Content(job: found, runs: runs)
-            if JobOption.ofControlGroups.contains(where: { found.definition[$0] != nil }) {
-                content.groups = try await daemon.ask(.status, for: StatusReply.self).value
-                    .controlGroups
+            if found.definition.command != nil {
+                content.status = try await daemon.ask(.status, for: StatusReply.self).value
             }
             let newest = runs.first { $0.id != nil && $0.handler == nil }?.id
             if let id = run ?? newest {

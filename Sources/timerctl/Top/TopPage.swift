@@ -23,7 +23,8 @@ struct TopPage {
         var job: Job
         /// Newest first.
         var runs: [Run]
-        var groups: StatusReply.ControlGroups?
+        /// For a job with a command.
+        var status: StatusReply?
         /// Of the page's run; nil where it has none.
         var output: OutputReply?
     }
@@ -113,7 +114,7 @@ struct TopPage {
             job: content.job,
             runs: content.runs,
             dates: dates,
-            groups: content.groups
+            status: content.status
         )
         let text = shown.text(for: .plain).split(separator: "\n", omittingEmptySubsequences: false)
         var lines = text.flatMap { Printable.wrapped(String($0), to: width, indent: 4) }

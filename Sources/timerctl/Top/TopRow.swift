@@ -103,7 +103,7 @@ struct TopLists {
                 .init(isScheduled ? "next" : job.state.rawValue, job.state.style)
             }
         let time = job.nextFire.map { dates.distance($0) } ?? (isScheduled ? "at start" : "-")
-        let last = job.last.map { LastResult($0, of: job.definition) }
+        let last = job.last.map(LastResult.init)
         let words = [
             job.isReadable ? job.definition.schedule.words(dates) : nil,
             last.map { "last \($0.text(dates))" },

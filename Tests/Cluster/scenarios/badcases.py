@@ -5,6 +5,7 @@ A clock that is off is in `clock`, and what a link costs that hangs while much i
 """
 import os
 import re
+import resource
 import shutil
 import subprocess
 import time
@@ -20,7 +21,8 @@ def run(world):
     server = world.server()
     server.sql("CREATE ROLE ann LOGIN PASSWORD 'secret-word'")
     server.sql("CREATE DATABASE ann OWNER ann")
-    for refused in ("postgresql://[::1/x", "postgresql://localhost:notaport/x", "postgresql://postgres@/x?nonsense=1"):
+    for refused in ("postgresql://[::1/x", "postgresql://localhost:notaport/x", "postgresql://postgres@/x?nonsense=1",
+                    "password=secret-word hots=db", "PostgreSQL://ann:secret-word@localhost/x"):
         at_the_start(world, refused)
     password_on_the_command_line(world)
     no_route(world, server)
@@ -34,6 +36,7 @@ def run(world):
     restored(world, server)
     hanging(world, server)
     one_name_twice(world, server)
+    few_descriptors(world, server)
     read_only(world, server)
     too_many_connections(world, server)
     replica(world, server)
@@ -107,6 +110,7 @@ def at_the_start(world, uri):
     log = [line for line in node.log().splitlines() if line]
     world.check(status not in (0, None), "%s: the daemon was started: %r, %r" % (uri, status, log))
     world.check(1 <= len(log) <= 2, "%s: %r" % (uri, log))
+    world.check("secret" not in "".join(log), "%s: the password is told: %r" % (uri, log))
     world.say("%s: %s" % (uri, " / ".join(log)[:240]))
 
 
@@ -340,14 +344,51 @@ def one_name_twice(world, server):
     server.sql("CREATE DATABASE twins")
     one = world.node("same", server.uri(database="twins"), lease=LEASE).start(wait=True)
     world.leader([one])
+    other = world.node("other", server.uri(database="twins"), lease=LEASE).start(wait=True)
+    world.wait_for(lambda: len(world.standing([other])) == 2, "both nodes to be there")
     two = world.node("same", server.uri(database="twins"), lease=LEASE).start(wait=True)
-    time.sleep(3)
+    # The second hears what the first is sent, and has to keep silent.
+    try:
+        with other.client(timeout=20) as client:
+            for _ in range(30):
+                client.call("job.add", schedule={"in": "1h"})
+                time.sleep(0.1)
+    except Lost as error:
+        world.broken("two nodes of one name: a client of a third node lost its connection with the first: %s" % error)
+    end(other)
     tell(world, "two nodes of one name", errors(two.log()), "same")
     world.check(one.states().get("same", {}).get("state") == "leading", "the first of two nodes of one name leads no more")
     refused_client(world, two, "two nodes of one name")
     end(one)
     goes_on(world, two, "two nodes of one name")
     end(two)
+
+
+def few_descriptors(world, server):
+    """A node that gets the lease, and cannot begin to lead for something that is not the database's."""
+    server.sql("CREATE DATABASE descriptors")
+    node = world.node("few", server.uri(database="descriptors"), lease=LEASE).start(wait=True)
+    world.leader([node])
+    pid = node.process.pid
+    (soft, hard), failed = resource.prlimit(pid, resource.RLIMIT_NOFILE), 0
+    # Each failure has it stand back twice as long.
+    for spare in (0, 2, 4, 5, 6):
+        ended, told = (node.log().count(words) for words in ("leads no more", "could not lead"))
+        server.sql("UPDATE timerd.lease SET epoch = epoch + 1, node = 'other', machine = 'there',"
+                   " until = clock_timestamp() + interval '1500 ms', length_us = 1500000", "descriptors")
+        world.wait_for(lambda: node.log().count("leads no more") > ended, "it to lead no more")
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (len(os.listdir("/proc/%d/fd" % pid)) + spare, hard))
+        end_of_wait = time.monotonic() + 6
+        while time.monotonic() < end_of_wait and node.is_running() and node.log().count("could not lead") == told:
+            time.sleep(0.05)
+        failed += node.log().count("could not lead") > told
+        if not world.check(node.is_running(), "%d descriptors left: the node has ended: %r" % (spare, node.log()[-300:])):
+            return
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (soft, hard))
+        goes_on(world, node, "%d descriptors left" % spare, 40)
+    world.check(failed, "few descriptors: nothing kept it from leading, so that nothing was tried")
+    world.say("few descriptors: it could not lead %d times, stood by, and led once it could: %r" % (failed, errors(node.log())[:1]))
+    end(node)
 
 
 def read_only(world, server):

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Cluster
 
-/// A node whose core cannot begin.
+/// A node whose core cannot begin, or not go on.
 extension LeadershipTests {
     @Test("One whose core cannot begin gives the lease back, and lets the others try, ever longer")
     func couldNotLead() {
@@ -42,8 +42,116 @@ extension LeadershipTests {
             }
             #expect(now == end)
         }
-        // What it could lead with after all ends that.
-        _ = node.receive(.coreStopped, at: now)
-        #expect(node.failedStarts == 0)
+    }
+
+    @Test("So does one whose copy fails while it leads; a minute of leading ends that")
+    func couldNotGoOn() {
+        var node = Self.standby()
+        var now = Self.start
+        // 59 s, with a disk that is full again and again, are as good as none.
+        for (led, pause) in [
+            (2, 3_333_333), (59, 6_666_666), (0, 13_333_332), (60, 3_333_333),
+        ] as [(Int64, Int64)] {
+            Self.lead(&node, for: led * Self.second, &now)
+            #expect(node.receive(.couldNotLead, at: now) == [.closeFence, .leader(nil)])
+            #expect(node.standsBackUntil == now + pause)
+            let free = Self.look(epoch: 6, holder: nil, remaining: 0)
+            _ = node.receive(.answered(.release(epoch: 6), free, sent: now), at: now)
+            now += pause
+        }
+        // An end in order, of a core that led for a moment, tells nothing; nor does a core that took long to begin.
+        for (led, failures) in [(2, 1), (60, 0)] as [(Int64, Int)] {
+            Self.lead(&node, for: led * Self.second, &now)
+            _ = node.receive(.coreStopped, at: now)
+            #expect(node.failedLeads == failures)
+            let free = Self.look(epoch: 6, holder: nil, remaining: 0)
+            _ = node.receive(.answered(.release(epoch: 6), free, sent: now), at: now)
+            now += 4 * Self.second
+        }
+        node.failedLeads = 3
+        Self.lead(&node, for: 120 * Self.second, begins: false, &now)
+        _ = node.receive(.couldNotLead, at: now)
+        #expect(node.failedLeads == 4)
+    }
+
+    @Test("One whose name another has follows nobody, and is told anew who leads once it is free")
+    func nameTaken() {
+        var node = Self.standby()
+        let request = Leadership.Request.renew(epoch: nil)
+        #expect(node.receive(.nameTaken, at: Self.start) == [.leader(nil)])
+        #expect(node.receive(.nameTaken, at: Self.start) == [])
+        let same = Self.look(remaining: 7 * Self.second)
+        #expect(
+            node.receive(.answered(request, same, sent: Self.start), at: Self.start)
+                == [.leader("other")]
+        )
+        // One that leads goes by its lease, which nobody else has.
+        var now = Self.start
+        Self.lead(&node, for: 0, &now)
+        #expect(node.receive(.nameTaken, at: now) == [])
+        #expect(node.epoch != nil)
+    }
+
+    @Test("One that hands over while its runs go on stops leading once its lease is over or lost")
+    func handsOverTooLong() {
+        func handsOver() -> Leadership {
+            var (node, now) = (Self.standby(), Self.start)
+            Self.lead(&node, for: 0, &now)
+            let drains = Self.look(
+                .renewed,
+                epoch: 6,
+                holder: "me",
+                remaining: 10 * Self.second,
+                drains: true
+            )
+            let effects = node.receive(
+                .answered(.renew(epoch: 6), drains, sent: now),
+                at: now
+            )
+            #expect(effects.suffix(2) == [.stopLeading(.drains), .leader(nil)])
+            return node
+        }
+        var node = handsOver()
+        let end = Self.start + 9 * Self.second
+        #expect(node.receive(.time, at: end) == [.closeFence, .stopLeading(.leaseOver)])
+        #expect(node.receive(.coreStopped, at: end) == [])
+        #expect(!node.holdsLease)
+
+        node = handsOver()
+        let taken = Self.look(epoch: 7, remaining: 10 * Self.second, drains: true)
+        let effects = node.receive(
+            .answered(.renew(epoch: 6), taken, sent: Self.start + 1),
+            at: Self.start + 1
+        )
+        #expect(
+            effects == [.closeFence, .stopLeading(.leaseLost(to: "other")), .leader("other")]
+        )
+    }
+
+    /// Has a node that stands by take the lease, which is free, and lead.
+    private static func lead(
+        _ node: inout Leadership,
+        for time: Int64,
+        begins: Bool = true,
+        _ now: inout Int64
+    ) {
+        let free = look(epoch: 6, holder: nil, remaining: 0)
+        _ = node.receive(.answered(.renew(epoch: nil), free, sent: now), at: now)
+        guard case .send(.take(let seen), _) = node.next(at: now) else {
+            Issue.record("it does not take the lease: \(node.next(at: now))")
+            return
+        }
+        func answer(_ outcome: LeaseAnswer.Outcome) -> LeaseAnswer {
+            look(outcome, epoch: 6, holder: "me", remaining: 10 * second)
+        }
+        _ = node.receive(.answered(.take(seen), answer(.taken(epoch: 6)), sent: now), at: now)
+        if begins { _ = node.receive(.coreBegan, at: now) }
+        let end = now + time
+        while now < end {
+            now = min(now + 3 * second, end)
+            let renewed = answer(.renewed)
+            _ = node.receive(.answered(.renew(epoch: 6), renewed, sent: now), at: now)
+        }
+        #expect(node.epoch == 6)
     }
 }

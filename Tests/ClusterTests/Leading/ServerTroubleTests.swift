@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Cluster
+import Locks
+import Postgres
 import TestPostgres
 import Testing
 
@@ -91,6 +93,48 @@ struct ServerTroubleTests {
     }
 
     private static let looking = "SELECT to_regnamespace('timerd') IS NOT NULL"
+
+    @Test("It ends sessions that are idle, but none of a node")
+    func idleSessions() async throws {
+        let database = try NodeDatabase()
+        guard try database.connect().serverVersion >= 140_000 else { return }
+        try database.run(
+            """
+            DO $$ BEGIN
+                EXECUTE format('ALTER DATABASE %I SET idle_session_timeout = 1000', current_database());
+            END $$
+            """
+        )
+        let node = try WatchedNode("node", on: database, length: NodeKeeperTests.long)
+        try node.leads()
+        let address = try PostgresAddress(database.address)
+        let carrier = try NotifyCarrier(node: "node", address: address)
+        let isConnected = Locked(false)
+        try carrier.start { _ in isConnected.withLock { $0 = true } }
+        while !isConnected.withLock({ $0 }) { await Task.yield() }
+        func sessions() throws -> [Int64?] {
+            let rows = try database.connect().execute(
+                """
+                SELECT pid::bigint FROM pg_stat_activity WHERE datname = current_database()
+                    AND application_name IN ('timerd node node', 'timerd relay node') ORDER BY 1
+                """,
+                within: .patient
+            )
+            return (0..<rows.count).map { rows.integer($0, 0) }
+        }
+        let before = try sessions()
+        #expect(before.count == 2)
+        // One that has been idle for less than those of the node, until it is ended.
+        let idle = try database.connect()
+        var isThere = true
+        while isThere {
+            do { _ = try idle.takeNotifications() } catch { isThere = false }
+            await Task.yield()
+        }
+        #expect(try sessions() == before)
+        carrier.stop()
+        await node.keeper.stop()
+    }
 
     /// Two nodes that were told that `removing` has removed the tables.
     private static func without(

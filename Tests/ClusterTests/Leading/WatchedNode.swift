@@ -14,6 +14,9 @@ final class WatchedNode: Sendable {
         case refused(ClusterRefusal.Code)
         case away
         case recovered
+        case formerName(String)
+
+        var isOfLeader: Bool { if case .leader = self { true } else { false } }
     }
 
     let keeper: NodeKeeper
@@ -59,7 +62,8 @@ final class WatchedNode: Sendable {
                         add(.away)
                     }
                 },
-                onRecovered: { add(.recovered) }
+                onRecovered: { add(.recovered) },
+                onFormerName: { add(.formerName($0)) }
             )
         )
         self.told = told

@@ -220,6 +220,52 @@ struct RelayLossTests {
         #expect(waits { cluster.leader.reports.contains(report) })
     }
 
+    @Test("A second node of one name hears what is for the first, and has no link of that dropped")
+    func twin() throws {
+        let cluster = try MemoryCluster()
+        // Not in the network, which has one of a name: it hears the same, and may send.
+        let carrier = MemoryCarrier(network: cluster.network)
+        let twin = try TestNode("b", carrier: carrier)
+        carrier.isConnected.withLock { $0 = true }
+        carrier.tell(.connected)
+        twin.follow(nil)
+        cluster.network.lose { message, node in
+            if node == "b" { carrier.tell(.received(message.payload)) }
+            return false
+        }
+        let client = try cluster.follower.client()
+        for byte: UInt8 in 1...3 {
+            client.write([byte])
+            #expect(client.read(exactly: 1) == [byte])
+        }
+        cluster.network.lose(nil)
+        // Once it has ended it has answered all that it heard.
+        twin.relay.stop()
+        let resets = cluster.network.state.withLock { $0.messages.filter { $0.number == 0 } }
+        #expect(resets.isEmpty, "\(resets)")
+        client.write([4])
+        #expect(client.read(exactly: 1) == [4])
+        #expect(cluster.daemon.peers.count == 1)
+    }
+
+    @Test("A link whose numbers for connections are used up is followed by another")
+    func numbersUsedUp() throws {
+        let cluster = try MemoryCluster(limits: .short { $0.connectionsPerLink = 2 })
+        var clients: [TestEnd] = []
+        for byte: UInt8 in 1...3 {
+            let client = try cluster.follower.client()
+            client.write([byte])
+            #expect(client.read(exactly: 1) == [byte])
+            clients.append(client)
+        }
+        // What it carried is closed, as at any end of a link.
+        for client in clients.prefix(2) { #expect(client.readAll() == []) }
+        #expect(cluster.daemon.peers.count == 3)
+        let reason = "it has numbers for no more connections"
+        let report = RelayNews.linkClosed(node: "b", reason: reason, connections: 2)
+        #expect(waits { cluster.follower.reports.contains(report) })
+    }
+
     @Test("Under random losses and breaks nobody hangs, and nobody gets a wrong byte")
     func random() throws {
         let cluster = try MemoryCluster(limits: .short())

@@ -13,6 +13,16 @@ extension SimulatedCluster {
         tick(node, epoch)
     }
 
+    /// Has the core stop once its runs have ended, which may go on for as long as there is trouble.
+    func drainCore(_ node: SimulatedNode) {
+        guard let epoch = node.core?.epoch else { return }
+        let rest = Int64.random(in: 0...max(troubleEnd - now, 0), using: &dice)
+        onNode(node, at: now + rest) {
+            guard let core = node.core, core.epoch == epoch, !core.isStopping else { return }
+            self.stopCore(node)
+        }
+    }
+
     func stopCore(_ node: SimulatedNode) {
         guard let epoch = node.core?.epoch else { return }
         node.core?.isStopping = true

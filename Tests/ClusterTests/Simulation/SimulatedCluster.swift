@@ -171,9 +171,13 @@ final class SimulatedCluster {
                 checkFences(node)
             case .closeFence: node.fenceEnd = .min
             case .lead(let epoch, _): lead(node, epoch)
+            case .stopLeading(.drains): drainCore(node)
             case .stopLeading: stopCore(node)
             case .leader, .drains: break
             }
+        }
+        if node.fenceEnd == .min, node.core?.isStopping == false {
+            fail("the core of node \(node.index) goes on without a lease")
         }
     }
 

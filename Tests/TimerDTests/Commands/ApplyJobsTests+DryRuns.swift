@@ -5,6 +5,7 @@ import Testing
 import TimerControl
 
 @testable import Runner
+@testable import SQLite
 @testable import TimerD
 
 extension ApplyJobsTests {
@@ -81,6 +82,29 @@ extension ApplyJobsTests {
                 #expect(tried == done, "\(request)")
                 try await copy.close()
             }
+        }
+    }
+
+    @Test("Of the history of a job that has ended a dry run copies a few rows")
+    func dryRunOfEnded() async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(every: "1s"))
+            try await test.advance(by: .seconds(50))
+            try await test.change(job.id, .invalidate)
+            try await test.settle()
+            let trial = DryRun(
+                changes: JobChanges(invalidate: [job.id], change: [], add: []),
+                caller: TestScheduler.root,
+                unstarted: [],
+                moment: test.clock.now(),
+                horizon: .distantPast
+            )
+            let copy = try Database(inMemoryBeside: test.folder + "/timerd.db")
+            defer { copy.close() }
+            try Migrator(.released).migrate(copy)
+            try trial.copy(into: copy)
+            let fires: Int? = try copy.prepare("SELECT count(*) FROM main.fires").value()
+            #expect(fires == 4)
         }
     }
 

@@ -43,6 +43,42 @@ import TimerControl
         test.runner.requests.map { $0.argv[0] }
     }
 
+    @Test("What would have no effect is refused, added or changed")
+    func withoutEffect() async throws {
+        try await TestScheduler.with { test in
+            let job = try await add(test, Self.definition { $0.retries = 3 })
+            let event = Self.definition { ($0.name, $0.command, $0.retries) = ("event", nil, 3) }
+            let expected =
+                "'retries' is stated, expected none without 'command' or 'queue', "
+                + "for whose runs or tasks it is"
+            await #expect(throws: ControlError(.invalidParams, "parameter \(expected)")) {
+                try await add(test, event)
+            }
+            let inList = ControlError(.invalidParams, "change[0]: parameter \(expected)")
+            await #expect(throws: inList) { try await apply(test, revision(job, event)) }
+        }
+    }
+
+    @Test("A first date that was said by how far off it is stays where it is as the job is changed")
+    func relativeWords() async throws {
+        try await TestScheduler.with { test in
+            let words = ScheduleWords(every: "10s", from: "+5s")
+            let job = try await add(test, Self.definition(words) { $0.count = 10 })
+            #expect(job.definition.schedule.from == "2026-12-01T08:00:05.000000Z")
+            try await test.advance(by: .seconds(6))
+            var definition = job.definition
+            definition.command = ["new"]
+            let changed = try await apply(test, revision(job, definition)).changed
+            #expect(changed.map(\.fires) == [1])
+            #expect(changed.first?.fireDate == TestScheduler.start + .seconds(15))
+            let once = try await add(
+                test,
+                Self.definition(ScheduleWords(at: "+1h")) { $0.name = "at" }
+            )
+            #expect(once.definition.schedule.at == "2026-12-01T09:00:06.000000Z")
+        }
+    }
+
     @Test(
         "A job whose schedule stays keeps its id, its grid and its history, however it is spelled"
     )

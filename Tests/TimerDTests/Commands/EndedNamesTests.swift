@@ -56,6 +56,31 @@ struct EndedNamesTests {
         }
     }
 
+    @Test("A name in another Unicode form is another one: refused where a live job has it")
+    func unicodeForms() async throws {
+        try await TestScheduler.with { test in
+            let forms = ["caf\u{e9}", "cafe\u{301}"]
+            var jobs: [JobID] = []
+            for form in forms {
+                let job = try await test.add(ScheduleWords(every: "1h")) { $0.name = form }
+                jobs.append(job.id)
+            }
+            var definition = try await test.job(jobs[0]).definition
+            definition.name = forms[1]
+            let revision = JobRevision(id: jobs[0], definition: definition)
+            let request = Request.applyJobs(ApplyJobs(change: [revision]))
+            #expect(await test.refusal(request)?.reason == .nameTaken)
+            try await test.change(jobs[1], .invalidate)
+            #expect(await test.refusal(request) == nil)
+            #expect(try await test.jobs(.getJob(.name(forms[1]))).map(\.id) == [jobs[0]])
+            try await test.change(jobs[0], .invalidate)
+            for form in forms {
+                let job = try await test.add(ScheduleWords(every: "1h")) { $0.name = form }
+                #expect(job.id > jobs[1])
+            }
+        }
+    }
+
     @Test("What changes a job takes the name of a live one alone")
     func changes() async throws {
         try await TestScheduler.with { test in

@@ -100,6 +100,45 @@ import TimerControl
         }
     }
 
+    @Test("Of one fire its own rows are listed, in pages of any size, and no row of another")
+    func oneFire() async throws {
+        try await TestScheduler.with { test in
+            try await makeHistory(test)
+            let all = try await test.store.reader.read {
+                try Queries($0).runs(RunFilter(), after: nil, limit: 1000).runs
+            }
+            for (fire, rows) in Dictionary(grouping: all, by: \.fire) {
+                for size in 1...rows.count {
+                    var request = ListRuns()
+                    (request.fire, request.limit) = (fire, size)
+                    var runs: [Run] = []
+                    repeat {
+                        let page = try await list(test, request, from: 0)
+                        runs += page.runs
+                        request.cursor = page.cursor
+                    } while request.cursor != nil && runs.count < rows.count
+                    #expect(request.cursor == nil)
+                    #expect(runs == rows, "fire \(fire) in pages of \(size)")
+                }
+            }
+        }
+    }
+
+    @Test("A fire that is ahead is listed by its number alone, as claimed")
+    func claimed() async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(every: "10s"))
+            try await test.advance(by: .seconds(29))
+            let fire = try #require(try await test.job(job.id).claim?.fire)
+            var request = ListRuns()
+            request.fire = fire
+            #expect(try await list(test, request, from: 0).runs.map(\.state) == [.claimed])
+            request = ListRuns()
+            request.job = job.id
+            #expect(try await !list(test, request, from: 0).runs.map(\.fire).contains(fire))
+        }
+    }
+
     @Test("Dates that did not fire are listed since any of them", arguments: [0, 1001] as [UInt32])
     func sinceWithinRange(uid: UInt32) async throws {
         try await TestScheduler.with { test in
@@ -150,7 +189,8 @@ import TimerControl
     )
     func plans(order: RunOrder) async throws {
         let index = [
-            RunOrder.job: "fires USING INDEX sqlite_autoindex_fires_1 (job_id=? AND fire_date_us",
+            RunOrder.fire: "fires USING INTEGER PRIMARY KEY (rowid=?",
+            .job: "fires USING INDEX sqlite_autoindex_fires_1 (job_id=? AND fire_date_us",
             .owner: "fires USING INDEX fires_by_owner (owner_id=? AND <expr>",
             .openOfOwner: "fires USING INDEX fires_open_by_owner (owner_id=? AND wall_date_us",
             .open: "fires USING INDEX fires_open (wall_date_us",

@@ -18,10 +18,12 @@ import TimerControl
 
         private let views: [NodeView]
         private let trouble: ControlError?
+        /// The node that is the last that may lead.
+        private let last: String?
         private let log = Locked<[Drained]>([])
 
-        init(_ views: [NodeView], trouble: ControlError? = nil) {
-            (self.views, self.trouble) = (views, trouble)
+        init(_ views: [NodeView], trouble: ControlError? = nil, last: String? = nil) {
+            (self.views, self.trouble, self.last) = (views, trouble, last)
         }
 
         var drained: [Drained] { log.withLock { $0 } }
@@ -33,6 +35,7 @@ import TimerControl
 
         func drain(_ name: String, _ drains: Bool, by caller: Caller) async throws(ControlError) {
             if let trouble { throw trouble }
+            if drains, name == last { throw .lastNode(name) }
             log.withLock { $0.append(Drained(name: name, drains: drains, uid: caller.uid)) }
         }
     }
@@ -98,12 +101,13 @@ import TimerControl
     @Test("The last node that may lead is not drained: it has nobody to hand over to")
     func lastNode() async throws {
         try await TestScheduler.with { test in
-            let desk = Desk([
+            let views = [
                 Self.node("alpha", .leading), Self.node("beta", .draining),
                 Self.node("gamma", .gone),
-            ])
+            ]
+            let desk = Desk(views, last: "alpha")
             let handler = handler(test, desk)
-            #expect(await drain(handler, "alpha").failure?.reason == .conflict)
+            #expect(await drain(handler, "alpha").failure == .lastNode("alpha"))
             let beta = try await drain(handler, "beta").get()
             #expect(beta.state == .draining)
             let alpha = try await drain(handler, "alpha", false).get()

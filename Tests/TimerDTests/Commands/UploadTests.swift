@@ -205,13 +205,17 @@ import TimerControl
         }
     }
 
-    @Test("A part is kept for a day, then removed; what is put meanwhile stays")
+    @Test(
+        "An upload is kept for a day from its oldest part, then removed whole; another that is put meanwhile stays"
+    )
     func age() async throws {
         try await TestScheduler.with { test in
             let first = try await put(test, 0, ApplyJobs(add: [Self.definition("a")]))
             #expect(first.until == TestScheduler.start + .seconds(86_400))
             try await test.advance(by: .seconds(3600))
             try await put(test, 0, ApplyJobs(add: [Self.definition("b")]), of: "late")
+            let second = try await put(test, 1, ApplyJobs(add: [Self.definition("c")]))
+            #expect(second.until == first.until)
             try await test.advance(by: .seconds(83_000))
             try await test.settle()
             #expect(try await uploads(test).map(\.name) == ["late"])

@@ -217,6 +217,26 @@ import TimerControl
         }
     }
 
+    @Test("The rows of a fire are its job's owner's")
+    func fires() async throws {
+        try await TestScheduler.with { test in
+            let handler = test.handler()
+            let id = try await add(handler, as: Self.ann)
+            #expect(await error(handler, .fireJob(.id(id)), as: Self.ann) == nil)
+            try await test.settle()
+            let fire = try #require(try await test.history(id).last?.fire)
+            func list(_ fire: FireID) -> Request {
+                var filter = ListRuns()
+                filter.fire = fire
+                return .listRuns(filter)
+            }
+            let none = FireID(rawValue: Self.nowhere)
+            #expect(await error(handler, list(fire), as: Self.ben) == .noFire(fire))
+            #expect(await error(handler, list(none), as: Self.ben) == .noFire(none))
+            for uid in [Self.ann, 0] { #expect(await error(handler, list(fire), as: uid) == nil) }
+        }
+    }
+
     @Test("A place before others is refused to all but root when the job is added")
     func niceness() async throws {
         try await TestScheduler.with { test in
@@ -225,7 +245,7 @@ import TimerControl
             for (nice, uid, isRefused) in [
                 (-1, Self.ann, true), (0, Self.ann, false), (19, Self.ann, false), (-20, 0, false),
             ] {
-                var wish = definition { $0.nice = nice }
+                var wish = definition { ($0.command, $0.nice) = (["true"], nice) }
                 wish.name = nil
                 let refusal = await error(handler, .addJobs(AddJobs(wish)), as: uid)
                 #expect(refusal?.reason == (isRefused ? .notPermitted : nil))

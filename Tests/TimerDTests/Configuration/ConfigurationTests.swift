@@ -281,6 +281,28 @@ import TimerControl
         #expect(await refusal([:], ["TIMERD_JOB_ID": "x", "TIMERD_SOMETHING": "x"]) == nil)
     }
 
+    @Test(
+        "Places in the environment are split at commas where they can be read in one way alone",
+        arguments: [
+            ("mail,desktop", ["mail", "desktop"]),
+            ("https://a/x,https://b/y", ["https://a/x", "https://b/y"]),
+            ("mail,command:tell", ["mail", "command:tell"]),
+            ("command:logger a,b", ["command:logger a,b"]), ("mail:ann,ben", ["mail:ann,ben"]),
+            (#"["command:logger a,mail", "mail"]"#, ["command:logger a,mail", "mail"]),
+            ("command:logger a,mail", nil), ("mail:ann,ben,desktop", nil),
+            ("mail,command:logger a,b", nil), (#"["tea"]"#, nil),
+        ] as [(String, [String]?)]
+    )
+    func places(text: String, places: [String]?) async throws {
+        let environment = ["TIMERD_NOTIFY": text]
+        guard let places else {
+            let refusal = await refusal([:], environment)
+            #expect(refusal?.contains("in a variable an array of JSON") == true, "\(refusal ?? "")")
+            return
+        }
+        #expect(try await read([:], environment).notify == places)
+    }
+
     @Test("A file that others can write to is not believed")
     func othersFile() async throws {
         try write("{}")

@@ -10,7 +10,9 @@ import TimerControl
 @Suite("Settings that contradict one another") struct ContradictionTests {
     private let paths = DefaultPaths(environment: [:], uid: 0) { _ in false }
 
-    private func read(_ environment: [String: String]) async throws -> TimerD.Configuration {
+    private func read(
+        _ environment: [String: String]
+    ) async throws(SettingError) -> TimerD.Configuration {
         var paths = paths
         paths.configuration = "/nonexistent"
         return try await .read(
@@ -65,6 +67,30 @@ import TimerControl
             configuration.untrustedPlace
                 == "cannot listen at '\(path)': the path has 115 bytes, a socket's has 1 to 107"
         )
+    }
+
+    @Test(
+        "A runner is never where another file of the daemon is",
+        arguments: [
+            ("/d/t.db", "/d/t.db"), ("/d/t.db-wal", "/d/t.db-wal"),
+            ("/d//x/../t.db.lock", "/d/t.db.lock"), ("/d/s", "/d/s"), ("/d/s.lock", "/d/s.lock"),
+            // Its epoch is beside it.
+            ("/d/r", "/d/r-epoch"),
+        ]
+    )
+    func runnersPlace(runner: String, other: String) async {
+        let database = other == "/d/r-epoch" ? other : "/d/t.db"
+        do throws(SettingError) {
+            _ = try await read([
+                "TIMERD_DATABASE": database, "TIMERD_SOCKET": "/d/s", "TIMERD_RUNNER": runner,
+            ])
+            Issue.record("it is accepted")
+        } catch {
+            #expect(
+                error.description == "'runner' is '\(runner)', in the place of '\(other)'; "
+                    + "accepted is a path that no file of the daemon has"
+            )
+        }
     }
 
     @Test("The example of a time span is one that is accepted")

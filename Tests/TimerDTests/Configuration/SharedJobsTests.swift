@@ -32,18 +32,38 @@ struct SharedJobsTests {
         arguments: [
             ("postgresql://db/timerd", true), ("postgres://ann@db:5433/x?sslmode=require", true),
             ("host=db dbname=timerd", true), ("service=jobs", true), ("/var/lib/x.db", false),
-            ("hosts=1.db", false), ("./host=db", false),
+            ("password=x host=db", true), ("sslmode=require host=db", true),
+            ("connect_timeout = 3 host=db", true), (" target_session_attrs=any host=db", true),
+            ("x1=1.db", false), ("jobs.db", false), ("./host=db", false),
         ]
     )
     func addresses(text: String, isShared: Bool) async throws {
         let name = text.hasPrefix("./") ? String(text.dropFirst(2)) : text
         let folder = FileManager.default.currentDirectoryPath
         let path = name.hasPrefix("/") ? name : "\(folder)/\(name)"
-        let configuration = try await read(["database": text, "node": "alpha"])
+        // On the command line a password is refused.
+        let configuration = try await read(
+            environment: ["TIMERD_DATABASE": text, "TIMERD_NODE": "alpha"]
+        )
         #expect((configuration.shared != nil) == isShared)
         #expect(configuration.database == (isShared ? "/var/lib/timerd/copy-alpha.db" : path))
         // At the default socket it is the runner that the service manager starts.
-        #expect(!isShared || configuration.runner == "/var/lib/timerd/timerd.db-runner")
+        let database = isShared ? "/var/lib/timerd/timerd.db" : path
+        #expect(configuration.runner == database + "-runner")
+    }
+
+    @Test("Paths of this folder are whole ones, as runs and the next daemon have other folders")
+    func relativePaths() async throws {
+        let folder = FileManager.default.currentDirectoryPath
+        let words = ["node": "a", "socket": "s", "copy": "c.db"]
+        for database in ["./t.db", "postgresql://db/x"] {
+            let plain = try await read(words.merging(["database": database]) { $1 })
+            let path = folder + (plain.shared == nil ? "/t.db" : "/c.db")
+            #expect((plain.database, plain.runner) == (path, path + "-runner"))
+            #expect((plain.socket, plain.unshared.copy) == (folder + "/s", folder + "/c.db"))
+            let own = words.merging(["database": database, "runner": "r"]) { $1 }
+            #expect(try await read(own).runner == folder + "/r")
+        }
     }
 
     @Test("Labels are words, which commas or blanks separate outside of the file")
@@ -119,6 +139,17 @@ struct SharedJobsTests {
             )
         }
         #expect(bad?.description.contains("secret") == false)
+        // As a path it would be in the log, and in each report.
+        for text in [
+            "password=secret hots=db", "PASSWORD=secret host=db", "hots=1.db password=secret",
+            "PostgreSQL://ann:secret@db/x", "postgresql+psycopg://db/x?password=secret",
+        ] {
+            let refusal = await #expect(throws: SettingError.self) {
+                try await read(environment: ["TIMERD_DATABASE": text])
+            }
+            #expect(refusal?.description.contains("is no address of PostgreSQL") == true, "\(text)")
+            #expect(refusal?.description.contains("secret") == false, "\(text)")
+        }
         let lease = await #expect(throws: SettingError.self) {
             try await read(environment: ["TIMERD_LEASE": "10ms"])
         }
@@ -162,6 +193,52 @@ struct SharedJobsTests {
             within: .seconds(30)
         )
         #expect(number.integer(0, 0) == 5)
+    }
+
+    @Test("Numbers go on where they were in an adopted database, and are skipped in a backup")
+    func adoptedNumbers() async throws {
+        let folder = try TemporaryFolder()
+        let test = try await TestScheduler(folder: folder.path, isShared: false)
+        try await test.add(ScheduleWords(every: "5s"), command: ["x"])
+        try await test.advance(by: .seconds(6))
+        try await test.close()
+        let (file, backup) = (folder.path + "/timerd.db", folder.path + "/backup.db")
+        _ = try DatabaseCopy(of: file).write(to: backup, replacing: false, at: TestScheduler.start)
+        for source in [file, backup] {
+            let server = try PostgresServer()
+            let configuration = try await read([
+                "database": server.address, "node": "alpha", "copy": folder.path + "/copy.db",
+            ])
+            #expect(try JobAdoption(configuration)?.adopt(source).jobs == 1)
+            let connection = try PostgresHome.connect(
+                PostgresAddress(server.address),
+                within: .seconds(30)
+            )
+            let lease = try connection.execute(
+                "UPDATE timerd.lease SET epoch = epoch + 1, node = 'alpha' RETURNING epoch",
+                within: .seconds(30)
+            )
+            // As the node that leads first.
+            let led = try SharedCopy(at: folder.path + "/led.db").make(
+                connection,
+                node: "alpha",
+                epoch: lease.integer(0, 0) ?? 0
+            ).database
+            defer { led.close() }
+            let state = try DaemonState.read(led, now: TestScheduler.start)
+            #expect((state.goesOnFrom != nil) == (source == backup))
+            guard source == file else { continue }
+            let own = try Database(path: file, mode: .readOnly)
+            defer { own.close() }
+            let before = try DaemonState.read(own, now: TestScheduler.start)
+            #expect(state.eventSequenceEnd == before.eventSequenceEnd)
+            for table in ["jobs", "fires", "runs"] {
+                let next = "SELECT " + DaemonState.SQL.next(table)
+                let number = try led.prepare(next).value(as: Int64.self) ?? 0
+                #expect(try own.prepare(next).value(as: Int64.self) == number, "\(table)")
+                #expect(number > 1, "\(table)")
+            }
+        }
     }
 
     @Test("A file that others may write is not believed; who has the lease is named")

@@ -182,5 +182,16 @@ extension CrashSimulation {
         tell("stop, \(runs)")
         life.stop()
         Task(executorPreference: life.pool) { await life.end(runs) }
+        if case .end = runs, conductor.dice.isTrue(0.6) { endRuns(of: life) }
+    }
+
+    /// The time is over that runs have at a stop: the scheduler measures it by a clock that is not simulated.
+    private func endRuns(of life: SimulatedLife) {
+        let time = conductor.dice.span(TimeSpan(microseconds: 1), .seconds(5))
+        life.runnerLane?.perform(after: .microseconds(time.microseconds)) { [weak self] in
+            guard let scheduler = life.scheduler else { return }
+            life.timers.perform { scheduler.assumeIsolated { _ = $0.endRuns() } }
+            self?.perhapsEndSoon(daemon: 0.5, runner: 0.1)
+        }
     }
 }

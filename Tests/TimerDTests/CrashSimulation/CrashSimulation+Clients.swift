@@ -173,6 +173,11 @@ extension CrashSimulation {
         }
         // try: in memory, with no fault in force; what cannot be read is a job that is not there.
         let stored = disk.withoutFault { try? Queries(inspector).job(id) }
+        if stored == nil, life?.loss != nil {
+            // It is where the jobs are shared; the copy could not be written, and says nothing of it.
+            acceptedElsewhere.insert(id)
+            return
+        }
         check(.accepted, stored != nil, "job \(id)")
         guard let stored else { return }
         let mayBeReplaced = stored.definition.name.map { replacedNames.contains($0) } ?? false

@@ -25,6 +25,12 @@ extension CrashSimulation {
 
     func verifyPromises() {
         findNewJobs()
+        if life?.loss == nil {
+            for id in acceptedElsewhere.sorted() {
+                check(.accepted, stored(id) != nil || prunes, "job \(id)")
+            }
+            acceptedElsewhere = []
+        }
         for id in jobs.keys.sorted() { verify(id) }
         checkRuns()
         checkShared()
@@ -113,7 +119,8 @@ extension CrashSimulation {
         }
         moves[id] = nil
         let told = inspect { try $0.firedDates(of: id, after: move.old) } ?? []
-        jobs[id]?.dates.move(from: move.old, to: move.new, told: told)
+        let passed = inspect { try $0.lastSkipped(of: id, from: move.old) } ?? nil
+        jobs[id]?.dates.move(from: move.old, to: move.new, passed: passed, told: told)
     }
 }
 
@@ -129,6 +136,16 @@ extension Database {
         let sql =
             "SELECT fire_date_us FROM fires WHERE job_id = ?1 AND fire_date_us > ?2 AND state = 'fired'"
         return try prepare(sql).all(job, date) { try $0.get(0) }
+    }
+
+    /// The last date of the row of skipped dates that begins with that one.
+    func lastSkipped(of job: JobID, from first: Timestamp) throws -> Timestamp? {
+        try prepare(
+            """
+            SELECT fire_date_us + coalesce(last_date_us - wall_date_us, 0) FROM fires
+            WHERE job_id = ?1 AND fire_date_us = ?2 AND state = 'skipped'
+            """
+        ).value(job, first)
     }
 
     /// How many rows of a job have that reason.

@@ -168,7 +168,8 @@ extension CrashSimulation {
             guard let outcome = row.outcome else { continue }
             let what = "run \(row.run) is stored as \(outcome) \(row.code?.description ?? "")"
             guard outcome != "interrupted" else {
-                check(.interruptedWithRunner, mayBeInterrupted(row.run), what)
+                let isOfAll = trueEnds[row.run]?.outcome == .interrupted
+                check(.interruptedWithRunner, isOfAll || mayBeInterrupted(row.run), what)
                 continue
             }
             // One that was withdrawn has no process.

@@ -71,6 +71,9 @@ extension CrashSimulation {
                 case (.skipped, .expired?): job.definition.until != nil
                 // Dead ones are not kept for longer than ended jobs.
                 case (.skipped, .dropped?): prunes
+                // One by hand says so, whatever it was dropped for.
+                case (.skipped, .withdrawn?):
+                    mayBeReplaced || job.definition.until != nil || prunes
                 default: false
                 }
             check(

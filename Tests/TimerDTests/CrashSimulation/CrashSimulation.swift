@@ -72,6 +72,8 @@ final class CrashSimulation: @unchecked Sendable {
     /// The last definition at the time when a tag was ended, or a name was given anew.
     var endedTags: [String: Int] = [:]
     var replacedNames: Set<String> = []
+    /// Jobs that are stored where they are shared, and not in the copy of the node that answered.
+    var acceptedElsewhere: Set<JobID> = []
     var connections: [JobID: ConnectionLife] = [:]
     /// Moves of which it is not known yet whether they were done: from and to, on the job's clock.
     var moves: [JobID: (old: Timestamp, new: Timestamp)] = [:]

@@ -20,7 +20,7 @@ enum Invariant: String, CaseIterable, Sendable {
     case oneProcess = "a run has one process at most"
     case trueEnd = "a run that the runner has carried out has a row, with its true end"
     case interruptedWithRunner =
-        "a run is interrupted only where its runner died, or its host stayed away"
+        "a run is interrupted only where all were ended, its runner died, or its host stayed away"
     case epochStored = "a runner is asked for runs once its epoch is stored"
     case nothingKept = "nothing of a run is kept for ever once it is stored"
     case taskKept =

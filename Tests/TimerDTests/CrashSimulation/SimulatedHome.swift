@@ -109,8 +109,9 @@ final class SimulatedHome: SharedHome {
 
     func abandon() { changes.forget() }
 
-    @discardableResult
-    func lose(_ reason: String, _ database: Database) -> DatabaseError {
+    func lose(_ reason: DatabaseError) { loss = reason }
+
+    private func lose(_ reason: String, _ database: Database) -> DatabaseError {
         let error = trouble(reason, database)
         loss = error
         return error

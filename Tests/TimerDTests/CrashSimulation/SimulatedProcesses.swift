@@ -54,11 +54,14 @@ final class SimulatedProcesses: @unchecked Sendable {
         return process
     }
 
-    /// A signal: it ends at `date`, if it does not before; `evenLater`: in any case.
-    func end(_ pid: Int32, at date: Timestamp, evenLater: Bool = false) {
+    /// A signal: it ends at `date`, if it does not before; `evenLater`: in any case; `withAll`: because all are ended.
+    func end(_ pid: Int32, at date: Timestamp, evenLater: Bool = false, withAll: Bool = false) {
         guard let process = living[pid], evenLater || date < process.endsAt else { return }
         living[pid]?.endsAt = date
-        living[pid]?.outcome = .signalled(15)
+        // That stays so, whoever ends it besides.
+        if process.outcome != .interrupted {
+            living[pid]?.outcome = withAll ? .interrupted : .signalled(15)
+        }
     }
 
     /// Ends the processes whose time has come; returns them.

@@ -108,14 +108,19 @@ final class SimulatedRunner: Conductor.Lane, @unchecked Sendable {
                 sayEnd(number)
             }
         case .start(let request, _): start(request)
-        case .end(let number, _, _):
+        case .end(let number, _, _, let withAll):
             let process = runs[number].flatMap { simulation.processes.living[$0.known.pid] }
             if let process {
                 // Some take their time, in which the daemon may end.
                 let isSlow = conductor.dice.isTrue(0.3)
                 let time = isSlow ? conductor.dice.span(.seconds(1), .seconds(20)) : .zero
                 let date = simulation.soon() + time
-                simulation.processes.end(process.pid, at: date, evenLater: isSlow)
+                simulation.processes.end(
+                    process.pid,
+                    at: date,
+                    evenLater: isSlow,
+                    withAll: withAll
+                )
             }
             say(.signalled(run: number, answer: process != nil ? .sent : .gone))
         case .stored(let number): if runs[number]?.isEndTold == true { runs[number] = nil }
@@ -208,6 +213,7 @@ final class SimulatedRunner: Conductor.Lane, @unchecked Sendable {
             case .exited(let status): (.exited, status)
             case .signalled(let signal): (.signalled, signal)
             case .timedOut: (.timedOut, 15)
+            case .interrupted: (.interrupted, 15)
             default: (.notStarted, 0)
             }
         var failure: cspawn_report?

@@ -23,6 +23,7 @@ struct CrossingTableTests {
                 .replacing("'\(tag)'", with: "'\(Self.missing.tag)'")
                 .replacing("no job \(job);", with: "no job \(Self.missing.job);")
                 .replacing("no run \(run);", with: "no run \(Self.missing.run);")
+                .replacing("no fire \(run);", with: "no fire \(Self.missing.run);")
         }
     }
 
@@ -69,6 +70,8 @@ struct CrossingTableTests {
         }
         add("run.list", #""job":\#(id)"#)
         add("run.list", #""name":"\#(name)""#)
+        // Each run is of a fire by hand, which has the same number.
+        add("run.list", #""fire":\#(target.run)"#)
         for rest in ["", #","all":true"#, #","state":"scheduled""#, #","order":"nextFire""#] {
             add("job.list", #""name":"\#(name)"\#(rest)"#)
             add("job.list", #""tag":"\#(tag)"\#(rest)"#)
@@ -163,6 +166,7 @@ struct CrossingTableTests {
                     #""method":"job.list","params":{"all":true,"cursor":\#(number)}"#,
                     #""method":"run.list","params":{\#(cursor)}"#,
                     #""method":"run.list","params":{"open":true,\#(cursor)}"#,
+                    #""method":"run.list","params":{"fire":\#(number + 1),\#(cursor)}"#,
                 ]
             }
             lines.append(#""method":"job.list","params":{"all":true,"order":"nextFire"}"#)

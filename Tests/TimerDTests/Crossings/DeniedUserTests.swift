@@ -10,11 +10,15 @@ import TimerControl
 /// A user who is denied while he is there.
 @Suite("Denied users", .timeLimit(.minutes(3)), .enabled(if: geteuid() == 0))
 struct DeniedUserTests {
-    /// Connects as a user, watches, and returns all lines when the daemon has closed the connection.
-    private func watch(_ daemon: DaemonProcess, as user: TestUser) -> Task<[String], any Error> {
+    /// Connects as a user, asks, and returns all lines when the daemon has closed the connection.
+    private func watch(
+        _ daemon: DaemonProcess,
+        as user: TestUser,
+        _ requests: String = #"{"jsonrpc":"2.0","id":1,"method":"events.subscribe"}"#
+    ) -> Task<[String], any Error> {
         let client = """
             use IO::Socket::UNIX; my $s = IO::Socket::UNIX->new(Peer => $ARGV[0]) or die;
-            print $s '{"jsonrpc":"2.0","id":1,"method":"events.subscribe"}' . "\\n"; $s->flush;
+            print $s $ARGV[2] . "\\n"; $s->flush;
             while (defined(my $l = <$s>)) {
                 print $l;
                 if (open F, '>', $ARGV[1]) { print F "there\\n"; close F }
@@ -22,7 +26,7 @@ struct DeniedUserTests {
             """
         let words = DaemonProcess.words(
             as: user.uid,
-            ["perl", "-e", client, daemon.socket, user.home + "/there"]
+            ["perl", "-e", client, daemon.socket, user.home + "/there", requests]
         )
         return Task {
             try await Tool.run(words).split(separator: "\n").map(String.init)
@@ -71,6 +75,32 @@ struct DeniedUserTests {
             kill(daemon.pid, SIGHUP)
             #expect(try await his.value.last?.contains("uid \(ben.uid) may not use") == true)
             #expect(try await daemon.timerctl(as: ann, "list").status == 0)
+        }
+    }
+
+    @Test("Who waits for a task as he is denied gets the refusal as the answer, and as last line")
+    func waiting() async throws {
+        try await DaemonProcess.withUsers { daemon, ann, _ in
+            await daemon.end(SIGTERM)
+            let file = daemon.folder + "/timerd.json"
+            try "{}".write(toFile: file, atomically: false, encoding: .utf8)
+            try await daemon.start(["--config", file])
+            let hers = watch(
+                daemon,
+                as: ann,
+                #"{"jsonrpc":"2.0","id":1,"method":"daemon.status"}"# + "\n"
+                    + #"{"jsonrpc":"2.0","id":2,"method":"task.reserve","#
+                    + #""params":{"queues":["mails"],"wait":"1h"}}"#
+            )
+            #expect(try await daemon.line(in: "ann/there") == "there")
+            try #"{"deny": ["\#(ann.uid)"]}"#
+                .write(toFile: file, atomically: false, encoding: .utf8)
+            kill(daemon.pid, SIGHUP)
+            let lines = try await hers.value
+            #expect(lines.count == 3, "\(lines)")
+            for (line, id) in zip(lines.dropFirst(), [#""id":2"#, #""id":null"#]) {
+                #expect(line.contains(id) && line.contains("notPermitted"), "\(line)")
+            }
         }
     }
 }

@@ -86,7 +86,7 @@ import TimerControl
             #expect(twice.errors.contains("3.yml:1:30: 'evry' is unknown"))
 
             _ = try write(
-                "jobs: {x: {every: 1h, nice: -20}, y: {every: 1h}}",
+                "jobs: {x: {every: 1h, command: [x], nice: -20}, y: {every: 1h}}",
                 "jobs.d/3.yml",
                 daemon
             )

@@ -13,7 +13,7 @@ struct ArticleTests {
         var definition = JobDefinition(schedule: ScheduleWords(every: "5s"))
         definition.name = "heartbeat"
         definition.command = ["curl", "-fsS", "https://example.org/ping"]
-        let job = try await client.addJob(definition)
+        let job = try await client.addJob(definition).job
 
         _ = try await client.setFireDate(of: .id(job.id), to: "tomorrow 09:00")
         _ = try await client.invalidateJobs(.name("heartbeat"))

@@ -79,6 +79,32 @@ struct ChangeCommandTests {
         }
     }
 
+    @Test("A copy goes without the key of the other, and says so")
+    func copyOfKeyed() async throws {
+        try await DaemonProcess.with { daemon in
+            try await daemon.timerctl("add", "--every", "1h", "--key", "K", "--", "true")
+            let again = try await daemon.timerctl(
+                "add",
+                "--every",
+                "5h",
+                "--key",
+                "K",
+                "--dry-run",
+                "--",
+                "false"
+            )
+            #expect(again.errors == "tried, nothing would be added: job 1 has this --key already\n")
+            let copy = try await daemon.timerctl("copy", "1", "b")
+            #expect(copy.output == "2\n")
+            #expect(
+                copy.errors.hasPrefix(
+                    "timerctl: note: it goes without the key 'K', which stands for job 1\n"
+                )
+            )
+            #expect(try await daemon.job(2)["key"] == nil)
+        }
+    }
+
     @Test("A name goes to one live job at a time; the old one is free")
     func rename() async throws {
         try await DaemonProcess.with { daemon in

@@ -96,7 +96,7 @@ final class DaemonProcess: Sendable {
     /// Starts the daemon and returns once it answers.
     ///
     /// `wrapper`: a program and its arguments that execute the daemon. `isPlaced`: whether it is
-    /// told where its database and its socket are.
+    /// told where its database and its socket are, but for what `arguments` say of that.
     ///
     /// - Throws: `NotReady`, with what it said, when it ended instead.
     func start(
@@ -104,7 +104,8 @@ final class DaemonProcess: Sendable {
         through wrapper: [String] = [],
         isPlaced: Bool = true
     ) async throws {
-        let places = isPlaced ? ["--database", database, "--socket", socket] : []
+        let places = [["--database", database], ["--socket", socket]]
+            .filter { isPlaced && !arguments.contains($0[0]) }.flatMap(\.self)
         let ready = Latch()
         state.withLock { $0.log = "" }
         let task = Task { [self] () -> TerminationStatus? in

@@ -46,6 +46,12 @@ extension DamagedRowTests {
             repair: "UPDATE fires SET wall_date_us = fire_date_us \(ofOpenFire)",
             word: "'today'"
         ),
+        Damage(
+            testDescription: "a due date that is a text",
+            sql: "UPDATE fires SET due_by_us = 'soon' \(ofOpenFire)",
+            repair: "UPDATE fires SET due_by_us = NULL \(ofOpenFire)",
+            word: "'soon'"
+        ),
     ]
     /// What is over: it is nobody's business but of who lists it.
     static let closedDamages = [

@@ -218,7 +218,7 @@ struct EditTests {
             let job = try await daemon.job(1)
             #expect(job["name"] == nil && job["state"] == .string("paused"))
             let file = daemon.folder + "/web.yml"
-            try "label: web\njobs:\n  ping: {every: 1h, tags: [net]}\n"
+            try "label: web\njobs:\n  ping: {every: 1h, command: [ping], tags: [net]}\n"
                 .write(toFile: file, atomically: false, encoding: .utf8)
             #expect(try await daemon.timerctl("apply", "-f", file).status == 0)
             let script = """

@@ -5,6 +5,7 @@ import Glibc
 import Subprocess
 import SystemPackage
 import Testing
+import TimerControl
 
 @testable import TimerD
 
@@ -126,6 +127,56 @@ struct EndRunsTests {
             try await eventually("what was due meanwhile") {
                 access(daemon.folder + "/begun", F_OK) == 0
             }
+        }
+    }
+
+    @Test(
+        "A daemon that dies while it ends runs: the next one stores them as interrupted, and runs them again",
+        arguments: [false, true]
+    )
+    func diesMeanwhile(byEndRuns: Bool) async throws {
+        try await DaemonProcess.with { daemon in
+            await daemon.end(SIGTERM)
+            try await daemon.start(["--drain", "0"])
+            let go = FileGate(daemon, "go")
+            let (there, asked) = (daemon.folder + "/there", daemon.folder + "/asked")
+            let failed = daemon.folder + "/failed"
+            let script =
+                "[ -e \(go.path) ] && exit 0; trap 'echo >\(asked)' TERM; echo >\(there); "
+                + "\(go.wait); exit 3"
+            let added = try await daemon.timerctl(
+                ["add", "--in", "1ms", "--rerun-interrupted", "--kill-after", "1min"]
+                    + ["--on-failure", "touch \(failed)", "--", "sh", "-c", script]
+            )
+            #expect(added.status == 0, "\(added.errors)")
+            try await eventually("it runs") { access(there, F_OK) == 0 }
+            if byEndRuns {
+                await daemon.end(SIGKILL)
+                // try?: this one ends before it could be ready.
+                let ender = Task { try? await daemon.start(["--end-runs", "--drain", "0"]) }
+                try await eventually("it ends the run") {
+                    access(asked, F_OK) == 0 && daemon.pid != 0
+                }
+                await daemon.end(SIGKILL)
+                _ = await ender.value
+            } else {
+                kill(daemon.pid, SIGUSR1)
+                try await eventually("the run is ended") { access(asked, F_OK) == 0 }
+                await daemon.end(SIGKILL)
+            }
+            go.open()
+            try await daemon.start()
+            let job = added.output.trimmingCharacters(in: .newlines)
+            var runs: [Run] = []
+            // Its limit is the suite's.
+            while runs.count < 2 || runs.contains(where: { $0.outcome == nil }) {
+                try Task.checkCancellation()
+                runs = try await daemon.runs([job])
+            }
+            let first = runs.first { $0.attempt == 1 }
+            #expect(first?.outcome == .interrupted, "\(runs)")
+            #expect(runs.first { $0.attempt == 2 }?.status == 0, "\(runs)")
+            #expect(runs.count == 2 && access(failed, F_OK) != 0, "\(runs)")
         }
     }
 }

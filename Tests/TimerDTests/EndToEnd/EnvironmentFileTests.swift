@@ -95,6 +95,29 @@ struct EnvironmentFileTests {
         #expect(folder.status == 126)
     }
 
+    @Test("A command is looked for in the absolute folders of PATH, and no shell takes its place")
+    func lookup() async throws {
+        let folder = try TemporaryFolder()
+        for (name, text) in [("says-ran", "#!/bin/sh\necho ran\n"), ("plain", "echo ran\n")] {
+            try text.write(toFile: folder.file(name), atomically: false, encoding: .utf8)
+            #expect(chmod(folder.file(name), 0o755) == 0)
+        }
+        let present = FileManager.default.currentDirectoryPath
+        let toRoot = String(repeating: "../", count: present.split(separator: "/").count)
+        let relative = toRoot + folder.path.dropFirst()
+        for (path, command, status, reason) in [
+            ("/usr/bin:\(folder.path)", "says-ran", 0, ""),
+            (relative, "says-ran", 127, "No such file or directory"),
+            ("\(relative):\(folder.path)", "plain", 126, "Exec format error"),
+            ("/bin", folder.file("plain"), 126, "Exec format error"),
+        ] as [(String, String, Int32, String)] {
+            let answer = try await Self.read("PATH=\(path)", [command])
+            #expect(answer.status == status && answer.output == (status == 0 ? "ran\n" : ""))
+            let errors = reason.isEmpty ? "" : "timerd: cannot run '\(command)': \(reason)\n"
+            #expect(answer.errors == errors)
+        }
+    }
+
     @Test("A file of more than 1 MiB, one with a NUL, and a folder are refused")
     func contents() async throws {
         #expect(try await Self.read("A=" + String(repeating: "x", count: 1 << 20)).status == 65)

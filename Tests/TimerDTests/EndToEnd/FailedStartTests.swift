@@ -143,6 +143,19 @@ import Testing
         }
     }
 
+    @Test("A start without descriptors says so, however few there are", arguments: [12, 16, 20])
+    func fewDescriptors(count: Int) async throws {
+        try await DaemonProcess.with { daemon in
+            await daemon.end(SIGTERM)
+            let error = await #expect(throws: DaemonProcess.NotReady.self) {
+                try await daemon.start(through: ["prlimit", "--nofile=\(count):\(count)"])
+            }
+            let words = "cannot open 24 descriptors more, of \(count) in all: too many open files"
+            #expect(error?.log.contains(words) == true, "\(String(describing: error))")
+            #expect(await daemon.end(SIGTERM) == .exited(69))
+        }
+    }
+
     @Test("The service manager is told why a start failed, in the service's status")
     func status() async throws {
         try await DaemonProcess.with { daemon in

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
+import Glibc
 import Schedules
 import Testing
 import TimerControl
@@ -57,6 +59,113 @@ struct FireWaitTests {
                 command: ["sh", "-c", "exit 6"]
             )
             #expect(failed.status == 6)
+        }
+    }
+
+    @Test("Where its job is changed into an event between two attempts, the last one counts")
+    func commandless() async throws {
+        try await DaemonProcess.with { daemon in
+            async let waited = fire(
+                daemon,
+                ["--name", "a", "--retries", "1", "--backoff", "1h..1h"],
+                command: ["sh", "-c", "exit 3"]
+            )
+            _ = try await daemon.event(.runFinished)
+            var event = JobDefinition(schedule: ScheduleWords(every: "1h"))
+            event.name = "a"
+            let revision = JobRevision(id: JobID(rawValue: 1), definition: event)
+            let client = try await ControlClient.connect(to: daemon.socket)
+            _ = try await client.applyJobs(ApplyJobs(change: [revision]))
+            await client.close()
+            let answer = try await waited
+            #expect(answer.status == 3)
+            #expect(answer.output.contains("exit 3"))
+        }
+    }
+
+    /// A job that waits for the gate and ends with 9 the first time, and at once with 0 afterwards.
+    private func gated(_ daemon: DaemonProcess, _ gate: FileGate) -> JobDefinition {
+        var definition = JobDefinition(schedule: ScheduleWords(every: "1h"))
+        definition.overlap = .allow
+        let script = "mkdir \(daemon.folder)/once 2>/dev/null || exit 0; \(gate.wait); exit 9"
+        definition.command = ["/bin/sh", "-c", script]
+        return definition
+    }
+
+    @Test(
+        "However many fires of the job come meanwhile, and whatever is kept of it, it ends as its own did",
+        arguments: [(1, 1), (1, 40), (1000, 110)]
+    )
+    func manyNewer(kept: Int, newer: Int) async throws {
+        try await DaemonProcess.with { daemon in
+            let gate = FileGate(daemon, "gate")
+            let client = try await ControlClient.connect(to: daemon.socket)
+            var definition = gated(daemon, gate)
+            definition.keepRuns = kept
+            let job = try await client.addJob(definition).job
+            var subscribe = Subscribe()
+            subscribe.types = [.runStarted, .runFinished]
+            try await client.subscribe(subscribe)
+            var events = client.events.makeAsyncIterator()
+            async let waited = daemon.timerctl("fire", "--wait", "\(job.id)")
+            let begin = try await events.next()
+            #expect(begin?.type == .runStarted)
+            for _ in 0..<newer { try await client.fireJob(.id(job.id)) }
+            var finished = 0
+            while finished < newer, let event = try await events.next() {
+                if event.type == .runFinished { finished += 1 }
+            }
+            gate.open()
+            let answer = try await waited
+            #expect(answer.status == 9)
+            #expect(answer.output.hasPrefix("job 1: exit 9"))
+            #expect(answer.output.contains("no longer kept") == (kept == 1))
+            await client.close()
+        }
+    }
+
+    @Test("It hears late that the run has ended, and the on-failure command has taken its row")
+    func late() async throws {
+        try await DaemonProcess.with { daemon in
+            let gate = FileGate(daemon, "gate")
+            let client = try await ControlClient.connect(to: daemon.socket)
+            var definition = gated(daemon, gate)
+            (definition.keepRuns, definition.onFailure) = (1, ["/bin/true"])
+            let job = try await client.addJob(definition).job
+            var subscribe = Subscribe()
+            subscribe.types = [.runStarted, .runFinished]
+            try await client.subscribe(subscribe)
+            var events = client.events.makeAsyncIterator()
+            let shell = Shell(variables: ["TIMERD_SOCKET": daemon.socket])
+            let pid = daemon.folder + "/pid"
+            async let waited = shell("echo $$ >\(pid); exec timerctl fire --wait \(job.id)")
+            // It has fired, so the pid is written and it has subscribed.
+            let begin = try await events.next()
+            #expect(begin?.type == .runStarted)
+            let text = try String(contentsOfFile: pid, encoding: .utf8)
+            let waiter = try #require(Int32(text.dropLast()))
+            kill(waiter, SIGSTOP)
+            // Also where the test fails: its end is waited for.
+            defer { kill(waiter, SIGCONT) }
+            gate.open()
+            while let event = try await events.next() {
+                if event.type == .runFinished, event.onFailure == true { break }
+            }
+            kill(waiter, SIGCONT)
+            let answer = try await waited
+            #expect(answer.status == 9)
+            #expect(answer.output.contains("exit 9"))
+            await client.close()
+        }
+    }
+
+    @Test("A fire that becomes a task is not called an event")
+    func task() async throws {
+        try await DaemonProcess.with { daemon in
+            try await daemon.timerctl("add", "--every", "1h", "--queue", "mail")
+            let answer = try await daemon.timerctl("fire", "--wait", "1")
+            #expect(answer.status == 0)
+            #expect(answer.output == "job 1: fired; the task is for the workers of queue 'mail'\n")
         }
     }
 

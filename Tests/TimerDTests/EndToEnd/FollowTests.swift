@@ -159,6 +159,31 @@ struct FollowTests {
         }
     }
 
+    @Test("Of a run that is no longer kept as it ends, it is told how it ended")
+    func gone() async throws {
+        try await DaemonProcess.with { daemon in
+            let gate = FileGate(daemon, "gate")
+            let script = "mkdir \(daemon.folder)/once || exit 0; echo one; \(gate.wait); exit 9"
+            _ = try await daemon.timerctl(
+                ["add", "--every", "1h", "--overlap", "allow", "--keep-runs", "1"]
+                    + ["--", "/bin/sh", "-c", script]
+            )
+            try await daemon.timerctl("fire", "1")
+            _ = try await daemon.event(.runStarted)
+            async let status = daemon.follow(["--run", "1"])
+            try await eventually("the first line") { daemon.followed == Array("one\n".utf8) }
+            // The newer run is the one that is kept.
+            try await daemon.timerctl("fire", "1")
+            _ = try await daemon.event(.runFinished)
+            gate.open()
+            #expect(try await status == .exited(0))
+            #expect(
+                daemon.complaints == "timerctl: run 1: exit 9; it is no longer kept, "
+                    + "and what it wrote last may be missing\n"
+            )
+        }
+    }
+
     @Test("A job that has run no command has no logs to follow")
     func noRun() async throws {
         try await DaemonProcess.with { daemon in

@@ -56,6 +56,26 @@ struct HandsTests {
         }
     }
 
+    @Test("Of more jobs than a page a list has each once, and a shell completes those of a page")
+    func manyJobs() async throws {
+        try await DaemonProcess.with { daemon in
+            let jobs = (0..<1100).map { "  j\($0): {every: 1h}\n" }.joined()
+            let file = daemon.folder + "/jobs.yaml"
+            try ("label: many\njobs:\n" + jobs).write(
+                toFile: file,
+                atomically: false,
+                encoding: .utf8
+            )
+            #expect(try await daemon.timerctl("apply", "-f", file).status == 0)
+            let all = try await daemon.timerctl("list", "--json").output.split(separator: "\n")
+            #expect(all.count == 1100 && Set(all).count == 1100)
+            let some = try await daemon.timerctl("list", "--json", "-n", "1050").output
+            #expect(some.split(separator: "\n").count == 1050)
+            let words = try await daemon.timerctl("complete", "jobs").output
+            #expect(words.split(separator: "\n").count == 2000, "a name and an id each")
+        }
+    }
+
     @Test("In a terminal of 20 columns help says all that it says in a wide one")
     func narrowHelp() async throws {
         try await DaemonProcess.with { daemon in

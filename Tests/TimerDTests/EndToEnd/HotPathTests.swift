@@ -77,9 +77,8 @@ struct HotPathTests {
         try await DaemonProcess.with { daemon in
             let client = try await ControlClient.connect(to: daemon.socket)
             // Each is cancelled once, in the pass that counts pages or in the one that counts calls.
-            let ids = try await client.addJobs((0..<2 * Self.operations + 2).map(Self.job)).map(
-                \.id
-            )
+            let jobs = (0..<2 * Self.operations + 2).map(Self.job)
+            let ids = try await client.addJobs(jobs).jobs.map(\.id)
             try await Self.check(.cancel, daemon) { number in
                 _ = try await client.invalidateJobs(.ids([ids[number]]))
             }

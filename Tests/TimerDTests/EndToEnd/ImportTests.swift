@@ -32,6 +32,12 @@ struct ImportTests {
             let again = try await daemon.timerctl("import", "crontab", file)
             #expect(again.output == "")
             #expect(again.errors.contains("line 1: there already as job 1 (cat)"))
+            // So it is by another spelling of its path.
+            let link = daemon.folder + "/link"
+            try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: file)
+            for path in [link, daemon.folder + "/./crontab"] {
+                #expect(try await daemon.timerctl("import", "crontab", path).output == "")
+            }
             try write("30 2 * * * cat; echo $0%one%two\n", to: file)
             let shorter = try await daemon.timerctl("import", "crontab", file)
             #expect(shorter.errors.contains("job 2 (true) came from there, and does no more"))

@@ -45,7 +45,7 @@ import TimerControl
             var answered: Set<JobID> = []
             for _ in 0..<5 {
                 answered.insert(
-                    try await client.addJob(JobDefinition(schedule: .init(in: "1h"))).id
+                    try await client.addJob(JobDefinition(schedule: .init(in: "1h"))).job.id
                 )
             }
             try deed.act(on: daemon.database)

@@ -43,6 +43,26 @@ struct NoticeCommandTests {
         }
     }
 
+    @Test("A command hears of a run that could not begin for want of its files, without these")
+    func withoutFiles() async throws {
+        try await DaemonProcess.with { daemon in
+            let file = daemon.folder + "/told"
+            let added = try await daemon.timerctl(
+                ["add", "--in", "1ms", "--env-file", "/nonexistent/variables"]
+                    + ["--credential", "key:/nonexistent/key"]
+                    + ["--notify", "command:cat > '\(file)'", "--", "true"]
+            )
+            #expect(added.status == 0, "\(added.errors)")
+            let document = try await awaited { () -> NoticeDocument? in
+                // try?: it may not be there yet, or not whole.
+                (try? String(contentsOfFile: file, encoding: .utf8)).flatMap {
+                    try? NoticeDocument(stored: $0)
+                }
+            }
+            #expect(document.outcome == .notStarted && document.error?.contains("'key'") == true)
+        }
+    }
+
     @Test("A URL is shown nowhere, kept by a change, and refused where nothing is known of it")
     func secrets() async throws {
         try await DaemonProcess.with { daemon in
@@ -98,7 +118,7 @@ struct NoticeCommandTests {
             #expect(copied.status == 1)
             #expect(
                 copied.errors.contains(
-                    "stands for a URL that this job does not have, expected the whole URL"
+                    "the URLs of its notify are not shown; state them with 'timerctl add'"
                 )
             )
         }

@@ -30,6 +30,36 @@ import Testing
         }
     }
 
+    @Test("What was done and cannot be written is said to be done, and the rest is done as well")
+    func doneAndFull() async throws {
+        try await DaemonProcess.with { daemon in
+            for name in ["cal", "grid"] {
+                try await daemon.timerctl("add", "--in", "1h", "--name", name, "--event")
+            }
+            let shell = Shell(variables: ["TIMERD_SOCKET": daemon.socket])
+            let why = "but: cannot write to standard output: no space left on device\n"
+            let paused = try await shell("timerctl pause cal grid >/dev/full")
+            #expect(paused.status == 74)
+            #expect(paused.errors == "timerctl: 2 jobs were changed, \(why)")
+            try await daemon.timerctl("resume", "cal", "grid")
+            let fired = try await shell("timerctl fire cal grid >/dev/full")
+            #expect(fired.status == 74)
+            #expect(
+                fired.errors
+                    == "timerctl: job 1 was fired, \(why)timerctl: job 2 was fired, \(why)"
+            )
+            #expect(try await daemon.timerctl("list").errors.hasPrefix("no live jobs"))
+        }
+    }
+
+    @Test("What is wrong only once it is read names the help of its command")
+    func lateUsage() async throws {
+        let answer = try await Shell()("timerctl runs --since nonsense")
+        #expect(answer.status == 64)
+        #expect(answer.errors.hasPrefix("timerctl: --since: "))
+        #expect(answer.errors.hasSuffix("see 'timerctl runs --help'\n"), "\(answer.errors)")
+    }
+
     @Test(
         "Of what ends the program, one thing is accepted at a time",
         arguments: [

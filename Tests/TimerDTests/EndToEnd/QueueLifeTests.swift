@@ -62,6 +62,24 @@ struct QueueLifeTests {
         }
     }
 
+    @Test("A worker whose standard error nobody reads any more does its tasks to their end")
+    func unreadErrors() async throws {
+        try await DaemonProcess.with { daemon in
+            try await daemon.timerctl("add", "--in", "0s", "--queue", "mails", "--name", "welcome")
+            let shell = Shell(variables: ["TIMERD_SOCKET": daemon.socket], folder: daemon.folder)
+            // A pipe whose reader has gone.
+            let worked = try await shell(
+                "mkfifo p && exec 3<>p 4>p 3<&- && timerctl queue work mails --once -- "
+                    + "sh -c 'echo lost >&2; echo done >done' 2>&4"
+            )
+            #expect(worked.isDone, "\(worked.errors)")
+            let done = try String(contentsOfFile: daemon.folder + "/done", encoding: .utf8)
+            #expect(done == "done\n")
+            let runs = try await daemon.timerctl("runs", "welcome")
+            #expect(runs.output.contains("finished by its worker"), "\(runs.output)")
+        }
+    }
+
     @Test(
         "A worker's command has neither its connection nor another descriptor of it, whatever the worker began without",
         arguments: ["", "<&-", ">&-", "<&- >&- 2>&-", "9</dev/null"]

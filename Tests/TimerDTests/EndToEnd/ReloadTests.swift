@@ -93,6 +93,24 @@ struct ReloadTests {
         }
     }
 
+    @Test(
+        "A watcher who is denied ends with 77, and is not told to go on",
+        .enabled(if: geteuid() == 0)
+    )
+    func deniedWatcher() async throws {
+        try await with("{}") { daemon, reload in
+            async let watching = daemon.timerctl(as: 70_001, ["watch"])
+            var status = ""
+            // The test's limit ends it.
+            while !status.contains(#""watchers":1"#) {
+                status = try await daemon.timerctl("status", "--json").output
+            }
+            try reload(#"{"deny": [70001]}"#)
+            let ended = try await watching
+            #expect(ended.status == 77 && !ended.errors.contains("go on with"), "\(ended)")
+        }
+    }
+
     @Test("Who may come in follows the file", .enabled(if: geteuid() == 0))
     func lists() async throws {
         try await with("{}") { daemon, reload in

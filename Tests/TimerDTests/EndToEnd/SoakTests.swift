@@ -155,10 +155,10 @@ struct SoakTests {
             try await client.subscribe(subscribe)
             let clock = try await client.addJob(
                 JobDefinition(schedule: ScheduleWords(every: "100ms"))
-            )
+            ).job
             var definition = JobDefinition(schedule: ScheduleWords(in: "1s"))
             definition.command = ["/usr/bin/head", "-c", "\(Self.flood)", "/dev/zero"]
-            let writer = try await client.addJob(definition)
+            let writer = try await client.addJob(definition).job
             let before = try Holdings.number("VmHWM", of: daemon.pid)
             var lateness: [TimeSpan] = []
             var isOver = false

@@ -52,7 +52,7 @@ struct TwoZonesTests {
             let client = try await ControlClient.connect(to: daemon.socket)
             var definition = JobDefinition(schedule: ScheduleWords(cron: "0 9 * * *"))
             definition.name = "plain"
-            let job = try await client.addJob(definition)
+            let job = try await client.addJob(definition).job
             let shell = Shell(variables: ["TIMERD_SOCKET": daemon.socket, "TZ": "Asia/Tokyo"])
             let page = try await shell("timerctl show plain").output
             #expect(job.fireDate?.rfc3339.hasSuffix("T09:00:00.000000Z") == true)

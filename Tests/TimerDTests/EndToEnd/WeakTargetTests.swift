@@ -94,12 +94,14 @@ struct WeakTargetTests {
             let client = try await ControlClient.connect(to: daemon.socket)
             var definition = JobDefinition(schedule: ScheduleWords(every: "1h"))
             definition.whileConnected = true
-            let first = try await client.addJob(definition)
-            let other = try await client.addJob(JobDefinition(schedule: ScheduleWords(in: "1h")))
+            let first = try await client.addJob(definition).job
+            let other = try await client.addJob(
+                JobDefinition(schedule: ScheduleWords(in: "1h"))
+            ).job
             await client.close()
             #expect(try await Self.end(of: first.id, daemon) == "targetGone")
             let next = try await ControlClient.connect(to: daemon.socket)
-            let second = try await next.addJob(definition)
+            let second = try await next.addJob(definition).job
             await daemon.end(SIGKILL)
             try await daemon.start()
             #expect(try await Self.end(of: second.id, daemon) == "targetGone")

@@ -263,6 +263,7 @@ import TimerControl
                         FireID(rawValue: 1),
                         of: stored,
                         fireDate: moment.wall + .seconds(5),
+                        dueBy: moment.wall + .seconds(6),
                         missed: 3,
                         isByHand: true
                     )

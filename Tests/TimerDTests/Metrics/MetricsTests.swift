@@ -31,6 +31,27 @@ struct MetricsTests {
         }
     }
 
+    @Test("A command that waits for a place is counted once it begins, with how long it has waited")
+    func waited() async throws {
+        var keeping = TestScheduler.Keeping()
+        keeping.maxRuns = 1
+        try await TestScheduler.with(keeping: keeping) { test in
+            test.runner.isHolding = true
+            for start in ["1s", "2s"] {
+                try await test.add(ScheduleWords(in: start), command: ["true"])
+            }
+            try await test.advance(by: .seconds(10))
+            let before = await test.scheduler.measures().counters.fires
+            #expect((before.command, before.lateness.count) == (1, 1))
+            test.runner.end()
+            try await test.settle()
+            let fires = await test.scheduler.measures().counters.fires
+            #expect((fires.command, fires.lateness.count) == (2, 2))
+            #expect(fires.lateness.sum == 8)
+            test.runner.end()
+        }
+    }
+
     @Test("Skipped dates are counted by reason, a range by its dates")
     func skipped() async throws {
         try await TestScheduler.with { test in

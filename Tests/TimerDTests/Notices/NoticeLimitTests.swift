@@ -62,6 +62,51 @@ import TimerControl
         }
     }
 
+    @Test(
+        "A place that a job gets while a summary is held back hears of what follows, one that it has lost of no more",
+        arguments: [(["command:b"], 1), (["command:a", "command:b"], 4)]
+    )
+    func changedPlaces(places: [String], held: Int) async throws {
+        try await TestScheduler.with { test in
+            test.runner.answer = NoticeSupport.answers(.exited(1))
+            let job = try await test.add(ScheduleWords(every: "10min"), command: ["false"]) {
+                ($0.notify, $0.count) = (["command:a"], 5)
+            }
+            try await test.advance(by: .seconds(1210))
+            #expect(try await NoticeSupport.waiting(test).map(\.document.held) == [1])
+            try await NoticeSupport.change(test, job) { $0.notify = places }
+            try await test.advance(by: .seconds(3000))
+            let told = try NoticeSupport.told(test).map { request in
+                (request.argv.last, try NoticeSupport.document(request).held)
+            }
+            #expect(told.filter { $0.0 == "a" }.map { $0.1 } == [nil, held])
+            #expect(told.filter { $0.0 == "b" }.map { $0.1 } == [3])
+        }
+    }
+
+    @Test(
+        "What is held back is told by a shorter notifyEvery as soon as the job has it",
+        arguments: [("45min", 290), ("0s", 0)] as [(String, Int64)]
+    )
+    func shorter(every: String, seconds: Int64) async throws {
+        try await TestScheduler.with { test in
+            test.runner.answer = NoticeSupport.answers(.exited(1))
+            let job = try await test.add(ScheduleWords(every: "20min"), command: ["false"]) {
+                $0.notify = [NoticeSupport.place]
+            }
+            try await test.advance(by: .seconds(3610))
+            #expect(try await NoticeSupport.waiting(test).map(\.document.held) == [2])
+            try await NoticeSupport.change(test, job) { $0.notifyEvery = every }
+            if seconds > 0 {
+                try await test.advance(by: .seconds(seconds - 1))
+                #expect(NoticeSupport.told(test).count == 1)
+            }
+            try await test.advance(by: .seconds(2))
+            let told = try NoticeSupport.told(test).map { try NoticeSupport.document($0).held }
+            #expect(told == [nil, 2])
+        }
+    }
+
     @Test("With notifyEvery 0s each failure is told")
     func each() async throws {
         try await TestScheduler.with { test in

@@ -87,9 +87,10 @@ import TimerControl
                 }
             )
             #expect(headers.contains("Auto-Submitted: auto-generated"))
+            #expect(headers.contains("Content-Transfer-Encoding: quoted-printable"))
             let body = parts.dropFirst().joined(separator: "\n\n")
             for line in [
-                "job:      büro (1)", "owner:    root", "host:     mars",
+                "job:      b=C3=BCro (1)", "owner:    root", "host:     mars",
                 "reason:   failed: exit status 3", "date:     2026-12-01T08:00:10.000000Z", "one",
                 "two",
                 "  timerctl logs --run 1", "  timerctl show 1",
@@ -205,6 +206,35 @@ import TimerControl
             let lines = try text("told").split(separator: "\n").map(String.init)
             #expect(lines.first == "failed backup 4")
             #expect(try NoticeDocument(stored: lines[1]).status == 4)
+        }
+    }
+
+    @Test("A command of a notice goes without the files that cannot be read, and with the others")
+    func unreadFiles() async throws {
+        try await TestScheduler.with { test in
+            test.runner.output = CapturedOutput(
+                stderr: Array("timerd: --env-file /etc/a: No such file or directory\n".utf8)
+            )
+            test.runner.answer = { request in
+                if request.run > 0 { return .exited(66) }
+                if request.secrets.contains(where: { $0.path == "/etc/x" }) {
+                    return .notStarted("cannot read credential 'x' from '/etc/x': it is no file")
+                }
+                return .exited(request.argv.contains("/etc/a") ? 66 : 0)
+            }
+            try await test.add(ScheduleWords(in: "10s"), command: ["false"]) {
+                ($0.notify, $0.envFile) = ([NoticeSupport.place], ["/etc/a", "-/etc/b"])
+                $0.credentials = ["x:/etc/x", "y:/etc/y"]
+            }
+            try await test.advance(by: .seconds(11))
+            #expect(NoticeSupport.told(test).count == 3)
+            let last = try #require(NoticeSupport.told(test).last)
+            #expect(last.secrets.map(\.path) == ["/etc/y"])
+            #expect(
+                last.argv.dropFirst()
+                    == ["--with-environment", "-/etc/b", "--", "/bin/sh", "-c", "tell"]
+            )
+            #expect(try await NoticeSupport.waiting(test).isEmpty)
         }
     }
 

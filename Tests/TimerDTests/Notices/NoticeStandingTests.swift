@@ -70,6 +70,46 @@ import TimerControl
         }
     }
 
+    @Test("A page of notices ends at 256 KiB as it is written, and the next goes on behind it")
+    func pages() async throws {
+        try await TestScheduler.with { test in
+            try await test.store.writer.write { database in
+                let store = NoticeStore(database)
+                let place = try #require(NoticePlace("command:tell"))
+                let later = TestScheduler.start + .seconds(86_400)
+                for number in 1...20 {
+                    let document = NoticeDocument(
+                        reason: .failed,
+                        job: JobID(rawValue: 1),
+                        name: nil,
+                        owner: "root"
+                    )
+                    try store.insert(
+                        document,
+                        .failed,
+                        to: place,
+                        of: .root,
+                        at: TestScheduler.start,
+                        notBefore: later
+                    )
+                    let error = String(repeating: "\u{1}", count: 4000)
+                    try store.markFailed(NoticeID(rawValue: Int64(number)), error, notBefore: later)
+                }
+            }
+            var (request, seen, pages) = (ListNotices(limit: 1000), [NoticeID](), 0)
+            repeat {
+                let answer = try await test.handler().listNotices(request, TestScheduler.root)
+                let reply = try #require(answer as? NoticesReply)
+                #expect(try JSONValue(encoding: reply).jsonBytes.count <= Limits.pageBytes)
+                seen += reply.notices.map(\.id)
+                pages += 1
+                request.cursor = reply.cursor
+            } while request.cursor != nil
+            #expect(seen == (1...20).map { NoticeID(rawValue: $0) })
+            #expect(pages == 2)
+        }
+    }
+
     @Test("What is held back for a summary does not wait, until its turn comes")
     func held() async throws {
         try await TestScheduler.with { test in

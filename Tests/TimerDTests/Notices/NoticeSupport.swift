@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Schedules
 import Testing
 import TimerControl
 
@@ -24,6 +25,19 @@ enum NoticeSupport {
 
     static func document(_ request: RunRequest) throws -> NoticeDocument {
         try NoticeDocument(stored: String(decoding: request.input, as: UTF8.self))
+    }
+
+    /// Makes the job what its definition is after `change`.
+    static func change(
+        _ test: TestScheduler,
+        _ job: StoredJob,
+        _ change: (inout JobDefinition) -> Void
+    ) async throws {
+        var definition = try await test.job(job.id).definition
+        change(&definition)
+        let new = try NewJob(definition, owner: 0, at: test.clock.now(), zone: .utc)
+        let changes = JobChanges(invalidate: [], change: [.init(id: job.id, to: new)], add: [])
+        _ = try await test.scheduler.apply(changes, caller: TestScheduler.root)
     }
 
     static func waiting(_ test: TestScheduler) async throws -> [StoredNotice] {

@@ -90,6 +90,27 @@ import TimerControl
         }
     }
 
+    @Test(
+        "A success while nobody is told ends the failure before it",
+        arguments: [(true, ["failed"]), (false, ["failed", "recovered"])]
+    )
+    func recoveredUntold(isBetween: Bool, reasons: [String]) async throws {
+        try await TestScheduler.with { test in
+            test.runner.answer = NoticeSupport.answers(.exited(1))
+            let job = try await test.add(ScheduleWords(every: "2h"), command: ["true"]) {
+                $0.notify = [NoticeSupport.place]
+            }
+            try await test.advance(by: .seconds(7200))
+            test.runner.answer = nil
+            try await NoticeSupport.change(test, job) { $0.notify = nil }
+            if isBetween { try await test.advance(by: .seconds(7200)) }
+            try await NoticeSupport.change(test, job) { $0.notify = [NoticeSupport.place] }
+            try await test.advance(by: .seconds(7200))
+            let told = try NoticeSupport.told(test).map { try NoticeSupport.document($0).reason }
+            #expect(told == reasons)
+        }
+    }
+
     @Test("A date that nothing stands for is told as missed, with how many there were")
     func missed() async throws {
         try await TestScheduler.with { test in
@@ -130,11 +151,16 @@ import TimerControl
                 try await test.add(ScheduleWords(in: "10s"), command: command) {
                     ($0.notify, $0.notifyLate) = ([NoticeSupport.place], "15min")
                 }
+                // It may begin that late, to share a wake-up.
+                try await test.add(ScheduleWords(in: "10s"), command: command) {
+                    ($0.notify, $0.notifyLate) = ([NoticeSupport.place], "5min")
+                    $0.tolerance = "10min"
+                }
             }
             let after = try await test.crashedAndDown(for: .seconds(610))
             try await after.advance(by: .seconds(1))
             let told = try NoticeSupport.told(after).map(NoticeSupport.document)
-            #expect(Set(told.map(\.job.rawValue)) == [1, 3])
+            #expect(Set(told.map(\.job.rawValue)) == [1, 4])
             #expect(told.allSatisfy { $0.reason == "late" && $0.lateBy == "10min" }, "\(told)")
             try await after.close()
         }

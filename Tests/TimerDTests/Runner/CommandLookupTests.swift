@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CSpawn
 import Testing
 
 @testable import Runner
@@ -24,6 +25,30 @@ import Testing
         request.environment["PATH"] = path
         #expect(CommandLookup(request).files == files)
     }
+
+    @Test(
+        "A credential that cannot be read is named by its whole path, or by its beginning where that is cut",
+        arguments: [("/s/token", "b"), ("/s/token-old", "a"), (long, "c"), ("/s/tok", "")]
+    )
+    func secret(path: String, name: String) {
+        var request = TestRunner.request(["ls"])
+        request.secrets = [
+            RunSecret(name: "a", path: "/s/token-old"), RunSecret(name: "b", path: "/s/token"),
+            RunSecret(name: "c", path: Self.long),
+        ]
+        var report = cspawn_report()
+        report.step = Int32(cspawn_step_secret_source.rawValue)
+        report.error = 2
+        let head = path.utf8.prefix(256)
+        withUnsafeMutableBytes(of: &report.head) { $0.copyBytes(from: head) }
+        report.head_count = Int32(head.count)
+        #expect(
+            CommandLookup(request).refusal(report).message
+                .hasPrefix("cannot read credential '\(name)' from '")
+        )
+    }
+
+    private static let long = "/s/" + String(repeating: "x", count: 300)
 
     @Test("Without a PATH it is looked for where runs look by default")
     func defaultPath() {

@@ -256,6 +256,26 @@ struct LostConnectionTests {
         await runner.detach()
     }
 
+    @Test("That a run is ended with all is said to the runner, also again, and its word is taken")
+    func endedWithAll() async throws {
+        let (runner, _) = try await script.attached(knowing: [7: .scripted(), 8: .scripted()])
+        let first = try await script.connection(0)
+        let drained = Task { await outcome(runner, request(7)) }
+        drained.cancel()
+        try await eventually("it is ordered") { first.endedWithAll == [7] }
+        async let killed = runner.kill(8, by: .standard, asDaemon: false)
+        try await eventually("the other one is ordered") { first.ended == [7, 8] }
+        await first.lose()
+        #expect(await killed == .unknown)
+        let second = try await script.connection(1)
+        await second.greet(epoch: 1, knowing: [7: .scripted(), 8: .scripted()])
+        #expect(second.ended.sorted() == [7, 8])
+        #expect(second.endedWithAll == [7])
+        await second.say(.scriptedEnd(of: 7, status: 3))
+        #expect(await drained.value == "\(RunOutcome.exited(3))", "it had ended before")
+        await runner.detach()
+    }
+
     @Test(
         "Connections that end again and again, each soon, are not made again at once; one that stays is forgiven all"
     )

@@ -64,6 +64,13 @@ import TimerControl
         #expect(policy.limits == limits)
     }
 
+    @Test("How the reader of variables ends is no success of a job that has files of them")
+    func successCodes() throws {
+        #expect(try read { $0.successCodes = [0, 3, 65, 66] }.successCodes == [0, 3, 65, 66])
+        let policy = try read { ($0.successCodes, $0.envFile) = ([0, 3, 65, 66], ["/etc/a"]) }
+        #expect(policy.successCodes == [0, 3])
+    }
+
     @Test("A backoff without an end goes up to an hour", arguments: [("5s", 3600), ("2h", 7200)])
     func openBackoff(text: String, most: Int64) throws {
         #expect(try read { $0.backoff = text }.backoff?.max == .seconds(most))
@@ -170,17 +177,17 @@ import TimerControl
         #expect(ControlError(error) == ControlError(.invalidParams, refusal.message))
     }
 
-    @Test("A job whose fires are tasks of a queue says nothing of the host of commands")
-    func onBesideQueue() throws {
+    @Test("A job whose fires are tasks of a queue has no command")
+    func commandBesideQueue() throws {
         var definition = JobDefinition(schedule: ScheduleWords(every: "1h"))
         definition.queue = "mails"
         _ = try JobPolicy(definition, now: .distantPast, zone: .utc)
-        definition.on = "gpu"
+        definition.command = ["true"]
         let error = try #require(throws: OptionRefusal.self) {
             try JobPolicy(definition, now: .distantPast, zone: .utc)
         }
         let message =
-            "parameter 'on' is stated, expected none beside 'queue', whose tasks are a worker's"
+            "parameter 'command' is stated, expected none beside 'queue', whose tasks are a worker's"
         #expect(ControlError(error) == ControlError(.invalidParams, message))
     }
 

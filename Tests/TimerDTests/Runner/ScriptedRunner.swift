@@ -48,8 +48,11 @@ final class ScriptedRunner: RunnerLoop {
     /// How many connections were opened.
     var connections: Int { state.withLock { $0.links.count } }
 
-    /// Lets all pass that was to happen later.
-    func pass() async { await pass(takeLater()) }
+    /// Lets all pass that is to happen later, after what the thread was given before.
+    func pass() async {
+        await flush()
+        await pass(takeLater())
+    }
 
     /// Lets that pass.
     func pass(_ later: [@Sendable () -> Void]) async {
@@ -159,7 +162,13 @@ final class ScriptedLink: RunnerLink {
     /// Those that it wanted ended.
     var ended: [Int64] {
         state.withLock { state in
-            state.orders.compactMap { if case .end(let run, _, _) = $0 { run } else { nil } }
+            state.orders.compactMap { if case .end(let run, _, _, _) = $0 { run } else { nil } }
+        }
+    }
+    /// Those of them of which it said that all are ended.
+    var endedWithAll: [Int64] {
+        state.withLock { state in
+            state.orders.compactMap { if case .end(let run, _, _, true) = $0 { run } else { nil } }
         }
     }
     /// How often it asked whether somebody is there.

@@ -141,6 +141,20 @@ import Testing
         )
     }
 
+    @Test(
+        "A PATH without an absolute folder has no command, which costs no other run its beginning",
+        arguments: ["", "bin", ".:", "::"]
+    )
+    func pathWithoutFolders(path: String) async {
+        var request = TestRunner.request(["true"])
+        request.environment["PATH"] = path
+        #expect(
+            await test.run(request).outcome
+                == .notStarted("cannot run 'true': no such file or directory in PATH '\(path)'")
+        )
+        #expect(await test.run(script: "exit 3").outcome == .exited(3))
+    }
+
     @Test("Without a PATH, a command is looked up in the plain one")
     func withoutPath() async {
         var request = TestRunner.request(["env"])

@@ -10,13 +10,17 @@ import Testing
 
 /// What holds where each run has a control group of its own, by the protocol.
 @Suite("Control groups", .timeLimit(.minutes(1))) struct ControlGroupTests {
+    private func mountPoint() throws -> Substring {
+        let mounts = try #require(readFile("/proc/self/mounts")).split(separator: "\n")
+        let mount = try #require(mounts.first { $0.contains(" cgroup2 ") })
+        return mount.split(separator: " ")[1]
+    }
+
     /// The folder of a process's group, as it is in the file system.
     private func folder(of pid: pid_t) throws -> String {
         let lines = try #require(readFile("/proc/\(pid)/cgroup")).split(separator: "\n")
         let path = try #require(lines.first { $0.hasPrefix("0::") }).dropFirst(3)
-        let mounts = try #require(readFile("/proc/self/mounts")).split(separator: "\n")
-        let mount = try #require(mounts.first { $0.contains(" cgroup2 ") })
-        return "\(mount.split(separator: " ")[1])\(path)"
+        return "\(try mountPoint())\(path)"
     }
 
     @Test("It is told whether there are groups; why there are none, or what they lack")
@@ -99,7 +103,7 @@ import Testing
         }
         var order = ScriptedRun.request(
             1,
-            words.joined(separator: "\n") + "\ntrap '' HUP; wait; wait"
+            words.joined(separator: "\n") + "\ntrap '' HUP; echo ready; wait; wait"
         )
         order.teardown = .kill
         try peer.send(ScriptedRun.start(order))
@@ -108,7 +112,7 @@ import Testing
             if case .output(_, _, _, _, let bytes) = report {
                 text += String(decoding: bytes, as: UTF8.self)
             }
-            return text.split(separator: "\n").count == 2 ? () : nil
+            return text.split(separator: "\n").count == 3 ? () : nil
         }
         let rules = Teardown(steps: [.init(signal: SIGHUP, grace: .seconds(60))])
         try peer.send(.end(run: 1, rules, asRunner: false))
@@ -124,6 +128,59 @@ import Testing
         try peer.send(.end(run: 1, .standard, asRunner: false))
         #expect(try peer.end(of: 1).end.code == SIGTERM)
         #expect(["a", "b"].map { readFile(folder.file($0)) } == ["1\n", "1\n"])
+    }
+
+    @Test(
+        "What is in a group within the run's own gets its signals too",
+        .enabled(if: MachineGroups.areThere, MachineGroups.has)
+    )
+    func nested() throws {
+        let folder = try TemporaryFolder()
+        let (told, ready) = (folder.file("told"), folder.file("ready"))
+        let (end, _) = try ScriptedRun.end(
+            """
+            export G=\(try mountPoint())$(sed -n 's/^0:://p' /proc/self/cgroup)/a/b; mkdir -p $G
+            setsid sh -c 'trap "echo told >\(told); exit" TERM; echo $$ >$G/cgroup.procs
+                echo >\(ready); while :; do sleep 0.01; done' >/dev/null 2>&1 &
+            while [ ! -e \(ready) ]; do sleep 0.01; done
+            """
+        ) { request in
+            request.teardown = .terminate(killAfter: .seconds(20))
+        }
+        #expect(end.code == 0 && end.survivors == [])
+        #expect(readFile(told) == "told\n")
+    }
+
+    @Test(
+        "A signal reaches each process of a run, however many there are",
+        .enabled(if: MachineGroups.areThere && geteuid() == 0, MachineGroups.has)
+    )
+    func thousands() throws {
+        let folder = try TemporaryFolder()
+        // More than two of the portions in which they are read.
+        let (program, told, count) = (folder.file("program"), folder.file("told"), 1300)
+        // Each has a session of its own and holds a pipe, whose end one that heeds no SIGTERM waits for: nobody sees the
+        // end of those whom SIGKILL ends.
+        let text = """
+            use POSIX 'setsid'; pipe(R, W); pipe(C, D);
+            if (!fork) {
+                $SIG{TERM} = 'IGNORE'; setsid;
+                for (1..\(count)) {
+                    defined(my $pid = fork) or die "fork: $!";
+                    next if $pid;
+                    setsid; $SIG{TERM} = 'DEFAULT'; syswrite W, '.'; sleep 1000 while 1;
+                }
+                close W; close D; sysread C, $b, 1; open F, '>', '\(told)'; print F 'all'; exit;
+            }
+            close W; close D;
+            while ($n < \(count)) { $n += sysread(R, $b, 65536) || die }
+            """
+        try text.write(toFile: program, atomically: false, encoding: .utf8)
+        let (end, _) = try ScriptedRun.end("exec perl '\(program)'") { request in
+            request.teardown = .terminate(killAfter: .seconds(20))
+        }
+        #expect(end.code == 0 && end.survivors == [])
+        #expect(readFile(told) == "all")
     }
 
     @Test(

@@ -19,21 +19,14 @@ struct ErrandTests {
         let runner = try RunnerProcess("--without-groups")
         let peer = try runner.connect()
         // The command becomes its owner's after a while, and who signals it is heard of later still.
-        let tracer = Process()
-        tracer.executableURL = URL(filePath: DurabilityTests.strace)
-        tracer.arguments = [
-            "-f", "-o", "/dev/null", "-e", "inject=setgroups:delay_enter=100000", "-e",
-            "inject=kill:delay_exit=200000", "-p", "\(runner.pid)",
-        ]
-        let words = Pipe()
-        tracer.standardError = words
-        try tracer.run()
-        defer {
-            kill(tracer.processIdentifier, SIGKILL)
-            tracer.waitUntilExit()
-        }
-        // "strace: Process 7 attached".
-        #expect(!words.fileHandleForReading.availableData.isEmpty)
+        let tracer = try Strace(
+            runner.pid,
+            "-f",
+            "-e",
+            "inject=setgroups:delay_enter=100000",
+            "-e",
+            "inject=kill:delay_exit=200000"
+        )
         var request = ScriptedRun.request(1, "exec sleep 20")
         request.credentials = CredentialsTests.nobody
         try peer.send(ScriptedRun.start(request))
@@ -43,7 +36,30 @@ struct ErrandTests {
         }
         #expect(answer == .sent)
         #expect(try peer.end(of: 1).end.code == SIGTERM)
-        withExtendedLifetime(runner) {}
+        withExtendedLifetime((runner, tracer)) {}
+    }
+
+    @Test(
+        "A run that ends by itself in time is not timed out, though a signal of another keeps its end from being noticed",
+        .enabled(if: DurabilityTests.canTrace, "needs strace, which .ci/run installs")
+    )
+    func noticedLate() async throws {
+        let runner = try RunnerProcess("--without-groups")
+        let peer = try runner.connect()
+        // Who signals is there for longer than the other run may take.
+        let tracer = try Strace(runner.pid, "-f", "-e", "inject=kill:delay_exit=3000000:when=1")
+        var other = ScriptedRun.request(1, "exec sleep 1000")
+        other.credentials = CredentialsTests.nobody
+        try peer.send(ScriptedRun.start(other))
+        let pid = try peer.next { if case .started(1, let run) = $0 { run.pid } else { nil } }
+        try peer.send(.end(run: 1, .kill, asRunner: false))
+        try await eventually("the signal has arrived") { !isAlive(pid) }
+        var request = ScriptedRun.request(2, "exit 4")
+        request.timeout = .seconds(1)
+        try peer.send(ScriptedRun.start(request))
+        let end = try peer.end(of: 2).end
+        #expect(end.outcome == .exited && end.code == 4)
+        withExtendedLifetime((runner, tracer)) {}
     }
 
     @Test(

@@ -6,6 +6,7 @@ import Glibc
 import JobModel
 import Testing
 
+@testable import LinuxSystem
 @testable import Runner
 @testable import TimerD
 
@@ -26,7 +27,7 @@ private enum PAMModules {
 )
 struct PAMSessionTests {
     /// A service that is there as long as this is.
-    private final class Service {
+    final class Service {
         // PAM knows names in small letters alone.
         let name = "timerd-test-\(UUID().uuidString.lowercased())"
         let folder: TemporaryFolder
@@ -52,14 +53,26 @@ struct PAMSessionTests {
         var story: [Substring] { (readFile(folder.file("story")) ?? "").split(separator: "\n") }
     }
 
-    private func request(_ run: Int64, _ script: String, _ service: Service) -> RunRequest {
+    func request(_ run: Int64, _ script: String, _ service: Service) -> RunRequest {
         var request = ScriptedRun.request(run, script)
         request.credentials = Credentials(uid: 65_534, gid: 65_534, groups: [65_534])
         request.session = PAMSession(service: service.name, user: "nobody")
         return request
     }
 
-    private func waitForEnd(of service: Service) async throws {
+    /// A service whose sessions wait, as they are opened, until something is written to a pipe.
+    func waitingService() throws -> (Service, fifo: String) {
+        let service = try Service("session required pam_exec.so FOLDER/wait")
+        let fifo = service.folder.file("fifo")
+        try #require(mkfifo(fifo, 0o600) == 0)
+        let script = service.folder.file("wait")
+        try "#!/bin/sh\n[ $PAM_TYPE = close_session ] || read word <\(fifo)\n"
+            .write(toFile: script, atomically: false, encoding: .utf8)
+        chmod(script, 0o755)
+        return (service, fifo)
+    }
+
+    func waitForEnd(of service: Service) async throws {
         let service = service.folder.file("story")
         try await eventually("the session is closed") {
             readFile(service)?.contains("close_session") == true
@@ -114,6 +127,46 @@ struct PAMSessionTests {
         try peer.send(ScriptedRun.start(order))
         #expect(String(decoding: try peer.end(of: 1).stdout, as: UTF8.self) == "yes job 77\n")
         withExtendedLifetime(service) {}
+    }
+
+    @Test("Its limit of open files is the command's where it has one, also above that of others")
+    func openFiles() throws {
+        let (plain, limited) = (
+            try Service(""), try Service("session required pam_limits.so conf=FOLDER/limits")
+        )
+        // Both: what is not stated is what the machine's first process has, which root may not have here.
+        try "* hard nofile 700\n* soft nofile 600\n"
+            .write(toFile: limited.folder.file("limits"), atomically: false, encoding: .utf8)
+        let runner = try RunnerProcess()
+        let peer = try runner.connect()
+        for (run, service, limit) in [(1, plain, 500), (2, limited, 600)]
+            as [(Int64, Service, Int)]
+        {
+            var order = request(run, "ulimit -n", service)
+            order.openFiles = 500
+            try peer.send(ScriptedRun.start(order))
+            let text = String(decoding: try peer.end(of: run).stdout, as: UTF8.self)
+            #expect(text == "\(limit)\n")
+        }
+        withExtendedLifetime(runner) {}
+    }
+
+    @Test("The process that holds a session open has no descriptor of the runner's")
+    func descriptors() async throws {
+        let service = try Service("")
+        let runner = try RunnerProcess("--without-groups")
+        let peer = try runner.connect()
+        try peer.send(ScriptedRun.start(request(1, "while :; do sleep 0.01; done", service)))
+        let pid = try peer.next { if case .started(1, let run) = $0 { run.pid } else { nil } }
+        let holder = try #require(children(of: runner.pid).first { $0 != pid })
+        // The fourth is its connection with the runner.
+        try await eventually("it has no others") {
+            try FileManager.default.contentsOfDirectory(atPath: "/proc/\(holder)/fd").sorted()
+                == ["0", "1", "2", "3"]
+        }
+        try peer.send(.end(run: 1, .kill, asRunner: false))
+        _ = try peer.end(of: 1)
+        try await waitForEnd(of: service)
     }
 
     @Test("What PAM refuses is not run, and it is told at which call and why")
@@ -179,13 +232,7 @@ struct PAMSessionTests {
         "What is to end before its session is open ends as soon as it is; no other run waits meanwhile"
     )
     func endedEarly() async throws {
-        let service = try Service("session required pam_exec.so FOLDER/wait")
-        let fifo = service.folder.file("fifo")
-        try #require(mkfifo(fifo, 0o600) == 0)
-        let script = service.folder.file("wait")
-        try "#!/bin/sh\n[ $PAM_TYPE = close_session ] || read word <\(fifo)\n"
-            .write(toFile: script, atomically: false, encoding: .utf8)
-        chmod(script, 0o755)
+        let (service, fifo) = try waitingService()
         let runner = try RunnerProcess()
         let peer = try runner.connect()
         try peer.send(ScriptedRun.start(request(1, "while :; do sleep 0.01; done", service)))

@@ -50,6 +50,25 @@ import Testing
         )
     }
 
+    @Test("What lies at its path and is no socket is left as it is", arguments: [true, false])
+    func occupied(byFile: Bool) throws {
+        let path = folder.file("kept")
+        if byFile {
+            try "kept".write(toFile: path, atomically: false, encoding: .utf8)
+        } else {
+            #expect(mkdir(path, 0o700) == 0)
+        }
+        let program = RunnerProgram(
+            executable: DaemonProcess.programs + "/timerd-runner",
+            socket: path
+        )
+        #expect(
+            refusal(of: program)
+                == "cannot listen at '\(path)': there is a file that is no socket; it is left as it is"
+        )
+        #expect(byFile ? readFile(path) == "kept" : rmdir(path) == 0)
+    }
+
     @Test("A runner whose socket is named from the present folder hands its epoch on beside it")
     func relative() async throws {
         let present = FileManager.default.currentDirectoryPath

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CSpawn
 import Foundation
 import Glibc
 import JobModel
@@ -23,7 +24,7 @@ import Testing
             [2, 0, 0, 0, 2, 0],
             [0, 0, 0, 0],
             [255, 255, 255, 255],
-            [9, 0, 0, 0, 2, 1, 2, 3, 4, 5, 6, 7, 8],
+            [8, 0, 0, 0, 2, 1, 2, 3, 4, 5, 6, 7],
             [8, 0, 0, 0, 4, 1, 2, 3, 4, 5, 6, 7],
         ] as [[UInt8]]
     )
@@ -37,6 +38,37 @@ import Testing
         let next = try runner.connect()
         try next.send(.end(run: 1, .kill, asRunner: false))
         #expect(try next.end(of: 1).end.code == SIGKILL)
+    }
+
+    @Test("An order to start that cannot be understood refuses its run, and parts no daemon")
+    func refused() throws {
+        let runner = try RunnerProcess()
+        let peer = try runner.connect()
+        var cut = FrameWriter(kind: 2)
+        cut.put(Int64(7))
+        var wordless = TestRunner.request([])
+        wordless.run = 7
+        for frame in [cut.complete, RunnerOrder.start(wordless, files: ["/bin/sh"]).frame] {
+            try peer.send(frame)
+            let error = try peer.next { if case .refused(7, let error) = $0 { error } else { nil } }
+            #expect(error == EINVAL)
+        }
+        try peer.send(start(7, "exit 3"))
+        #expect(try peer.end(of: 7).end.code == 3)
+        withExtendedLifetime(runner) {}
+    }
+
+    @Test("An order without a file to try ends its run as where none of the files is there")
+    func noFiles() throws {
+        let runner = try RunnerProcess()
+        let peer = try runner.connect()
+        try peer.send(.start(ScriptedRun.request(7, "exit 3"), files: []))
+        let end = try peer.end(of: 7).end
+        #expect(end.outcome == .notStarted)
+        let failure = try #require(end.failure)
+        #expect(failure.step == Int32(cspawn_step_exec.rawValue))
+        #expect(failure.error == ENOENT && failure.file == -1)
+        withExtendedLifetime(runner) {}
     }
 
     @Test(

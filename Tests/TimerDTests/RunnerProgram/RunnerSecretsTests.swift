@@ -83,6 +83,8 @@ struct RunnerSecretsTests {
         for (path, reason) in [
             (missing, "No such file or directory"), (folder.path, "it is no file"),
             ("/dev/null", "it is no file"), (large + "/x", "Not a directory"),
+            // Of the process that reads it, which is a copy of the runner until then.
+            ("/proc/self/maps", "it is no file"),
         ] {
             let text = try refusal([RunSecret(name: "token", path: path)])
             #expect(
@@ -102,16 +104,18 @@ struct RunnerSecretsTests {
         )
     }
 
-    @Test("A name that is a path ends the connection, and makes no file")
+    @Test("A name that is a path is refused, and makes no file")
     func nonsense() throws {
         let runner = try RunnerProcess()
+        let peer = try runner.connect()
         for name in ["..", ".", "a/b", ""] {
-            let peer = try runner.connect()
             var request = ScriptedRun.request(1, "true")
             request.secrets = [RunSecret(name: name, path: "/etc/passwd")]
             try peer.send(ScriptedRun.start(request))
-            #expect(throws: RunnerPeer.Ended.self) { try peer.end(of: 1) }
+            let error = try peer.next { if case .refused(1, let error) = $0 { error } else { nil } }
+            #expect(error == EINVAL)
         }
+        withExtendedLifetime(runner) {}
     }
 
     @Test("What a run has made in its folder goes with it, and no link of its own is followed")
@@ -132,6 +136,67 @@ struct RunnerSecretsTests {
             !FileManager.default.fileExists(atPath: path)
         }
         #expect(try String(contentsOfFile: kept, encoding: .utf8) == "kept")
+        withExtendedLifetime(runner) {}
+    }
+
+    @Test(
+        "Folders that a run has made within each other all go, however deep: with it, or by the next runner",
+        arguments: [false, true]
+    )
+    func deep(isKilled: Bool) async throws {
+        let (kept, deep) = (try file("kept", "kept"), folder.file("deep"))
+        let script = """
+            cd "$CREDENTIALS_DIRECTORY"; pwd; chmod 700 .
+            for i in $(seq 100); do
+                mkdir d e; echo x >e/x; ln -s '\(folder.path)' l; chmod 500 e; cd d
+            done
+            echo >'\(deep)'; \(isKilled ? "exec sleep 1000" : "exit 0")
+            """
+        var runner = try RunnerProcess()
+        let peer = try runner.connect()
+        var request = ScriptedRun.request(1, script)
+        request.secrets = [RunSecret(name: "token", path: kept)]
+        try peer.send(ScriptedRun.start(request))
+        let path = try peer.next { report -> String? in
+            guard case .output(_, .stdout, _, _, let bytes) = report else { return nil }
+            return String(decoding: bytes.dropLast(), as: UTF8.self)
+        }
+        #expect(path.hasSuffix("/1"))
+        try await eventually("it is deep") { access(deep, F_OK) == 0 }
+        if isKilled {
+            kill(runner.pid, SIGKILL)
+            waitpid(runner.pid, nil, 0)
+            runner = try RunnerProcess(in: runner.folder)
+        } else {
+            #expect(try peer.end(of: 1).end.outcome == .exited)
+        }
+        try await eventually("the folder is gone") {
+            !FileManager.default.fileExists(atPath: path)
+        }
+        #expect(try String(contentsOfFile: kept, encoding: .utf8) == "kept")
+        withExtendedLifetime(runner) {}
+    }
+
+    @Test("Where somebody has removed or moved the runner's folder, the next run has a new one")
+    func tidied() async throws {
+        let runner = try RunnerProcess()
+        let peer = try runner.connect()
+        var owns: [String] = []
+        for run in 1...3 as ClosedRange<Int64> {
+            var request = ScriptedRun.request(run, "dirname $CREDENTIALS_DIRECTORY")
+            request.secrets = [RunSecret(name: "a", path: "/etc/passwd")]
+            try peer.send(ScriptedRun.start(request))
+            let (end, stdout, _) = try peer.end(of: run)
+            #expect(end.outcome == .exited)
+            let own = String(decoding: stdout.dropLast(), as: UTF8.self)
+            #expect(!own.isEmpty && !owns.contains(own))
+            owns.append(own)
+            try await eventually("it is away") {
+                run == 1 ? rmdir(own) == 0 : rename(own, own + ".old") == 0
+            }
+            // Another runner that begins may have removed it, for nobody holds it.
+            rmdir(own + ".old")
+        }
         withExtendedLifetime(runner) {}
     }
 

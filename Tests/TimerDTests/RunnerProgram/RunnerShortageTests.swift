@@ -105,6 +105,38 @@ struct RunnerShortageTests {
         #expect(line?.split(separator: " ").dropFirst(3).first == "4096")
     }
 
+    @Test(
+        "Without memory for a report the runner parts from its daemon, and tells the next one all",
+        .enabled(if: !Machine.isSlow, "a sanitizer takes more than any limit")
+    )
+    func withoutMemory() async throws {
+        let runner = try RunnerProcess()
+        let pid = runner.pid
+        let gate = runner.folder.file("gate")
+        try #require(mkfifo(gate, 0o600) == 0)
+        let command: pid_t
+        do {
+            let peer = try runner.connect()
+            let script = "read word <\(gate); head -c 600000 /dev/zero; exit 3"
+            var request = ScriptedRun.request(1, script)
+            request.output = RunOutput(limit: 1 << 20)
+            try peer.send(ScriptedRun.start(request))
+            command = try peer.next { if case .started(1, let run) = $0 { run.pid } else { nil } }
+        }
+        try "go\n".write(toFile: gate, atomically: false, encoding: .utf8)
+        try await eventually("all of it is read, and its end") { kill(command, 0) == -1 }
+        let status = readFile("/proc/\(pid)/status")?.split(separator: "\n") ?? []
+        let size = status.first { $0.hasPrefix("VmSize:") }
+        let kilobytes = try #require(size.flatMap { Int($0.filter(\.isNumber)) })
+        try await Tool.run(["prlimit", "--pid=\(pid)", "--as=\(kilobytes * 1024):"])
+        let first = try runner.connect()
+        #expect(throws: RunnerPeer.Ended.self) { while true { _ = try first.next() } }
+        try await Tool.run(["prlimit", "--pid=\(pid)", "--as=unlimited:"])
+        let (end, stdout, _) = try runner.connect().end(of: 1)
+        #expect(end.code == 3 && stdout.count == 600_000)
+        withExtendedLifetime(runner) {}
+    }
+
     /// Whether a runner waits for connections: what its epoll watches, as the kernel tells it.
     private static func isListening(_ runner: pid_t) -> Bool {
         let folder = "/proc/\(runner)/fdinfo/"

@@ -36,6 +36,24 @@ extension NodeRunnerTests {
         await runner.detach()
     }
 
+    @Test("Runs in progress that a node has and nobody expects are ended, and said to be")
+    func unexpected() async throws {
+        let terms = RemoteTerms(node: "b", absence: .seconds(5))
+        let runner = ProgramRunner(on: script, remote: terms, fence: fence) { 5_000_000 }
+        let changes = Locked<[String]>([])
+        runner.expect(6, at: RunPlace(node: "b", runner: 1))
+        runner.come { change in changes.withLock { $0.append("\(change)") } }
+        let link = try await script.connection(0)
+        await link.greet(
+            epoch: 1,
+            knowing: [6: .scripted(), 7: .scripted(), 8: .scripted(.ended)]
+        )
+        await script.flush()
+        #expect(link.ended.contains(7) && !link.ended.contains(6))
+        #expect(changes.withLock { $0.first } == "unexpected([7])")
+        await runner.detach()
+    }
+
     @Test("A node that comes and does not say what it knows is given up as one that stays away")
     func mute() async throws {
         let (runner, link) = try await attached()

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Cluster
+import CSQLite
+import Postgres
+import SystemPackage
 import Testing
 import TimerControl
 
+@testable import Cluster
+@testable import SQLite
 @testable import TimerD
 
 /// What a client is told that has waited in vain for a node to lead.
@@ -12,7 +16,7 @@ import TimerControl
         ControlError(RelayRefusal.noLeader, at: "beta", standing).message
     }
 
-    @Test("Why its own node does not lead is said, the database's trouble first")
+    @Test("Why its own node does not lead is said; without the database, not that nobody does")
     func reasons() {
         let standing = NodeStanding()
         let start = "no node leads at the moment, and 'beta' has waited for one"
@@ -24,18 +28,52 @@ import TimerControl
             Self.message(standing)
                 == "\(start) (it could not lead itself: no space left); nothing was changed"
         )
-        standing.trouble = "connection refused"
+        standing.trouble = NodeStanding.Trouble(.away("connection refused"))
         #expect(
             Self.message(standing)
-                == "\(start) (the database cannot be used: connection refused); nothing was changed"
+                == "'beta' cannot use the database: connection refused; nothing was changed"
         )
         // What the relay meets follows from that.
         let away = RelayRefusal.carrierAway("no such relation")
         #expect(
             ControlError(away, at: "beta", standing).message
-                == "'beta' has no connection with the database: connection refused"
+                == "'beta' cannot use the database: connection refused"
         )
         (standing.trouble, standing.failure, standing.drains) = (nil, nil, false)
         #expect(Self.message(standing) == "\(start); nothing was changed")
+        #expect(
+            ControlError(away, at: "beta", standing).message
+                == "'beta' has no connection with the database: no such relation"
+        )
+    }
+
+    @Test(
+        "A node that could not begin to lead stands by, unless it is of no use to try again",
+        arguments: [
+            (Errno.tooManyOpenFiles, false), (PostgresError(.unreachable, "away"), false),
+            (DatabaseError(code: SQLITE_FULL, message: "full", path: "/x"), false),
+            (DatabaseError(code: SQLITE_CORRUPT, message: "bad", path: "/x"), true),
+            (DaemonError("the socket is another's", .configuration), true),
+        ] as [(any Error, Bool)]
+    )
+    func beginnings(error: any Error, isLasting: Bool) {
+        #expect(DaemonError(starting: error).isLasting == isLasting)
+    }
+
+    @Test("Of a second node of one name neither the database nor who leads is told as away")
+    func twin() {
+        let standing = NodeStanding()
+        let refusal = ClusterRefusal(
+            code: .nameInUse,
+            message: "the name 'beta' is in use by the node on 'vm'"
+        )
+        let trouble = NodeStanding.Trouble(.refused(refusal))
+        standing.trouble = trouble
+        #expect(
+            Self.message(standing)
+                == "'beta' takes no part: \(refusal.message); nothing was changed"
+        )
+        #expect(trouble.words == "this node takes no part")
+        #expect(NodeStanding.Trouble(.away("why")).words == "the database cannot be used")
     }
 }

@@ -63,8 +63,10 @@ final class RunAgentTests: Sendable {
         SchedulerSettings(socket: "/b.sock", account: Account(uid: geteuid()))
     }
 
-    private func agent() throws -> RunAgent {
-        try RunAgent(for: "a", settings, runner: program, log: Logger(label: "test")) {
+    private func agent(_ defaults: RunDefaults = RunDefaults()) throws -> RunAgent {
+        var settings = settings
+        settings.runDefaults = defaults
+        return try RunAgent(for: "a", settings, runner: program, log: Logger(label: "test")) {
             [runners] in runners.take($0, of: "b")
         }
     }
@@ -76,10 +78,11 @@ final class RunAgentTests: Sendable {
         }
     }
 
-    /// What the scheduler would ask for.
+    /// What the scheduler would ask for; `defaults`: of the node that leads.
     private func request(
         _ run: Int64,
         _ argv: [String],
+        defaults: RunDefaults = RunDefaults(),
         _ change: (inout JobDefinition) -> Void = { _ in }
     ) throws -> RunRequest {
         let job = try StoredJob.sample(of: geteuid()) {
@@ -94,6 +97,8 @@ final class RunAgentTests: Sendable {
             fire: fire,
             command: argv
         )
+        var settings = settings
+        settings.runDefaults = defaults
         return settings.request(for: command, on: "b")
     }
 
@@ -131,6 +136,9 @@ final class RunAgentTests: Sendable {
         let folder = try await run(try request(8, ["true"]) { $0.cwd = "/no/such" })
         let words = "cannot enter working directory '/no/such': no such file or directory"
         #expect(folder.outcome == .notStarted(words))
+        let path = try await run(try request(9, ["true"]) { $0.env = ["PATH": "bin"] })
+        let reason = "cannot run 'true': no such file or directory in PATH 'bin'"
+        #expect(path.outcome == .notStarted(reason))
         await agent.stop()
     }
 
@@ -153,6 +161,22 @@ final class RunAgentTests: Sendable {
         )
         #expect(late.outcome == .timedOut)
         await agent.stop()
+    }
+
+    @Test("Where the job says no timeout, the default of the node that leads counts there")
+    func defaultTimeout() async throws {
+        let short = try RunDefaults([.timeout: .text("50ms")])
+        let first = try agent()
+        try await arrived()
+        let late = try await run(try request(7, ["sleep", "1000"], defaults: short))
+        #expect(late.outcome == .timedOut)
+        await first.stop()
+        // That of the node itself would end this one.
+        let second = try agent(short)
+        try await arrived(2)
+        let whole = try await run(try request(8, ["sleep", "0.3"]))
+        #expect(whole.outcome == .exited(0))
+        await second.stop()
     }
 
     @Test("A user whom that node does not know is told as a stranger")

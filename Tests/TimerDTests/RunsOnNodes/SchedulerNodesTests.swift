@@ -155,6 +155,75 @@ struct SchedulerNodesTests {
         }
     }
 
+    @Test("A lost connection with another node is not told of its runner, which may be well")
+    func lostNode() async throws {
+        let log = RecordedLog()
+        let folder = try TemporaryFolder()
+        let test = try await TestScheduler(folder: folder.path, log: log.logger, node: "a")
+        try await Self.join("b", test)
+        await test.loop.ask { [scheduler = test.scheduler] in
+            scheduler.assumeIsolated { $0.runnerChanged(.away("why"), of: "b") }
+        }
+        let lines = log.all.filter { $0.hasSuffix(" node=b") }
+        #expect(
+            lines == [
+                "a node that runs commands is connected node=b",
+                "the connection with a node is lost; no command begins there error=why node=b",
+            ]
+        )
+        try await test.close()
+    }
+
+    /// A standby server was promoted that lacked them: docs/cluster.md.
+    @Test("Runs that are ended as the database does not have them are told of")
+    func unknown() async throws {
+        let folder = try TemporaryFolder()
+        let log = RecordedLog()
+        let test = try await TestScheduler(folder: folder.path, log: log.logger, node: "a")
+        try await Self.join("b", test)
+        try await test.add(ScheduleWords(in: "5s"), command: ["x"])
+        try await test.advance(by: .seconds(6))
+        let stored = try #require(test.runner.requests.first?.run)
+        await test.loop.ask { [scheduler = test.scheduler] in
+            scheduler.assumeIsolated { $0.runnerChanged(.unexpected([-1, stored, 41]), of: "b") }
+        }
+        try await test.settle()
+        let words = "a run is ended that the database does not have, as after a failover"
+        func told(_ log: RecordedLog) -> [String] { log.all.filter { $0.hasPrefix(words) } }
+        #expect(told(log).map { $0.hasSuffix(" node=b run=41") } == [true], "\(told(log))")
+        let process = KnownRun(phase: .running, pid: 1, startedAtMicroseconds: 1)
+        let known = KnownRuns(
+            epoch: test.runner.known.epoch,
+            node: "a",
+            runs: [-1: process, stored: process, 500: process]
+        )
+        let next = RecordedLog()
+        let after = try await test.crashedAndDown(for: .zero, known: known, log: next.logger)
+        #expect(told(next).map { $0.hasSuffix(" node=a run=500") } == [true], "\(told(next))")
+        #expect(Set(after.runner.stored) == [-1, stored, 500])
+        try await after.close()
+        try await test.close()
+    }
+
+    @Test("Limits that have no effect here are told of runs here, not of those on another node")
+    func limitsWithoutEffect() async throws {
+        let (folder, log) = (try TemporaryFolder(), RecordedLog())
+        let test = try await TestScheduler(folder: folder.path, log: log.logger, node: "a")
+        try await Self.join("b", test)
+        let groups = ControlGroups(areThere: true, controllers: .cpu, lack: "no pids")
+        test.runner.controlGroups = groups
+        for (node, count) in [("b", 0), ("a", 1)] {
+            try await test.add(ScheduleWords(in: "5s"), command: ["x"]) {
+                ($0.on, $0.tasksMax) = (node, 10)
+            }
+            try await test.advance(by: .seconds(6))
+            try await test.settle()
+            let told = log.all.filter { $0.contains("limits of runs have no effect here") }
+            #expect(told.count == count, "\(node): \(log.all)")
+        }
+        try await test.close()
+    }
+
     @Test(
         "The next to lead expects the runs of other nodes, which keep their jobs busy, and takes up its own"
     )

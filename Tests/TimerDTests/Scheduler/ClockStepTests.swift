@@ -74,6 +74,37 @@ struct ClockStepTests {
         }
     }
 
+    @Test("After sleep what has come due of tasks and notices is done, though no timer has called")
+    func sleepOfTasks() async throws {
+        try await TestScheduler.with { test in
+            test.runner.answer = NoticeSupport.answers(.exited(1), told: .exited(1))
+            try await test.add(ScheduleWords(in: "1s"), command: ["false"]) {
+                $0.notify = [NoticeSupport.place]
+            }
+            _ = try await test.add(ScheduleWords(in: "1s")) { $0.queue = "mails" }
+            try await test.advance(by: .seconds(2))
+            #expect(NoticeSupport.told(test).count == 1)
+            #expect(try await test.reserve("mails", lease: .seconds(60)).count == 1)
+            try await test.settle()
+            test.stall(.seconds(100))
+            #expect(await test.scheduler.clockStepped() == .zero)
+            #expect(try await test.tasks().map(\.state) == [.ready])
+            #expect(NoticeSupport.told(test).count == 2, "the next try is due after a minute")
+        }
+    }
+
+    @Test("Set forward, a worker that waits for tasks goes on waiting for as long as it has said")
+    func waitingWorker() async throws {
+        try await TestScheduler.with { test in
+            let worker = Task { try await test.reserve("mails", wait: .seconds(60)) }
+            try await test.waits(1, for: "mails")
+            try await Self.step(test, by: .seconds(3600))
+            #expect(test.scheduler.taskStanding.isAnybodyWaiting)
+            try await test.advance(by: .seconds(61))
+            #expect(try await worker.value.isEmpty)
+        }
+    }
+
     @Test("Set back a little, no date comes twice, the next one is on time", arguments: minutely)
     func backALittle(words: ScheduleWords) async throws {
         try await TestScheduler.with { test in

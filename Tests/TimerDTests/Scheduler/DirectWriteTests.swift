@@ -298,6 +298,18 @@ import TimerControl
     }
 }
 
+extension DirectWriteTests {
+    @Test("Where the node leads no more, and its daemon goes on, commands are told so")
+    func leadsNoMore() async throws {
+        try await TestScheduler.with { test in
+            let refusal = ControlError.noMoreLed(by: "alpha", "its copy has failed")
+            #expect(refusal.message.hasPrefix("'alpha' leads no more: its copy has failed; "))
+            await test.scheduler.stop(.end(after: .zero), refusing: refusal)
+            await #expect(throws: refusal) { try await test.add(ScheduleWords(in: "1h")) }
+        }
+    }
+}
+
 extension RecordingSink {
     /// Whether each event has a higher number than the one before.
     fileprivate var isInOrder: Bool {

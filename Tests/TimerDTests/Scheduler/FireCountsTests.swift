@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import JobModel
 import Schedules
 import TestRandom
 import Testing
 import TimerControl
 
+@testable import JobModel
 @testable import TimerD
 
 /// What is counted of fires, beside what a look at each of them says.
@@ -24,7 +24,8 @@ import TimerControl
     private static func state(_ fire: CommandFire, _ random: inout SplitMix) -> CommandFire.State {
         let place = RunPlace(node: nil, runner: 1)
         let run = RunID(rawValue: fire.id.rawValue)
-        let command = RunningCommand(run: run, place: place, fire: fire, command: ["x"])
+        var command = RunningCommand(run: run, place: place, fire: fire, command: ["x"])
+        command.outputReserved = Int.random(in: 0...3, using: &random)
         return switch Int.random(in: 0..<6, using: &random) {
         case 0: .waiting(.run)
         case 1: .waiting(.time(TestScheduler.start))
@@ -60,7 +61,49 @@ import TimerControl
                 let full = Set(waiting.filter { $0.value.count >= most }.keys)
                 #expect(fires.users(withWaiting: most) == full)
             }
+            for uid in 0...1 as ClosedRange<UInt32> { compare(fires, of: uid) }
+            let reserved = fires.all.compactMap(\.command?.outputReserved).reduce(0, +)
+            #expect(fires.outputReserved == reserved)
         }
+    }
+
+    @Test("Fires that wait keep one definition of their job, though it is changed before each")
+    func oneDefinition() throws {
+        /// A definition, which is freed with the last copy of it.
+        struct Definition { weak var storage: JobDefinition.Storage? }
+        var fires = CommandFires()
+        var definitions: [Definition] = []
+        func fire(_ id: Int64, revision: Int64) throws {
+            var job = try StoredJob.sample(id: 1, of: 7)
+            job.definition.env = ["REVISION": "\(revision)"]
+            job.policy.run.onFailure = ["echo", "\(revision)"]
+            job.definitionRevision = revision
+            definitions.append(Definition(storage: job.definition.storage))
+            fires.insert(Self.fire(id, of: job), .waiting(.place))
+        }
+        for revision in 1...100 as ClosedRange<Int64> { try fire(revision, revision: revision) }
+        // One that was read before the change and comes after it.
+        try fire(101, revision: 99)
+
+        #expect(definitions.filter { $0.storage != nil }.count == 1)
+        let jobs = fires.of(JobID(rawValue: 1)).map(\.fire.job)
+        #expect(jobs.count == 101)
+        #expect(jobs.allSatisfy { $0.definition.env == ["REVISION": "100"] })
+        #expect(jobs.allSatisfy { $0.policy.run.onFailure == ["echo", "100"] })
+        #expect(jobs.allSatisfy { $0.definitionRevision == 100 })
+    }
+
+    @Test("A job that can no longer be read stays, for fires that wait, as it was read")
+    func unread() throws {
+        var fires = CommandFires()
+        var job = try StoredJob.sample(id: 1, of: 7) { $0.command = ["true"] }
+        fires.insert(Self.fire(1, of: job), .waiting(.place))
+        let command = job.definition.command
+        job.definition.command = nil
+        job.definitionRevision += 1
+        job.unread = StoredJob.Unread(reason: "damaged", definition: "", rowsSinceTrim: 0)
+        fires.insert(Self.fire(2, of: job), .waiting(.place))
+        #expect(fires.of(job.id).map(\.fire.job.definition.command) == [command, command])
     }
 
     private func compare(_ fires: CommandFires, _ job: StoredJob) throws {
@@ -86,6 +129,15 @@ import TimerControl
         for most in 1...3 {
             #expect(fires.hasRoom(for: job, most: most) == (isFirst || waiting.count < most))
         }
+    }
+
+    private func compare(_ fires: CommandFires, of uid: UInt32) {
+        let own = fires.all.filter { $0.fire.job.owner.uid == uid }
+        let reserved = own.compactMap(\.command?.outputReserved).reduce(0, +)
+        #expect(fires.outputReserved(of: uid) == reserved)
+        let root = Caller(.root, isAdministrator: true)
+        let jobs = fires.jobs(of: .owner(String(uid)), caller: root)
+        #expect(jobs == Set(own.map(\.fire.job.id)))
     }
 
     private func isWaiting(_ entry: CommandFires.Entry) -> Bool {

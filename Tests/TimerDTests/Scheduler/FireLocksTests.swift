@@ -4,6 +4,7 @@ import Schedules
 import Testing
 import TimerControl
 
+@testable import Runner
 @testable import TimerD
 
 @Suite("FireLocks") struct FireLocksTests {
@@ -91,5 +92,34 @@ import TimerControl
         #expect(fireLocks.covers(wall), "the clock was set back once more meanwhile")
         fireLocks.releaseWallJobs()
         #expect(!fireLocks.covers(wall))
+    }
+
+    @Test("What a change of its job holds back goes on with the end of that, and of no other")
+    func heldBack() async throws {
+        try await TestScheduler.with { test in
+            let (loop, scheduler) = (test.loop, test.scheduler)
+            let job = try await test.add(ScheduleWords(every: "1d"), command: ["x"]) {
+                $0.overlap = .allow
+            }
+            let other = try await test.add(ScheduleWords(every: "1d"), command: ["y"])
+            let own = JobSelection.ids([job.id])
+            func heldBack() async -> Int {
+                await loop.ask { scheduler.assumeIsolated { $0.heldBack[job.id]?.count ?? 0 } }
+            }
+            await loop.ask {
+                scheduler.assumeIsolated { $0.fireLocks.hold(own, caller: TestScheduler.root) }
+            }
+            for _ in 1...3 { _ = try await scheduler.fire(.id(job.id), caller: TestScheduler.root) }
+            _ = try await scheduler.fire(.id(other.id), caller: TestScheduler.root)
+            try await test.settle()
+            #expect(test.runner.requests.map(\.argv) == [["y"]])
+            #expect(await heldBack() == 3)
+            await loop.ask {
+                scheduler.assumeIsolated { $0.letGo([own], caller: TestScheduler.root) }
+            }
+            try await test.settle()
+            #expect(test.runner.requests.map(\.argv) == [["y"], ["x"], ["x"], ["x"]])
+            #expect(await heldBack() == 0)
+        }
     }
 }

@@ -212,6 +212,58 @@ import TimerControl
         }
     }
 
+    @Test(
+        "A job that a list finds unreadable is held from then on, wherever held jobs are told, and its row stays",
+        arguments: [
+            "state = 'dormant'", "fire_date_us = 9000000000000000000, due_us = 9000000000000000000",
+        ]
+    )
+    func foundByList(damage: String) async throws {
+        try await TestScheduler.with { test in
+            let (bad, _) = try await Self.add(test)
+            try await Self.change(test, "UPDATE jobs SET \(damage) WHERE id = ?1", bad)
+            #expect(try await Self.listed(test, .id).contains(bad))
+            try await test.settle()
+            var held = ListJobs()
+            held.held = true
+            #expect(try await test.jobs(.listJobs(held)).map(\.id) == [bad])
+            let live = try await test.store.reader.read { try Queries($0).liveJobs() }
+            #expect(live.held == 1)
+            #expect(test.sink.all(.jobHeld).map(\.job) == [bad])
+            let left = try await test.store.reader.read { database in
+                let isLeft = "\(damage.replacing(",", with: " AND")) AND id = \(bad)"
+                return try database.prepare("SELECT count(*) FROM jobs WHERE \(isLeft)")
+                    .value(as: Int.self)
+            }
+            #expect(left == 1)
+        }
+    }
+
+    @Test("A job that has ended and left a fire open is not counted as held")
+    func endedLeftOpen() async throws {
+        try await TestScheduler.with { test in
+            let damage = Self.damages[0]
+            test.runner.isHolding = true
+            let job = try await test.add(ScheduleWords(in: "1s"), command: ["x"])
+            try await test.advance(by: .seconds(2))
+            try await Self.change(test, damage.sql, job.id)
+            let after = try await test.crashedAndDown(for: .seconds(5))
+            func held() async throws -> Int {
+                try await after.settle()
+                return try await after.store.reader.read { try Queries($0).liveJobs().held }
+            }
+            #expect(try await held() == 0)
+            #expect(after.sink.all(.jobHeld).map(\.job) == [job.id])
+            try await Self.change(after, damage.repair ?? "", job.id)
+            while after.sink.all(.jobReleased).isEmpty {
+                try await after.advance(by: .seconds(60))
+            }
+            #expect(try await held() == 0)
+            try await after.close()
+            test.runner.end()
+        }
+    }
+
     @Test("A run that a crash interrupted is settled once its job can be read")
     func leftOpen() async throws {
         try await TestScheduler.with { test in

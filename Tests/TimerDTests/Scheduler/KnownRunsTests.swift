@@ -73,6 +73,27 @@ struct KnownRunsTests {
         }
     }
 
+    @Test(
+        "Nobody was told of it or asked to start it, and its misfire rule is against it by now: it is skipped",
+        arguments: [FireReason.misfire, .misfireWindow]
+    )
+    func missedAndNeverAsked(reason: FireReason) async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(in: "5s"), command: ["once"]) {
+                if reason == .misfire { $0.misfire = .skip } else { $0.misfireWindow = "5min" }
+            }
+            // Its row is stored ahead of its date.
+            try await test.advance(by: .milliseconds(4_995))
+            let after = try await test.crashedAndDown(for: .seconds(600), known: known(test))
+            try await after.advance(by: .seconds(1))
+            #expect(after.runner.requests.isEmpty && after.sink.all(.fireFired).isEmpty)
+            let rows = try await after.history(job.id)
+            #expect(rows.map(\.state) == [.skipped] && rows.map(\.reason) == [reason])
+            #expect(try await after.job(job.id).endReason == .missed)
+            try await after.close()
+        }
+    }
+
     @Test("Its job was ended, and nobody was asked to start it: its row says that it never began")
     func endedAndNeverAsked() async throws {
         try await withRun { test, job, _ in

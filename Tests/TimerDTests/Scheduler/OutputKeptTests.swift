@@ -78,6 +78,23 @@ import TimerControl
         }
     }
 
+    @Test("A reload of the size leaves runs in progress as they are, and their output is kept")
+    func reload() async throws {
+        try await TestScheduler.with { test in
+            test.runner.isHolding = true
+            test.runner.output = CapturedOutput(stdout: Array("hello\n".utf8))
+            let job = try await test.add(ScheduleWords(in: "1s"), command: ["true"])
+            try await test.advance(by: .seconds(2))
+            var settings = await test.scheduler.settings
+            settings.outputKept = 0
+            await test.scheduler.reload(settings)
+            test.runner.end()
+            let run = try #require(try await test.history(job.id).last?.id)
+            let reading = try await test.store.reader.read { try Queries($0).output(of: run) }
+            #expect(reading.pieces.map(\.bytes) == [Array("hello\n".utf8)])
+        }
+    }
+
     @Test("The settings' size is that of the daemon's configuration")
     func bySettings() {
         var configuration = Configuration(database: "/x", socket: "/y")

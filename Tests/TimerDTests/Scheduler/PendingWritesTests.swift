@@ -12,7 +12,9 @@ import TimerControl
     private static let ben = Caller(uid: 70_002, isAdministrator: false)
     private static let root = Caller(uid: 0, isAdministrator: true)
 
-    @Test("A user waits for his own, an administrator for what has happened to anybody")
+    @Test(
+        "A user waits for his own, an administrator for what has happened to anybody; to its end for his own alone"
+    )
     func callers() {
         let pending = PendingWrites()
         func waiting() -> [Bool] { [Self.ann, Self.ben, Self.root].map(pending.concern) }
@@ -32,12 +34,32 @@ import TimerControl
             pending.end(write)
             #expect(waiting() == waits)
             let isAsked = [Self.ann, Self.ben, Self.root].map(pending.areAskedFor)
-            #expect(isAsked == (write == .record(about: 70_001) ? [false, false, false] : waits))
+            let isCommand = write == .command(of: 70_001)
+            #expect(isAsked == (isCommand ? waits : [false, false, false]))
             #expect(told() == isTold)
             pending.end(write)
             #expect(waiting() == [false, false, false])
             #expect(told() == [false, false, false])
         }
+    }
+
+    @Test("Whose jobs something has happened to is at work while it is stored, and some time after")
+    func atWork() {
+        let pending = PendingWrites()
+        func areOthers(_ time: Duration) -> [Bool] {
+            [Self.ann, Self.ben].map { pending.areOthersAtWork(than: $0.uid, within: time) }
+        }
+        for write in [PendingWrites.Write.command(of: 70_001), .common] {
+            pending.begin(write)
+            pending.end(write)
+        }
+        #expect(areOthers(.seconds(3600)) == [false, false])
+        pending.begin(.record(about: 70_001))
+        // No time ago is long enough ago to be forgotten.
+        #expect(areOthers(.seconds(-1)) == [false, true])
+        pending.end(.record(about: 70_001))
+        #expect(areOthers(.seconds(-1)) == [false, false])
+        #expect(areOthers(.seconds(3600)) == [false, true])
     }
 
     /// The store does not come to the change while the gate is shut; a read that waited for it would

@@ -4,13 +4,14 @@ import Schedules
 import Testing
 import TimerControl
 
+@testable import Runner
 @testable import TimerD
 
 @Suite("What is kept, and how long", .timeLimit(.minutes(3)))
 struct RetentionTests {
-    private typealias Keeping = TestScheduler.Keeping
+    typealias Keeping = TestScheduler.Keeping
 
-    private static func count(_ test: TestScheduler, _ query: String) async throws -> Int {
+    static func count(_ test: TestScheduler, _ query: String) async throws -> Int {
         try await test.settle()
         return try await test.store.reader.read { try $0.prepare(query).value() } ?? 0
     }
@@ -25,7 +26,7 @@ struct RetentionTests {
         choices[Int.random(in: choices.indices, using: &dice)]
     }
 
-    private static func step(_ test: TestScheduler, _ span: TimeSpan) async throws {
+    static func step(_ test: TestScheduler, _ span: TimeSpan) async throws {
         test.clock.step(by: span)
         _ = await test.scheduler.clockStepped()
         try await test.settle()
@@ -62,6 +63,64 @@ struct RetentionTests {
         }
     }
 
+    @Test("A run that has ended is kept, however many dates were skipped while it went on")
+    func skippedMeanwhile() async throws {
+        try await TestScheduler.with(keeping: Keeping(runs: 5)) { test in
+            test.runner.isHolding = true
+            let job = try await test.add(ScheduleWords(every: "1s"), command: ["x"])
+            // More than a write looks at.
+            try await test.advance(by: .seconds(400))
+            test.runner.end(.exited(9))
+            try await test.advance(by: .seconds(400))
+            let runs = try await test.history(job.id).filter { $0.id != nil }
+            #expect(runs.map(\.status) == [9, nil])
+            #expect(try await Self.count(test, "SELECT count(*) FROM fires") <= Self.rowLimit(7))
+            // Until newer runs take its place.
+            test.runner.isHolding = false
+            test.runner.end()
+            try await test.advance(by: .seconds(50))
+            let later = try await test.history(job.id)
+            #expect(!later.contains { $0.status == 9 })
+            #expect(try await Self.count(test, "SELECT count(*) FROM fires") <= Self.rowLimit(6))
+        }
+    }
+
+    @Test("Where each run outlasts the next dates, few rows are left of what was forgotten")
+    func rangesBetweenRuns() async throws {
+        try await TestScheduler.with(keeping: Keeping(runs: 10)) { test in
+            test.runner.isHolding = true
+            _ = try await test.add(ScheduleWords(cron: "* * * * * *"), command: ["x"])
+            for _ in 0..<150 {
+                try await test.advance(by: .milliseconds(2500))
+                test.runner.end()
+            }
+            let ranges = "SELECT count(*) FROM fires WHERE state = 'forgotten'"
+            #expect(try await Self.count(test, ranges) <= 10 + JobTransaction.rangeLimit + 1)
+            let rows = try await Self.count(test, "SELECT count(*) FROM fires")
+            #expect(rows <= 3 * Self.rowLimit(10))
+            test.runner.isHolding = false
+            test.runner.end()
+            try await test.settle()
+        }
+    }
+
+    @Test("What onFailure runs takes no run's place in the history, and goes with its own")
+    func handlers() async throws {
+        try await TestScheduler.with { test in
+            test.runner.answer = { $0.argv == ["x"] ? .exited(9) : .exited(0) }
+            let job = try await test.add(ScheduleWords(every: "10s"), command: ["x"]) {
+                ($0.keepRuns, $0.onFailure) = (1, ["alert"])
+            }
+            for seconds in [11, 10, 10] {
+                try await test.advance(by: .seconds(Int64(seconds)))
+                let runs = try await test.history(job.id).filter { $0.id != nil }
+                #expect(runs.map(\.status) == [9, 0])
+                #expect(runs.map(\.handler) == [nil, .onFailure])
+                #expect(Set(runs.map(\.fire)).count == 1)
+            }
+        }
+    }
+
     @Test("A run that outlasts a hundred newer ones of its job is recorded when it ends")
     func longRun() async throws {
         try await TestScheduler.with(keeping: Keeping(runs: 5)) { test in
@@ -92,6 +151,26 @@ struct RetentionTests {
             try await Self.step(test, .seconds(-90))
             try await test.advance(by: .seconds(95))
             #expect(test.fired(job.id) == Array(1...105))
+        }
+    }
+
+    @Test("Nor where its job had ended by then, and its end was undone")
+    func noDateTwiceAfterUndo() async throws {
+        var keeping = Keeping()
+        keeping.limits.historyMaxAge = .seconds(60)
+        try await TestScheduler.with(keeping: keeping) { test in
+            let job = try await test.add(ScheduleWords(cron: "* * * * * *"))
+            try await test.advance(by: .seconds(100))
+            try await test.change(job.id, .invalidate)
+            try await test.advance(by: .seconds(300))
+            let ranges = "SELECT count(*) FROM fires WHERE state = 'forgotten'"
+            #expect(try await Self.count(test, ranges) > 0)
+            _ = try await test.scheduler.restore(.ids([job.id]), caller: TestScheduler.root)
+            try await Self.step(test, .seconds(-380))
+            try await test.advance(by: .seconds(200))
+            let fired = test.fired(job.id)
+            #expect(Set(fired).count == fired.count)
+            #expect(Set(1...200).isSubset(of: fired))
         }
     }
 
@@ -197,47 +276,6 @@ struct RetentionTests {
             test.runner.end()
             try await test.advance(by: .seconds(4000))
             #expect(try await Self.count(test, "SELECT count(*) FROM jobs") == 0)
-        }
-    }
-
-    @Test("Events are bounded by number and by age, and who asks for older ones is told")
-    func events() async throws {
-        var keeping = Keeping()
-        keeping.limits.eventsKept = 1000
-        keeping.limits.eventsMaxAge = .seconds(3600)
-        try await TestScheduler.with(keeping: keeping) { test in
-            for _ in 0..<20 { try await test.add(ScheduleWords(every: "1s")) }
-            try await test.advance(by: .seconds(250))
-            let kept = try await Self.count(test, "SELECT count(*) FROM events")
-            #expect(1000...(1000 + Retention.surplus + 100) ~= kept)
-            let page = try await test.store.events(after: test.scheduler)(0, nil, .init(events: 1))
-            #expect(page.prunedThrough == (page.events.first?.seq ?? 0) - 1)
-            #expect(page.prunedThrough > 2000)
-            for id in 1...20 { try await test.change(JobID(rawValue: Int64(id)), .invalidate) }
-            try await test.advance(by: .seconds(3800))
-            #expect(try await Self.count(test, "SELECT count(*) FROM events") == 0)
-            // A daemon that starts on this goes on where it stood.
-            let after = try await test.crashed()
-            let empty = try await after.store.events(after: after.scheduler)(
-                0,
-                nil,
-                .init(events: 1)
-            )
-            #expect(empty.prunedThrough == test.sink.all.last?.seq)
-            try await after.close()
-        }
-    }
-
-    @Test("An event that is kept longer than its fire tells all that it told")
-    func eventsOutlastFires() async throws {
-        try await TestScheduler.with(keeping: Keeping(runs: 1)) { test in
-            try await test.add(ScheduleWords(every: "1s"), command: ["x"]) { $0.name = "tick" }
-            try await test.advance(by: .seconds(60))
-            try await test.settle()
-            let kept = try await test.store.reader.read {
-                try EventLog($0).events(after: 0, limit: 1000)
-            }
-            #expect(kept == test.sink.all)
         }
     }
 

@@ -51,6 +51,21 @@ struct RunOwnerTests {
         }
     }
 
+    @Test("A daemon of root opens a PAM session around what it runs as anybody but root")
+    func sessions() {
+        let other = RunEnvironmentTests.owner
+        var root = Account(uid: 0)
+        var settings = SchedulerSettings(socket: "", account: root)
+        #expect(settings.session(of: other) == nil)
+        settings.pamSessions = true
+        #expect(settings.session(of: other)?.user == other.name)
+        // With groups that the daemon has not got, it has credentials.
+        root.groups = [4711]
+        #expect(settings.session(of: root) == nil)
+        settings.account = other
+        #expect(settings.session(of: other) == nil)
+    }
+
     @Test("A user who was removed has no more runs, and the reason is written")
     func removedUser() async throws {
         try await TestScheduler.with { test in

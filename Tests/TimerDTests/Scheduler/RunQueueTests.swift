@@ -19,6 +19,8 @@ import TimerControl
         func leave(_ number: Int) -> [Int] { queue.leave(fire(number)).map(numbers) }
         func setLimits(_ limits: RunQueue.Limits) -> [Int] { queue.setLimits(limits).map(numbers) }
 
+        func leaveLine(_ numbers: [Int]) { queue.leaveLine(numbers.map(fire)) }
+
         @discardableResult
         func enter(_ number: Int, of user: Int, isLate: Bool = false) -> Bool {
             queue.enter(fire(number), of: UInt32(user), isLate: isLate)
@@ -54,6 +56,15 @@ import TimerControl
         #expect(served == Array(4...9))
         #expect(queue.taken == 0)
         #expect(queue.waiting == 0)
+    }
+
+    @Test("Those that leave the line get no place, and one that has its place keeps it")
+    func leaveLine() {
+        let queue = Self.queue(1)
+        for number in 1...4 { queue.enter(number, of: 1) }
+        queue.leaveLine([1, 2, 3])
+        #expect(queue.hasPlace(1) && queue.waiting == 1)
+        #expect(queue.leave(1) == [4])
     }
 
     @Test(

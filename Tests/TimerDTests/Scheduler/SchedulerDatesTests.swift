@@ -81,6 +81,65 @@ struct SchedulerDatesTests {
 
     // MARK: - set-fire-date
 
+    @Test(
+        "Moved back onto a date that was dropped, the job goes on from there; those before it stay dropped",
+        arguments: [ScheduleWords(every: "1min"), ScheduleWords(cron: "* * * * *")]
+    )
+    func moveOntoDropped(words: ScheduleWords) async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(words)
+            try await test.change(job.id, .skip(3))
+            try await test.change(job.id, .setFireDate(TestScheduler.start + .seconds(120)))
+            try await test.advance(by: .seconds(241))
+            #expect(test.fired(job.id) == [120, 180, 240])
+            let story = try await Self.story(test.history(job.id))
+            #expect(story == ["skip 60", "fire 120", "fire 180", "fire 240"])
+        }
+    }
+
+    @Test("Moved on from a dropped date to the next one, the fire stands for both")
+    func moveOverDropped() async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(cron: "* * * * *"))
+            for _ in 1...2 { try await test.change(job.id, .skip(1)) }
+            for second in [60, 120] as [Int64] {
+                try await test.change(job.id, .setFireDate(TestScheduler.start + .seconds(second)))
+            }
+            try await test.advance(by: .seconds(181))
+            let story = try await Self.story(test.history(job.id))
+            #expect(story == ["moved 60", "fire 120", "fire 180"])
+        }
+    }
+
+    @Test("A date that fires no more is refused as what it is")
+    func moveOntoUsed() async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(cron: "* * * * *"))
+            try await test.change(job.id, .setFireDate(TestScheduler.start + .seconds(20)))
+            try await test.advance(by: .seconds(21))
+            for (second, words) in [(20, "has had its fire of"), (60, "set-fire-date")] {
+                let date = TestScheduler.start + .seconds(Int64(second))
+                let error = await #expect(throws: ControlError.self) {
+                    try await test.change(job.id, .setFireDate(date))
+                }
+                #expect(error?.reason == .conflict)
+                #expect(error?.message.contains(words) == true, "\(error?.message ?? "none")")
+            }
+        }
+    }
+
+    @Test("Dates of an interval that had come as it was moved have a row that says so")
+    func moveWithBacklog() async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(every: "10s")) { $0.misfire = .all }
+            test.stall(.seconds(35))
+            try await test.change(job.id, .setFireDate(TestScheduler.start + .seconds(100)))
+            try await test.advance(by: .seconds(66))
+            let story = try await Self.story(test.history(job.id))
+            #expect(story == ["moved 10-30 x3", "fire 100"])
+        }
+    }
+
     @Test("On cron and calendar the next fire moves alone, earlier")
     func moveEarlier() async throws {
         for words in [ScheduleWords(cron: "*/1 * * * *"), ScheduleWords(calendar: "*:0/1")] {

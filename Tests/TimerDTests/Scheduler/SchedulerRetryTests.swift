@@ -80,6 +80,34 @@ struct SchedulerRetryTests {
         }
     }
 
+    @Test(
+        "A job that finished while its run went on is ended by the name and the tag that it was given meanwhile",
+        arguments: [JobSelection.name("b"), .tag("y")]
+    )
+    func renamed(selection: JobSelection) async throws {
+        try await TestScheduler.with { test in
+            test.runner.isHolding = true
+            let job = try await test.add(ScheduleWords(every: "10s"), command: ["false"]) {
+                ($0.name, $0.tags, $0.retries, $0.backoff) = ("a", ["x"], 5, "5s..5s")
+                $0.until = "2026-12-01T08:00:25Z"
+            }
+            try await test.advance(by: .seconds(11))
+            var definition = try await test.job(job.id).definition
+            (definition.name, definition.tags) = ("b", ["y"])
+            let revision = JobRevision(id: job.id, definition: definition)
+            try await test.jobs(.applyJobs(ApplyJobs(change: [revision])))
+            try await test.advance(by: .seconds(10))
+            #expect(try await test.job(job.id).state == .finished)
+            let caller = TestScheduler.root
+            let ended = try await test.scheduler.change(selection, .invalidate, caller: caller)
+            #expect(ended.jobs.map(\.id) == [job.id])
+            test.runner.isHolding = false
+            test.runner.end(.exited(3))
+            try await test.advance(by: .seconds(60))
+            #expect(test.runner.requests.count == 1, "nothing of it begins any more")
+        }
+    }
+
     @Test("What the job calls success is no failure; a run that succeeds is not tried again")
     func success() async throws {
         try await TestScheduler.with { test in

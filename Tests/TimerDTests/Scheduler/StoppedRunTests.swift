@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import JobModel
 import Schedules
 import Testing
 import TimerControl
@@ -82,6 +83,44 @@ import TimerControl
             try await after.close()
             test.runner.ignoresSignals = false
             test.runner.end()
+        }
+    }
+
+    @Test(
+        "Of all runs that are ended the runner's word counts: one that ended by itself keeps its end",
+        arguments: [.interrupted, .exited(3)] as [RunOutcome]
+    )
+    func endedWithAll(outcome: RunOutcome) async throws {
+        try await TestScheduler.with { test in
+            (test.runner.isHolding, test.runner.ignoresSignals) = (true, true)
+            let job = try await test.add(ScheduleWords(in: "1s"), command: ["backup"]) {
+                $0.rerunInterrupted = true
+            }
+            try await test.advance(by: .seconds(2))
+            _ = await test.scheduler.endRuns()
+            test.runner.isHolding = false
+            test.runner.end(outcome)
+            try await test.advance(by: .seconds(1))
+            let ends = try await test.history(job.id).map(\.outcome)
+            let expected: [Run.Outcome?] =
+                outcome == .interrupted ? [.interrupted, .exited] : [.exited]
+            #expect(ends == expected)
+        }
+    }
+
+    @Test("A drain is over once the last run on its way has come back without having begun")
+    func drained() async throws {
+        try await TestScheduler.with { test in
+            let gate = Gate()
+            (test.runner.startGate, test.runner.notBegun) = (gate, "it has no room")
+            let job = try await test.add(ScheduleWords(in: "1h"), command: ["backup"])
+            _ = try await test.scheduler.fire(.id(job.id), caller: TestScheduler.root)
+            while await test.scheduler.fires.running == 0 { await Task.yield() }
+            async let drain: Void = test.scheduler.drainRuns()
+            while await test.scheduler.idleWaiters.isEmpty { await Task.yield() }
+            gate.open()
+            await drain
+            #expect(await test.scheduler.fires.running == 0)
         }
     }
 

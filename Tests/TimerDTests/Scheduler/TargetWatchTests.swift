@@ -22,15 +22,15 @@ import TimerControl
         return ProcessIdentity(pid: pid, ticks: try #require(ProcessIdentity.ticks(of: pid)))
     }
 
-    @Test("The end of a process is told to each of its jobs once, and its descriptor is free again")
+    @Test("The end of a process is told once, with all its jobs, and its descriptor is free again")
     func gone() async throws {
         let process = try Self.sleeper()
-        let gone = Locked<[Int64]>([])
+        let gone = Locked<[[JobID: UInt32]]>([])
         let isFree = Locked(false)
         for job in 1...3 as ClosedRange<Int64> {
-            try watch.hold(process, for: 1)
-            watch.tie(JobID(rawValue: job), to: process, for: 1) {
-                gone.withLock { $0.append(job) }
+            try watch.hold(process, for: UInt32(job))
+            watch.tie(JobID(rawValue: job), to: process, for: UInt32(job)) { jobs in
+                gone.withLock { $0.append(jobs) }
             }
         }
         watch.forget(JobID(rawValue: 2))
@@ -39,7 +39,8 @@ import TimerControl
         #expect(!isFree.withLock { $0 })
         kill(process.pid, SIGKILL)
         try await eventually("its descriptor is free") { isFree.withLock { $0 } }
-        #expect(gone.withLock { $0.sorted() } == [1, 3])
+        let told = [JobID(rawValue: 1): 1, JobID(rawValue: 3): 3] as [JobID: UInt32]
+        #expect(gone.withLock { $0 } == [told])
         #expect(watch.count == 0)
     }
 
@@ -48,14 +49,18 @@ import TimerControl
         let process = try Self.sleeper()
         let isFirstGone = Locked(false)
         try watch.hold(process, for: 1)
-        watch.tie(JobID(rawValue: 1), to: process, for: 1) { isFirstGone.withLock { $0 = true } }
+        watch.tie(JobID(rawValue: 1), to: process, for: 1) { _ in
+            isFirstGone.withLock { $0 = true }
+        }
         try watch.hold(process, for: 2)
         kill(process.pid, SIGKILL)
         try await eventually("it has gone") { isFirstGone.withLock { $0 } }
         #expect(throws: TargetWatch.Refusal.gone) { try watch.hold(process, for: 3) }
-        let isSecondGone = Locked(false)
-        watch.tie(JobID(rawValue: 2), to: process, for: 2) { isSecondGone.withLock { $0 = true } }
-        #expect(isSecondGone.withLock { $0 })
+        let second = Locked<[JobID: UInt32]>([:])
+        watch.tie(JobID(rawValue: 2), to: process, for: 2) { jobs in
+            second.withLock { $0 = jobs }
+        }
+        #expect(second.withLock { $0 } == [JobID(rawValue: 2): 2])
         #expect(watch.count == 0)
     }
 }

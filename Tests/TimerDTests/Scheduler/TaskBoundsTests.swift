@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CSQLite
 import Schedules
 import Testing
 import TimerControl
 
 @testable import LinuxSystem
+@testable import SQLite
 @testable import TimerD
 
 /// What is not handed out, and what is not taken in.
@@ -167,6 +169,141 @@ struct TaskBoundsTests {
             #expect(own.names == names && own.sizes.max() ?? 0 < 500, "by bytes")
             #expect(try await list(100).names == names + names)
             #expect(try await list(100).sizes.max() == 100)
+        }
+    }
+
+    /// A job with 200 tasks.
+    private static func addMany(_ test: TestScheduler) async throws -> JobID {
+        let job = try await test.add(ScheduleWords(every: "1d")) {
+            ($0.queue, $0.overlap) = ("mails", .allow)
+        }
+        for _ in 1...200 {
+            _ = try await test.scheduler.fire(.id(job.id), caller: TestScheduler.root)
+        }
+        return job.id
+    }
+
+    @Test(
+        "Of a job that is invalidated many tasks go in pieces: none is handed out meanwhile, a crash keeps none, nor an undo"
+    )
+    func pieces() async throws {
+        try await TestScheduler.with { test in
+            let job = try await Self.addMany(test)
+            try await test.change(job, .invalidate)
+            #expect(try await test.queue("mails")?.ready == 0)
+            #expect(test.sink.all(.fireSkipped).count { $0.job == job } == 200)
+
+            let second = try await Self.addMany(test)
+            let now = test.clock.now()
+            let order = ReserveOrder(
+                owner: .root,
+                queues: ["mails"],
+                count: 10,
+                lease: .seconds(60)
+            )
+            // As the first write leaves it.
+            try await test.store.writer.write { database in
+                var writer = JobTransaction(database, at: now, horizon: .distantPast)
+                _ = try writer.change(.ids([second]), .invalidate, caller: TestScheduler.root)
+                let left = 200 - JobTransaction.droppedAtOnce
+                #expect(writer.outcome.left.map(\.fires.count) == [left])
+                #expect(try writer.reserve([order]).flatMap(\.tasks).isEmpty)
+                _ = try writer.finish()
+            }
+            #expect(try await test.queue("mails")?.ready == 200 - JobTransaction.droppedAtOnce)
+            let after = try await test.crashed()
+            #expect(try await after.queue("mails")?.ready == 0)
+            #expect(try await after.history(second).allSatisfy { $0.state == .skipped })
+            try await after.close()
+            _ = try await test.scheduler.restore(.ids([second]), caller: TestScheduler.root)
+            #expect(try await test.queue("mails")?.ready == 0)
+        }
+    }
+
+    @Test("A reserve reads the userInfo of what it hands out, and not of all that is ready")
+    func largeTasks() async throws {
+        try await TestScheduler.with { test in
+            for _ in 0..<100 {
+                _ = try await test.add(ScheduleWords(in: "0s")) {
+                    let text = String(repeating: "x", count: 60_000)
+                    ($0.queue, $0.userInfo) = ("mails", JSONText(stored: "\"\(text)\""))
+                }
+            }
+            try await test.advance(by: .seconds(1))
+            #expect(try await test.queue("mails")?.ready == 100)
+            let now = test.clock.now()
+            let order = ReserveOrder(
+                owner: .root,
+                queues: ["mails"],
+                count: 100,
+                lease: .seconds(60)
+            )
+            let (tasks, pages) = try await test.store.writer.write { database in
+                /// How many pages were looked at since the last call.
+                func looked() -> Int {
+                    var sum = 0
+                    for which in [SQLITE_DBSTATUS_CACHE_HIT, SQLITE_DBSTATUS_CACHE_MISS] {
+                        var (count, highest): (Int32, Int32) = (0, 0)
+                        sqlite3_db_status(database.handle, which, &count, &highest, 1)
+                        sum += Int(count)
+                    }
+                    return sum
+                }
+                _ = looked()
+                var transaction = JobTransaction(database, at: now, horizon: .distantPast)
+                let given = try transaction.reserve([order])
+                let pages = looked()
+                _ = try transaction.finish()
+                return (given.flatMap(\.tasks), pages)
+            }
+            #expect(tasks.map { $0.userInfo?.text.utf8.count } == [60_002, 60_002, 60_002, 60_002])
+            // One userInfo has 30 pages.
+            #expect(pages < 2000)
+        }
+    }
+
+    @Test(
+        "A page of queues has a cursor where there are more, and none where they are all",
+        arguments: [1, 2, 3]
+    )
+    func lastPage(limit: Int) async throws {
+        try await TestScheduler.with { test in
+            for name in ["mails", "others"] {
+                _ = try await test.add(ScheduleWords(in: "0s")) { $0.queue = name }
+            }
+            try await test.settle()
+            var request = ListQueues()
+            request.limit = limit
+            let answer = try await test.handler().listQueues(request, TestScheduler.root)
+            let reply = try #require(answer as? QueuesReply)
+            #expect(reply.queues.count == min(limit, 2))
+            #expect((reply.cursor != nil) == (limit < 2))
+        }
+    }
+
+    @Test(
+        "A limit, a rate or a number that no queue can have, of a damaged row, counts as none",
+        arguments: [
+            "rate_count = 0, rate_us = 1000000", "rate_count = -7, rate_us = 1000000",
+            "rate_count = 5, rate_us = 0", "rate_count = 5, rate_us = 9223372036854775807",
+            "rate_count = 9223372036854775807, rate_us = 1", "max_reserved = -9223372036854775807",
+            "reserved = -9223372036854775807, max_reserved = 5",
+            "ready = 9223372036854775807, delayed = 9223372036854775807",
+        ]
+    )
+    func damaged(words: String) async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(in: "0s")) { $0.queue = "mails" }
+            _ = try await test.add(ScheduleWords(in: "0s")) { $0.queue = "others" }
+            try await HeldJobsTests.change(
+                test,
+                "UPDATE queues SET \(words) WHERE name = 'mails' AND ?1 > 0",
+                job.id
+            )
+            #expect(try await test.reserve("mails").map(\.job) == [job.id])
+            #expect(try await test.queue("mails")?.rate == nil)
+            let standing = try await test.store.reader.read { try QueueStore($0).standing() }
+            #expect(standing.ready > 0)
         }
     }
 

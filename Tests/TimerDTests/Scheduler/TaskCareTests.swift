@@ -42,6 +42,22 @@ struct TaskCareTests {
         }
     }
 
+    @Test("A task by hand that is dropped, or replaced, is known to be of no date of the schedule")
+    func droppedByHand() async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(every: "1h")) {
+                ($0.queue, $0.overlap) = ("mails", .replace)
+            }
+            for _ in 0..<2 {
+                _ = try await test.scheduler.fire(.id(job.id), caller: TestScheduler.root)
+            }
+            let left = try #require(try await test.tasks().first)
+            #expect(try await drop(.fires([left.fire]), test) == 1)
+            #expect(try await test.history(job.id).map(\.reason) == [.withdrawn, .withdrawn])
+            #expect(test.sink.all(.fireSkipped).map(\.reason) == ["withdrawn", "withdrawn"])
+        }
+    }
+
     @Test("A task that is released comes back after its delay, and has all its retries")
     func released() async throws {
         try await TestScheduler.with { test in

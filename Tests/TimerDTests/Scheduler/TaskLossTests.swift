@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Dispatch
 import Schedules
 import Testing
 import TimerControl
@@ -31,6 +32,33 @@ struct TaskLossTests {
             #expect(again.map(\.attempt) == [2])
             next.end()
             #expect(try await test.tasks().map(\.state) == [.reserved, .ready])
+        }
+    }
+
+    @Test("A connection with many tasks gives them back in pieces; one may be tied anew meanwhile")
+    func manyOfAConnection() async throws {
+        try await TestScheduler.with { test in
+            let count = Scheduler.longWrite + 20
+            for _ in 0..<count {
+                _ = try await test.add(ScheduleWords(in: "1s")) { $0.queue = "mails" }
+            }
+            try await test.advance(by: .seconds(2))
+            let (life, next) = (ConnectionLife(), ConnectionLife())
+            let tasks = try await test.reserve("mails", count: count, life: life)
+            #expect(tasks.count == count)
+            try await test.settle()
+            let gate = DispatchSemaphore(value: 0)
+            test.store.thread.perform { gate.wait() }
+            life.end()
+            // Behind the news of that end, and while its first piece waits to be stored.
+            await test.scheduler.tie([try #require(tasks.last?.reference)], to: next)
+            gate.signal()
+            try await test.settle()
+            let queue = try await test.queue("mails")
+            #expect(queue?.ready == count - 1)
+            next.end()
+            let then = try await test.queue("mails")
+            #expect(then?.ready == count)
         }
     }
 
@@ -99,6 +127,33 @@ struct TaskLossTests {
         }
     }
 
+    @Test(
+        "until: a task waits until the one that its job has by now, and by what the wall clock says",
+        arguments: [true, false]
+    )
+    func endsEarlier(isChanged: Bool) async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(every: "10s")) {
+                ($0.queue, $0.overlap) = ("mails", .allow)
+                $0.until = "2026-12-01T08:10:00Z"
+            }
+            try await test.advance(by: .seconds(11))
+            #expect(try await test.tasks().map(\.state) == [.ready])
+            if isChanged {
+                var definition = try await test.job(job.id).definition
+                definition.until = "2026-12-01T08:00:25Z"
+                let revision = JobRevision(id: job.id, definition: definition)
+                try await test.jobs(.applyJobs(ApplyJobs(change: [revision])))
+                try await test.advance(by: .seconds(15))
+            } else {
+                try await ClockStepTests.step(test, by: .seconds(600))
+            }
+            #expect(try await test.reserve("mails", count: 5).isEmpty)
+            #expect(try await test.tasks().isEmpty)
+            #expect(try await test.history(job.id).first?.reason == .expired)
+        }
+    }
+
     @Test("overlap: a date is skipped while a task is not over, takes its place, or goes beside it")
     func overlap() async throws {
         try await TestScheduler.with { test in
@@ -145,6 +200,20 @@ struct TaskLossTests {
             #expect(await TestScheduler.isLeaseLost { try await test.finish(two[1]) })
             #expect(try await test.fail(two[0]).state == .done, "nothing of it begins any more")
             #expect(try await test.reserve("mails").isEmpty)
+        }
+    }
+
+    @Test("A task that nobody has heard of is not handed out again once its job was invalidated")
+    func takenBackOfEnded() async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(in: "0s")) { $0.queue = "mails" }
+            let task = try #require(try await test.reserve("mails").first)
+            try await test.change(job.id, .invalidate)
+            let reference = try #require(task.reference)
+            try await test.scheduler.write { try $0.takeBack([reference]) }
+            #expect(try await test.tasks().isEmpty)
+            #expect(try await test.reserve("mails").isEmpty)
+            #expect(try await test.history(job.id).map(\.reason) == [.invalidated])
         }
     }
 
@@ -218,15 +287,44 @@ struct TaskLossTests {
     }
 
     @Test(
-        "What a task's worker needs a command for is refused, and so is what has no meaning without a queue"
+        "A task that cannot be read is listed with why, and none waits for it; it goes on once it can be read"
+    )
+    func unreadable() async throws {
+        try await TestScheduler.with { test in
+            for _ in 0..<2 {
+                _ = try await test.add(ScheduleWords(in: "0s")) { $0.queue = "mails" }
+            }
+            let tasks = try await test.reserve("mails", count: 2, lease: .seconds(10))
+            let (bad, good) = (try #require(tasks.first), try #require(tasks.last))
+            try await HeldJobsTests.change(
+                test,
+                "UPDATE tasks SET state = 'moon', due_us = 1 WHERE job_id = ?1",
+                bad.job
+            )
+            try await test.advance(by: .seconds(11))
+            let listed = try await test.tasks()
+            #expect(listed.map(\.fire) == [bad.fire, good.fire])
+            #expect(listed.map(\.state) == [nil, .ready])
+            #expect(listed.first?.reason?.contains("'moon'") == true)
+            #expect(try await test.reserve("mails", count: 2).map(\.fire) == [good.fire])
+            try await HeldJobsTests.change(
+                test,
+                "UPDATE tasks SET state = 'reserved' WHERE job_id = ?1",
+                bad.job
+            )
+            try await test.advance(by: .seconds(3700))
+            #expect(try await test.tasks().map(\.state) == [.ready, .ready])
+        }
+    }
+
+    @Test(
+        "What no queue can have is refused; what it would not look at is, see JobNeedsTests"
     )
     func refused() async throws {
         let changes: [@Sendable (inout JobDefinition) -> Void] = [
             { ($0.queue, $0.command) = ("q", ["true"]) },
-            { ($0.queue, $0.timeout) = ("q", "5s") },
             { ($0.queue, $0.overlap) = ("q", .queue) },
             { ($0.queue, $0.priority) = ("q", 1001) },
-            { $0.priority = 5 },
             { $0.keyKept = "31d" },
             { $0.queue = "" },
         ]

@@ -43,4 +43,41 @@ struct TaskReasonTests {
             #expect(try await listed() == "5 ready -")
         }
     }
+
+    @Test(
+        "The last attempt at a task says in its row where the task stands, one before it that it is over"
+    )
+    func rows() async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(in: "0s")) {
+                ($0.queue, $0.retries, $0.backoff) = ("mails", 1, "10s..10s")
+            }
+            func states() async throws -> [Run.State] {
+                try await test.history(job.id).map(\.state)
+            }
+            func fail() async throws {
+                let task = try #require(try await test.reserve("mails").first)
+                _ = try await test.fail(task, "no route")
+            }
+            try await fail()
+            let delayed = try #require(try await test.history(job.id).last)
+            let ready = try #require(try await test.tasks().first?.readyAt)
+            #expect((delayed.state, delayed.outcome) == (.queued, .failed))
+            #expect(delayed.nextAttemptAt == ready)
+            try await test.advance(by: .seconds(11))
+            #expect(try await test.history(job.id).last?.nextAttemptAt == nil, "it is ready")
+            try await fail()
+            #expect(try await states() == [.done, .dead])
+            _ = try await test.scheduler.care(TestScheduler.root) {
+                try $0.drop(.queue("mails", state: .dead, count: nil), TestScheduler.root)
+            }
+            #expect(try await states() == [.done, .skipped])
+            var skipped = ListRuns()
+            skipped.outcome = .skipped
+            let answer = try await test.handler().listRuns(skipped, TestScheduler.root)
+            let reply = try #require(answer as? RunsReply)
+            #expect(reply.runs.map(\.outcome) == [.failed])
+            #expect(reply.runs.map(\.reason) == [.dropped])
+        }
+    }
 }

@@ -68,8 +68,28 @@ import TimerControl
         let other = waits.tie([tasks[1]], to: two)
         #expect(other)
         waits.untie(tasks[2].token)
-        let ended = [waits.end(one), waits.end(two), waits.end(one)].map(\.tasks)
+        let ended = [one, two, one].map { life in
+            waits.take(waits.end(life).tasks[...], of: life)
+        }
         #expect(ended == [[tasks[0]], [tasks[1]], []])
+        let isForgotten = waits.end(one).tasks.isEmpty && waits.tie([tasks[2]], to: one)
+        #expect(isForgotten, "its end would be registered anew")
+    }
+
+    @Test("Of a connection that is over a task may still be tied to another, until it is taken")
+    func tiedMeanwhile() {
+        var waits = TaskWaits()
+        let (one, two) = (ConnectionLife(), ConnectionLife())
+        let tasks = (1...3).map {
+            TaskReference(fire: FireID(rawValue: $0), token: RunID(rawValue: $0 * 10))
+        }
+        _ = waits.tie(tasks, to: one)
+        let runs = waits.end(one).tasks
+        #expect(runs == tasks.map(\.token))
+        let first = waits.take(runs.prefix(1), of: one)
+        _ = waits.tie([tasks[1]], to: two)
+        let rest = waits.take(runs.dropFirst(), of: one)
+        #expect([first, rest] == [[tasks[0]], [tasks[2]]])
     }
 
     @Test(

@@ -85,12 +85,34 @@ import TimerControl
             }
             _ = try await fire(other, 1001).get()
             await #expect(throws: ControlError.self) { try await fire(other, 1001).get() }
+            // The claim of its next date, a minute ahead, neither waits nor runs.
+            _ = try await fire(try await Self.add(test, "1min"), 1001).get()
             let roots = try await Self.add(test, "1d", of: 0)
             for _ in 1...5 { _ = try await fire(roots, 0).get() }
             test.runner.isHolding = false
             test.runner.end()
             try await test.settle()
             _ = try await fire(job, 1001).get()
+        }
+    }
+
+    @Test("Many fires that wait are dropped in pieces as their job is invalidated, and none begins")
+    func pieces() async throws {
+        try await Self.with { test in
+            let job = try await Self.add(test, "1d", of: 0)
+            for _ in 1...200 {
+                _ = try await test.handler().handle(.fireJob(.id(job)), from: 0).get()
+            }
+            #expect(try await Self.waiting(test, job) == 200)
+            try await test.change(job, .invalidate)
+            test.runner.isHolding = false
+            test.runner.end()
+            try await test.settle()
+            #expect(test.runner.requests.count == 1)
+            #expect(try await Self.waiting(test, job) == 0)
+            #expect(test.sink.all(.fireSkipped).count { $0.job == job } == 200)
+            let measures = await test.scheduler.measures()
+            #expect(measures.waitingForPlace == 0)
         }
     }
 }

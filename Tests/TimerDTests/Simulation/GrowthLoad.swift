@@ -51,7 +51,8 @@ struct GrowthLoad {
         let rowsOfJob = keeping.runs + JobTransaction.trimInterval + 1 + JobTransaction.rangeLimit
         let limits = [
             ("jobs", jobs, 49 + Self.oneShotsPerSecond * endedFor),
-            ("fires", rows["fires"], 49 * rowsOfJob + jobs),
+            // Those of kept runs stay beside the newest.
+            ("fires", rows["fires"], 49 * rowsOfJob + 5 * keeping.runs + jobs),
             ("runs", rows["runs"], 5 * (keeping.runs + 1)),
             ("events", rows["events"], keeping.limits.eventsKept + Retention.surplus + 200),
             // What goes with them.

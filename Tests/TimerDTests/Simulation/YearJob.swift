@@ -41,13 +41,19 @@ struct YearJob {
 
     /// The next fire was moved from `old` to `new`: alone, or with the grid behind it.
     ///
-    /// `told`: later dates of the old grid that may have been told before a crash, and have stayed for that.
-    mutating func move(from old: Timestamp, to new: Timestamp, told: [Timestamp] = []) {
+    /// `passed`: the last date of the old grid that had come by then, where any had; they have a row. `told`: later dates of
+    /// the old grid that may have been told before a crash, and have stayed for that.
+    mutating func move(
+        from old: Timestamp,
+        to new: Timestamp,
+        passed: Timestamp? = nil,
+        told: [Timestamp] = []
+    ) {
         guard case .every(let grid) = rules[rules.count - 1].schedule else {
             moved.insert(new)
             return
         }
-        rules[rules.count - 1].end = old
+        rules[rules.count - 1].end = passed.map { $0 + TimeSpan(microseconds: 1) } ?? old
         // It stands where its event may have been told before a crash.
         moved.formUnion(
             [old] + told.filter { grid.nextFireDate(after: $0 - TimeSpan(microseconds: 1)) == $0 }

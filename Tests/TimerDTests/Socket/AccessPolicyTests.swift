@@ -158,6 +158,50 @@ import TimerControl
         }
     }
 
+    @Test(
+        "Whom a later reload allows stays, whatever an earlier one comes to after it",
+        .enabled(if: geteuid() == 0)
+    )
+    func overtakenReload() async throws {
+        let (asked, answer) = (Tally(), DispatchSemaphore(value: 0))
+        let users = UserDirectory(
+            uid: { _ in
+                asked.add()
+                answer.wait()
+                return 70_001
+            },
+            gid: { _ in nil },
+            groups: { _ in [] }
+        )
+        let denying = AccessPolicy(owner: 0, isShared: true, deny: [.user("x")], users: users)
+        let open = AccessPolicy(owner: 0, isShared: true)
+        try await TestSocket.with(admission: open) { server in
+            // The folder is for the test's user alone.
+            chmod((server.path as NSString).deletingLastPathComponent, 0o755)
+            let client = """
+                use IO::Socket::UNIX;
+                my $s = IO::Socket::UNIX->new(Peer => $ARGV[0]) or die;
+                select(undef, undef, undef, 0.01) until -e "$ARGV[0].go";
+                print $s '{"jsonrpc":"2.0","id":1,"method":"daemon.status"}' . "\\n"; $s->flush;
+                print scalar readline($s);
+                """
+            let words = DaemonProcess.words(as: 70_001, ["perl", "-e", client, server.path])
+            let line = Task { try await Tool.run(words) }
+            try await eventually("the user is connected") { server.socket.connectionCount == 1 }
+            for admission in [denying, open] {
+                await server.socket.reload(
+                    ControlSocket.Settings(path: server.path, admission: admission)
+                )
+                await asked.reach(1)
+            }
+            answer.signal()
+            // Until these are answered the loop has heard of it.
+            for _ in 1...3 { try await server.roundTrip() }
+            try "".write(toFile: server.path + ".go", atomically: false, encoding: .utf8)
+            #expect(try await line.value.contains("daemon.status"))
+        }
+    }
+
     @Test("Who waits for the user database counts as connected", .enabled(if: geteuid() == 0))
     func pending() async throws {
         let answer = DispatchSemaphore(value: 0)

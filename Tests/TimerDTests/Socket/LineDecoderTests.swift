@@ -26,6 +26,7 @@ import TimerControl
             ("a\nbc\n", ["a", "bc"]),
             ("a\r\nbc\r\n", ["a", "bc"]),
             ("\n\r\n\na\n", ["a"]),
+            ("\n\r\na\n\n\n\r\n\rb\n\n", ["a", "\rb"]),
             ("a\rb\n", ["a\rb"]),
             ("a\nbc", ["a", "bc"]),
             ("", []),

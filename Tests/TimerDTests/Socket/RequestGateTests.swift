@@ -122,6 +122,57 @@ import TimerControl
         }
     }
 
+    @Test("What is wrong is answered as far as there is room for it, and then read no further")
+    func silentNonsense() async throws {
+        let begun = Tally()
+        try await TestSocket.with { request, _ in
+            if case .fireJob = request { begun.add() }
+            return .success(Echo(method: request.method.rawValue))
+        } _: { server in
+            let wrong = #"{"jsonrpc":"2.0","id":1,"method":"none"}"# + "\n"
+            let fire = #"{"jsonrpc":"2.0","id":2,"method":"job.fire","params":{"id":1}}"# + "\n"
+            let silent = try await server.connect()
+            try await silent.setReading(false)
+            silent.post(String(repeating: wrong, count: 3000) + fire)
+            while server.socket.connectionCount < 1 { await Task.yield() }
+            // Until this one has got all of its own, the other one has as well what it can get.
+            let client = try await server.connect()
+            try await client.send(String(repeating: wrong, count: 6000) + status(3))
+            for _ in 0...6000 { #expect(await client.next() != nil) }
+            #expect(begun.count == 0)
+            try await silent.setReading(true)
+            for _ in 0...3000 { #expect(await silent.next() != nil) }
+            #expect(begun.count == 1)
+        }
+    }
+
+    @Test("What a user's subscriptions hold is bounded: one more waits, and all else goes on")
+    func subscriptions() async throws {
+        // Each holds 1 KiB, and 16 bytes for each of 10,000 jobs.
+        let most = (16 << 20) / (1024 + 160_000)
+        let jobs = Array(repeating: "1", count: 10_000).joined(separator: ",")
+        let subscribe =
+            #"{"jsonrpc":"2.0","id":1,"method":"events.subscribe","params":{"jobs":[\#(jobs)]}}"#
+            + "\n"
+        try await TestSocket.with { server in
+            var clients: [LineClient] = []
+            for _ in 0..<most {
+                let client = try await server.connect()
+                client.post(subscribe)
+                clients.append(client)
+            }
+            for client in clients { #expect(await client.next()?.contains("result") == true) }
+            let next = try await server.connect()
+            next.post(subscribe)
+            while server.socket.connectionCount <= most { await Task.yield() }
+            // A page needs more room than there is.
+            for _ in 0..<10 { try await server.roundTrip() }
+            #expect(server.bus.watcherCount == most)
+            try await clients[0].close()
+            #expect(await next.next()?.contains("result") == true)
+        }
+    }
+
     @Test("Who takes nothing while others of its user wait for that room is cut off; they go on")
     func deafClients() async throws {
         let page = Echo(method: String(repeating: "x", count: Limits.pageBytes))

@@ -138,6 +138,51 @@ import TimerControl
         }
     }
 
+    @Test("Nothing is said within an array that is half sent: what was lost is told behind it")
+    func lostWithinArray() async throws {
+        let (started, gate) = (Tally(), Gate())
+        try await TestSocket.with { request, _ in
+            if started.add() == 2 { await gate.pass() }
+            return .success(Echo(method: request.method.rawValue))
+        } _: { server in
+            for seq in 1...20 { server.publish(Int64(seq)) }
+            server.log.prune(through: 15)
+            let client = try await server.connect()
+            client.post(subscribe(#"{"since":3}"#) + Self.batch)
+            await client.expect(reply(20))
+            // Until these are answered the page has come as well.
+            for _ in 1...3 { try await server.roundTrip() }
+            gate.open()
+            await client.expect(Self.replies)
+            await client.expect(
+                #"{"jsonrpc":"2.0","method":"events.lost","params":{"after":3,"through":15}}"#
+            )
+            for seq in 16...20 { #expect(try await nextSeq(client) == Int64(seq)) }
+        }
+    }
+
+    @Test("An error of the events ends the connection without a word where an array is half sent")
+    func errorWithinArray() async throws {
+        let (started, gate) = (Tally(), Gate())
+        try await TestSocket.with(newest: 9) { request, _ in
+            if started.add() == 2 { await gate.pass() }
+            return .success(Echo(method: request.method.rawValue))
+        } _: { server in
+            server.log.fail(with: ControlError(.storageFailed, "disk I/O error"))
+            let client = try await server.connect()
+            client.post(subscribe(#"{"since":3}"#) + Self.batch)
+            await client.expect(reply(9))
+            await client.expectEnd()
+            gate.open()
+        }
+    }
+
+    /// Two requests, of which the first is answered at once.
+    private static let batch = "[" + status(2).dropLast() + "," + status(3).dropLast() + "]\n"
+    private static let replies =
+        #"[{"id":2,"jsonrpc":"2.0","result":{"method":"daemon.status"}},"#
+        + #"{"id":3,"jsonrpc":"2.0","result":{"method":"daemon.status"}}]"#
+
     @Test("A database that cannot be read ends the connection with the reason")
     func sourceFails() async throws {
         try await TestSocket.with(newest: 9) { server in

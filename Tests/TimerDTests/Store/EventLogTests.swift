@@ -38,4 +38,41 @@ import TimerControl
             }
         }
     }
+
+    @Test("A row that cannot be read is told as lost, and those before and behind it are told")
+    func unreadable() async throws {
+        try await TestScheduler.with { test in
+            for _ in 0..<8 { try await test.add(ScheduleWords(in: "30d")) }
+            try await test.settle()
+            let all = test.sink.all.map(\.seq)
+            let damaged = [0, 3, 4, 7].map { all[$0] }
+            try await test.store.writer.write { database in
+                for seq in damaged {
+                    try database.execute("UPDATE events SET type = 'none' WHERE seq = \(seq)")
+                }
+            }
+            let source = test.store.events(after: test.scheduler)
+            for limit in [1, 2, 128] {
+                var request = Subscribe()
+                request.since = 0
+                let newest = all.last ?? 0
+                var watcher = Subscription(request, owner: nil, newest: newest)
+                watcher.begin()
+                var (told, lost): ([Int64], [Int64]) = ([], [])
+                var isLast = false
+                while !isLast {
+                    let ring = EventRing(capacity: 1, newest: newest)
+                    _ = watcher.step(ring: ring, newest: newest)
+                    let page = try await source(watcher.cursor, nil, .init(events: limit))
+                    if let missed = watcher.missed(by: page) { lost.append(missed.through) }
+                    told += page.events.filter { watcher.take($0) }.map(\.seq)
+                    isLast = page.isLast
+                    watcher.pageTaken(isLast: isLast)
+                }
+                #expect(told == all.filter { !damaged.contains($0) })
+                #expect(lost == [damaged[0], damaged[2], damaged[3]])
+                #expect(watcher.cursor == newest)
+            }
+        }
+    }
 }

@@ -160,6 +160,32 @@ import TimerControl
         }
     }
 
+    @Test(
+        "A row that cannot be read is given up alone: it is counted, told as lost, and the rest is told",
+        arguments: ["[bad", #"["x"]"#, #"[["moon",5,1,1]]"#, "[[]]", #"{"a":1}"#, "5", "[]", "{}"]
+    )
+    func unreadable(text: String) throws {
+        try Self.withDatabase { database in
+            let events = try Self.add(70, database)
+            let bad = events[0].outbox
+            try database.execute("UPDATE outbox SET events = '\(text)' WHERE id = \(bad)")
+            let outbox = Outbox(database)
+            #expect(throws: DatabaseError.self) { try outbox.events() }
+            var givenUp: [Int64] = []
+            let left = try outbox.events { row, _ in
+                try outbox.giveUp(row, last: 9)
+                givenUp.append(row)
+            }
+            #expect(givenUp == [bad])
+            #expect(left.map(\.event.job) == events[64...].map(\.event.job))
+            try Self.expectTrue(database)
+            let owner = try Owners(database).id(of: Self.ann)
+            #expect(try EventLog(database).prunedThrough(of: owner) == 9)
+            #expect(try EventLog(database).prunedThrough() == 9)
+            #expect(try outbox.events().count == 6)
+        }
+    }
+
     @Test("A write that changes the numbers of two users counts for both")
     func twoOwners() throws {
         try Self.withDatabase { database in
@@ -179,6 +205,19 @@ import TimerControl
             #expect(try owners.liveJobs(of: owners.id(of: Self.ann)) == 1)
             #expect(try owners.liveJobs(of: owners.id(of: ben)) == 0)
             #expect(try Queries(database).liveJobs().scheduled == 1)
+        }
+    }
+
+    @Test("A copy's numbers go on from its last date where the clock was not set yet")
+    func unsetClock() throws {
+        try Self.withDatabase { database in
+            let wall = Self.start.microseconds
+            try database.execute(
+                "UPDATE daemon_state SET copied_at_us = 0, shift_us = 9, elapsed_us = \(wall) - 9"
+            )
+            let state = try DaemonState.read(database, now: Timestamp(microseconds: 7))
+            #expect(state.goesOnFrom == Self.start)
+            #expect(state.eventSequenceEnd == Self.start.microseconds)
         }
     }
 
@@ -208,7 +247,7 @@ import TimerControl
             database.rollback()
             #expect(try Self.add(2, database).map(\.event.job.rawValue) == [4, 5])
             try DaemonState.leaveCopy(database, now: .earliestOfClocks + .seconds(100))
-            #expect(try Self.add(1, database).map(\.event.job.rawValue) == [106])
+            #expect(try Self.add(1, database).map(\.event.job.rawValue) == [100_006])
         }
     }
 }

@@ -79,6 +79,31 @@ import TimerControl
         }
     }
 
+    @Test("Pages of tasks and of runs end by what is written: of a control character six bytes")
+    func written() async throws {
+        try await TestScheduler.with { test in
+            for _ in 0..<20 { try await test.add(ScheduleWords(in: "0s")) { $0.queue = "mails" } }
+            let reason = String(repeating: "\u{1}", count: 4000)
+            for task in try await test.reserve("mails", count: 20) {
+                _ = try await test.fail(task, reason)
+            }
+            try await test.settle()
+            let (handler, root) = (test.handler(), TestScheduler.root)
+            let tasks = try #require(
+                try await handler.listTasks(ListTasks(), root) as? TasksReply
+            )
+            var request = ListRuns()
+            request.limit = 1000
+            let runs = try #require(try await handler.listRuns(request, root) as? RunsReply)
+            #expect(tasks.cursor != nil && runs.cursor != nil)
+            for size in try [JSONValue(encoding: tasks), JSONValue(encoding: runs)].map({
+                $0.jsonBytes.count
+            }) {
+                #expect((200_000...Limits.pageBytes + 1000).contains(size))
+            }
+        }
+    }
+
     @Test("A change of many jobs tells of those that have room, and the numbers of the rest")
     func changes() async throws {
         try await TestScheduler.with { test in

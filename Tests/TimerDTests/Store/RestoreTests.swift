@@ -45,6 +45,20 @@ import Testing
         #expect(try mark(of: backup) == 41)
     }
 
+    @Test("replaces the file that a link leads to, and no link")
+    func link() throws {
+        let (files, real) = (FileManager.default, folder.file("real.db"))
+        try files.createSymbolicLink(atPath: path, withDestinationPath: real)
+        #expect(throws: DaemonError.self) { try DatabaseRestore(database: path).restore(backup) }
+        #expect(!files.fileExists(atPath: real))
+        try Self.make(real, paused: 7)
+        let old = try #require(try DatabaseRestore(database: path).restore(backup))
+        #expect(old.hasPrefix(real + ".replaced-"))
+        #expect(try mark(of: old) == 7)
+        #expect(try mark(of: real) == 41)
+        #expect(try files.destinationOfSymbolicLink(atPath: path) == real)
+    }
+
     @Test("needs no database before it")
     func begins() throws {
         #expect(try DatabaseRestore(database: path).restore(backup) == nil)

@@ -4,6 +4,7 @@ import CSQLite
 import Foundation
 import Locks
 import Testing
+import TimerControl
 
 @testable import SQLite
 @testable import TimerD
@@ -82,4 +83,11 @@ func inOneBatch(of thread: StoreThread, _ body: () -> Void) {
     isBusy.wait()
     body()
     isQueued.signal()
+}
+
+extension EventLog {
+    /// The events after a number, of a log that can all be read.
+    func events(after seq: Int64, owner: OwnerID? = nil, limit: Int) throws -> [Event] {
+        try read(after: seq, owner: owner, limit: limit).events
+    }
 }

@@ -200,7 +200,7 @@ final class RecordingRunner: CommandRunner {
                     state.withLock { $0.held[request.run] = continuation }
                 }
             } onCancel: {
-                stop(request.run, by: .standard)
+                end(request.run, .interrupted)
             }
         }
         return RunResult(
@@ -213,10 +213,13 @@ final class RecordingRunner: CommandRunner {
     }
 
     @discardableResult
-    func stop(_ run: Int64, by teardown: Teardown) -> Bool {
+    func stop(_ run: Int64, by teardown: Teardown) -> Bool { end(run, .signalled(15)) }
+
+    @discardableResult
+    private func end(_ run: Int64, _ outcome: RunOutcome) -> Bool {
         if ignoresSignals { return true }
         let held = state.withLock { $0.held.removeValue(forKey: run) }
-        held?.resume(returning: .signalled(15))
+        held?.resume(returning: outcome)
         return held != nil
     }
 }

@@ -90,20 +90,21 @@ final class SharedTestStore: Sendable {
             application: "test",
             within: .seconds(30)
         )
-        let rows = try connection.execute(
-            "UPDATE timerd.lease SET epoch = epoch + 1 RETURNING epoch",
+        let lead = try Lead.test(address, connection)
+        let path = folder + "/" + name
+        try adopt(path, connection, epoch: lead.epoch)
+        return try lead.copy(at: path)
+    }
+
+    /// Where nothing is in PostgreSQL yet, what a test has made in the place of the copy goes there.
+    private func adopt(_ path: String, _ connection: PostgresConnection, epoch: Int64) throws {
+        let version = try connection.execute(
+            "SELECT version FROM timerd.store",
             within: .seconds(30)
-        )
-        let fence = Fence()
-        fence.extend(to: .max)
-        return try Lead(
-            address: address,
-            node: "test",
-            epoch: rows.integer(0, 0) ?? 0,
-            fence: fence,
-            listener: -1,
-            onConnect: { _ in }
-        ).copy(at: folder + "/" + name, adopting: true)
+        ).integer(0, 0)
+        guard version == 0, access(path, F_OK) == 0 else { return }
+        try SharedCopy(at: path).adopt(connection, node: "test", epoch: epoch).close()
+        for ending in ["", "-wal", "-shm"] { unlink(path + ending) }
     }
 
     private static let tables = """
@@ -115,8 +116,28 @@ final class SharedTestStore: Sendable {
             version bigint NOT NULL DEFAULT 0, was_stored boolean NOT NULL DEFAULT false,
             table_id bigint NOT NULL);
         INSERT INTO timerd.store (one, number, table_id)
-            VALUES (1, 0, 'timerd.store'::regclass::oid::bigint);
+            VALUES (1, 0, \(ClusterTables.origin));
         """
+}
+
+extension Lead {
+    /// Of a node that takes the lead now, and has it for good.
+    static func test(_ address: PostgresAddress, _ connection: PostgresConnection) throws -> Lead {
+        let rows = try connection.execute(
+            "UPDATE timerd.lease SET epoch = epoch + 1, node = 'test' RETURNING epoch",
+            within: .seconds(30)
+        )
+        let fence = Fence()
+        fence.extend(to: .max)
+        return Lead(
+            address: address,
+            node: "test",
+            epoch: rows.integer(0, 0) ?? 0,
+            fence: fence,
+            listener: -1,
+            onConnect: { _ in }
+        )
+    }
 }
 
 extension Trait where Self == ConditionTrait {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Cluster
 import Foundation
 import Locks
 import Logging
@@ -92,6 +93,10 @@ final class TestScheduler: Sendable {
             retention: keeping.limits
         )
         settings.maxWaitingPerUser = keeping.maxWaiting
+        settings.node = node
+        // A node leads for as long as the test goes on.
+        let fence = node.map { _ in Fence() }
+        fence?.extend(to: .max)
         scheduler = Scheduler(
             loop: loop,
             clock: clock,
@@ -102,6 +107,7 @@ final class TestScheduler: Sendable {
             events: publisher?(store.state) ?? sink,
             eventSequenceEnd: store.state.eventSequenceEnd,
             node: node,
+            fence: fence,
             settings: settings,
             log: log,
             findZone: { (name) throws(ScheduleError) in try zones.find(name) }

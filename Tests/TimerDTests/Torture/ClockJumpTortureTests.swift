@@ -27,7 +27,7 @@ struct ClockJumpTortureTests {
             ] {
                 var definition = JobDefinition(schedule: words)
                 definition.userInfo = JSONText(.string("jump"))
-                let job = try await client.addJob(definition)
+                let job = try await client.addJob(definition).job
                 promises.added(job, mark: "jump", interval: interval)
             }
             let watching = Task { await promises.watch(daemon.socket) }

@@ -227,7 +227,7 @@ struct DamageTortureTests {
                 filter.cursor = page.cursor
             } while filter.cursor != nil
             _ = try await client.listRuns()
-            let job = try await client.addJob(JobDefinition(schedule: .init(in: "10ms")))
+            let job = try await client.addJob(JobDefinition(schedule: .init(in: "10ms"))).job
             try await client.invalidateJobs(.ids([job.id]))
         } catch let error as ControlError
             where [.storageFailed, .internalError].contains(error.reason)

@@ -93,7 +93,7 @@ struct IOErrorTortureTests {
         let client = try await ControlClient.connect(to: daemon.socket)
         while true {
             do {
-                let job = try await client.addJob(JobDefinition(schedule: .init(in: "3h")))
+                let job = try await client.addJob(JobDefinition(schedule: .init(in: "3h"))).job
                 try await client.invalidateJobs(.ids([job.id]))
                 break
             } catch let error as ControlError where error.reason == .storageFailed {

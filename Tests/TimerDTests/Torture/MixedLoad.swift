@@ -97,7 +97,7 @@ private struct Hand {
         definition.userInfo = JSONText(.string(mark))
         definition.count = fires
         definition.misfire = dice.pick([(2, nil), (1, .skip), (1, .all)])
-        let job = try await client.addJob(definition)
+        let job = try await client.addJob(definition).job
         promises.added(job, mark: mark, interval: interval)
         jobs.append(job.id)
         if words.in == "1h" { later.append(job.id) }
@@ -119,7 +119,7 @@ private struct Hand {
         definition.overlap = dice.pick([(1, nil), (1, .queue), (1, .allow), (1, .replace)])
         definition.rerunInterrupted = dice.isTrue(0.5) ? true : nil
         definition.count = isRepeating ? 3 : nil
-        let job = try await client.addJob(definition)
+        let job = try await client.addJob(definition).job
         promises.added(job, mark: mark, interval: isRepeating ? 40_000 : nil)
         jobs.append(job.id)
     }
@@ -136,7 +136,7 @@ private struct Hand {
                 definition.userInfo = JSONText(.string(mark))
                 return definition
             }
-        )
+        ).jobs
         for (job, mark) in zip(added, marks) { promises.added(job, mark: mark) }
         jobs += added.map(\.id)
     }

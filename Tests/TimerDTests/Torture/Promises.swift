@@ -155,7 +155,7 @@ final class Promises: Sendable {
         let client = try await ControlClient.connect(to: socket)
         var marker = JobDefinition(schedule: .init(in: "300ms"))
         marker.name = "end-\(UUID().uuidString.prefix(8))"
-        let job = try await client.addJob(marker)
+        let job = try await client.addJob(marker).job
         await client.close()
         let watching = Task { await watch(socket, until: marker.name) }
         let limit = Task {

@@ -62,14 +62,14 @@ import TimerControl
     func numbers(old: String, new: String, isSame: Bool) throws {
         let text = try JSONText(parsing: #"{ "z":\#(old),"a":[] }"#)
         let job = live(1, "a") { $0.definition.userInfo = text }
-        let plan = try plan("a: {every: 5s, nice: 1, userInfo: {a: [], z: \(new)}}", [job])
+        let plan = try plan("a: {every: 5s, keepRuns: 1, userInfo: {a: [], z: \(new)}}", [job])
         let change = try #require(plan.changes.first)
-        #expect(change.fields.map(\.name) == (isSame ? ["nice"] : ["userInfo", "nice"]))
+        #expect(change.fields.map(\.name) == (isSame ? ["keepRuns"] : ["userInfo", "keepRuns"]))
         let sent = change.declared.definition.userInfo?.text
         #expect(sent == (isSame ? text.text : #"{"a":[],"z":\#(new)}"#))
         let edited = try EditedJob(job, now: testNow, zone: berlin)
-        let read = try edited.definition(of: "name: a\nevery: 6s\nuserInfo: {a: [], z: \(new)}\n")
-        #expect(read.userInfo?.text == sent)
+        let read = try edited.declared(in: "name: a\nevery: 6s\nuserInfo: {a: [], z: \(new)}\n")
+        #expect(read.definition.userInfo?.text == sent)
     }
 
     @Test("A plan shows no URL whole")
@@ -89,10 +89,10 @@ import TimerControl
         )
         #expect(!plan.contains("PW") && !plan.contains("SECRET"))
         let edited = try EditedJob(job, now: testNow, zone: berlin)
-        let new = try edited.definition(
-            of: "name: a\nevery: 5s\ncommand: [\"true\"]\nping: '\(url)'\n"
+        let new = try edited.declared(
+            in: "name: a\nevery: 5s\ncommand: [\"true\"]\nping: '\(url)'\n"
         )
-        #expect(edited.changes(to: new).contains("ping: (none) -> \(shown)"))
+        #expect(edited.changes(to: new.definition).contains("ping: (none) -> \(shown)"))
     }
 
     @Test("What is not added because a job has its key is no more to do, and counted as unchanged")
@@ -165,9 +165,10 @@ import TimerControl
         let job = live(1, "a") {
             $0.definition = definition
             $0.definition.name = "a"
+            $0.definition.command = ["x"]
             $0.definition.tags = (definition.tags ?? []) + ["applied:web"]
         }
-        let plan = try plan("a: {\(text)}", [job])
+        let plan = try plan("a: {command: [x], \(text)}", [job])
         #expect(plan.changes.flatMap(\.fields) == [])
         #expect(plan.unchanged == 1)
     }
@@ -202,10 +203,26 @@ import TimerControl
         )
     }
 
+    @Test("Text of another Unicode form is another text, in a file and in an editor")
+    func unicodeForms() throws {
+        let job = live(1, "a") {
+            ($0.definition.command, $0.definition.env) = (["x"], ["A": "caf\u{e9}"])
+        }
+        let text = "a: {every: 5s, command: [x], env: {A: caf\u{e9}}}"
+        #expect(try plan(text, [job]).isEmpty)
+        let other = text.replacing("\u{e9}", with: "e\u{301}")
+        let change = try #require(try plan(other, [job]).changes.first)
+        #expect(change.fields.map(PlanText.sentence) == ["env: A changed"])
+        let edited = try EditedJob(job, now: testNow, zone: berlin)
+        let new = try edited.declared(in: edited.text.replacing("\u{e9}", with: "e\u{301}"))
+        #expect(edited.changes(to: new.definition) == ["env: A changed"])
+    }
+
     @Test("Another schedule, or a command where there was none, is another job")
     func replaced() throws {
         for (text, isRedated) in [
-            ("every: 6s", true), ("every: 5s, command: ls", true), ("every: 5s, nice: 1", false),
+            ("every: 6s", true), ("every: 5s, command: ls", true),
+            ("every: 5s, keepRuns: 1", false),
             ("cron: '* * * * *'", true),
         ] {
             let plan = try plan("a: {\(text)}", [live(1, "a")])
@@ -229,6 +246,29 @@ import TimerControl
         #expect(try plan("a: {every: 5s\(text)}", [job]).changes.isEmpty != isChanged)
     }
 
+    @Test("A maintenance is no pause of the job's own: one that is stated in it is a change")
+    func maintenance() throws {
+        let job = live(1, "a") { ($0.state, $0.maintenance) = (.paused, true) }
+        let change = try #require(try plan("a: {every: 5s, paused: true}", [job]).changes.first)
+        #expect(change.fields.map(\.name) == ["paused"])
+        #expect(try plan("a: {every: 5s, paused: false}", [job]).isEmpty)
+        #expect(try plan("a: {every: 5s}", [job]).isEmpty)
+    }
+
+    @Test("A line that pauses, taken out of the text of an edited job, resumes it")
+    func editedPause() throws {
+        let paused = live(1, "a") { $0.state = .paused }
+        let edited = try EditedJob(paused, now: testNow, zone: berlin)
+        #expect(edited.text.contains("paused: true\n"))
+        let new = try edited.declared(in: "name: a\nevery: 5s\n").definition
+        #expect(new.paused == false)
+        #expect(edited.changes(to: new) == ["paused: true -> false"])
+        #expect(try edited.declared(in: edited.text).definition.paused == true)
+        let other = live(1, "a") { ($0.state, $0.maintenance) = (.paused, true) }
+        let kept = try EditedJob(other, now: testNow, zone: berlin)
+        #expect(try kept.declared(in: kept.text).definition.paused == nil)
+    }
+
     @Test("A job that has come to its end is not begun again, unless it is another one")
     func finished() throws {
         let once = ScheduleWords(at: "2026-11-30T08:00:00Z")
@@ -250,7 +290,7 @@ import TimerControl
     @Test("A job without the label is touched by nothing, unless it is to be adopted")
     func strangers() throws {
         let stranger = job(7) { $0.definition.name = "a" }
-        let refused = try plan("a: {every: 5s, nice: 1}", [], named: [stranger])
+        let refused = try plan("a: {every: 5s, keepRuns: 1}", [], named: [stranger])
         #expect(refused.strangers.map(\.job.id.rawValue) == [7])
         #expect(refused.isEmpty)
         let adopted = try plan("a: {every: 5s}", [], named: [stranger], adopts: true)
@@ -260,7 +300,10 @@ import TimerControl
 
     @Test("A plan is one request as long as it fits, and each job is found again by its place")
     func parts() throws {
-        let few = try plan("a: {every: 5s, nice: 1}, b: {every: 6s}", [live(1, "a"), live(2, "c")])
+        let few = try plan(
+            "a: {every: 5s, keepRuns: 1}, b: {every: 6s}",
+            [live(1, "a"), live(2, "c")]
+        )
         let parts = try ApplyPart.parts(of: few)
         #expect(parts.count == 1)
         #expect(parts[0].request.invalidate.map(\.rawValue) == [2])
@@ -268,11 +311,11 @@ import TimerControl
         #expect(parts[0].request.add.map(\.tags) == [["applied:web"]])
         #expect(
             parts[0].placed("add[0]: duration '0s' is too short")
-                == "jobs.yaml:1:33: job 'b': duration '0s' is too short"
+                == "jobs.yaml:1:37: job 'b': duration '0s' is too short"
         )
         #expect(
-            parts[0].placed("parameter 'change[0].nice' is 99")
-                == "jobs.yaml:1:8: job 'a': parameter 'nice' is 99"
+            parts[0].placed("parameter 'change[0].keepRuns' is 0")
+                == "jobs.yaml:1:8: job 'a': parameter 'keepRuns' is 0"
         )
         #expect(parts[0].placed("the disk is full") == "the disk is full")
 

@@ -64,6 +64,28 @@ import TimerControl
         #expect(try json.meaning() == info.meaning())
     }
 
+    @Test("A name in userInfo may be longer than YAML lets a key be that stands alone")
+    func longNames() throws {
+        let name = String(repeating: "é\"", count: 800)
+        let plain = String(repeating: "k", count: 2000)
+        let texts: [JSONText] = [
+            JSONText(.object([name: .integer(1)])),
+            JSONText(.object(["a": .array([.object([name: .object([name: .string(name)])])])])),
+            // As somebody else writes it.
+            try JSONText(parsing: "{ \"\(plain)\" : 1.50, \"b\":{\"\(plain)\":\"\(plain)\"}}"),
+        ]
+        for info in texts {
+            let exported = job {
+                $0.definition.name = "a"
+                $0.definition.userInfo = info
+            }
+            let file = jobFile(ExportedFile([exported], label: nil).text(schema: nil))
+            #expect(file.mistakes == [])
+            let read = try #require(file.jobs.first?.definition.userInfo)
+            #expect(try read.meaning() == info.meaning())
+        }
+    }
+
     @Test("Every field of a job reads back as the same")
     func everyField() throws {
         try expectSame(Self.full)
@@ -161,6 +183,21 @@ import TimerControl
                 "\(text)"
             )
         }
+    }
+
+    @Test("Of two names that differ in their Unicode form alone a file has one; the other is told")
+    func unicodeForms() {
+        let file = ExportedFile(
+            [
+                job(1) { $0.definition.name = "caf\u{e9}" },
+                job(2) { $0.definition.name = "cafe\u{301}" },
+            ],
+            label: nil
+        )
+        #expect(file.jobs.count == 1 && file.leftOut.map(\.job.id.rawValue) == [2])
+        #expect(
+            file.leftOut.map(\.reason) == ["its name is that of job 1 but for its Unicode form"]
+        )
     }
 
     @Test("What no file can say is left out, with the reason; a delay becomes its date")

@@ -80,6 +80,28 @@ func jobFile(_ text: String, _ name: String = "jobs.yaml") -> JobFile {
         )
     }
 
+    @Test("A character that JSON writes as two escapes is one, and no place is another by it")
+    func surrogates() {
+        let file = jobFile(
+            #"{"jobs": {"a\ud83d\ude00": {"every": "5s", "command": ["\uD83D\uDE00", "\\ud83d"]}}}"#
+        )
+        #expect(file.mistakes == [] && file.jobs.map(\.name) == ["a\u{1f600}"])
+        #expect(file.jobs.map(\.definition.command) == [["\u{1f600}", #"\ud83d"#]])
+        let wrong = jobFile(
+            #"{"jobs": {"a\ud83d\ude00": {"every": "5s", "command": ["\ud83d\ude00", "\\ud83d"], "nice": 99}}}"#
+        )
+        #expect(wrong.mistakes.map(\.place) == [Place(file: "jobs.yaml", line: 1, column: 92)])
+    }
+
+    @Test("A date that daylight saving moves is noted with its place")
+    func movedDate() {
+        let file = jobFile("jobs: {a: {at: 2027-03-28 02:30}, b: {at: 2027-03-29 02:30}}")
+        #expect(file.mistakes == [] && file.jobs.map(\.notes.count) == [1, 0])
+        let note = file.jobs.first?.notes.first
+        #expect(note?.place == Place(file: "jobs.yaml", line: 1, column: 16))
+        #expect(note?.text.hasPrefix("'at': 2027-03-28 02:30") == true, "\(note?.text ?? "none")")
+    }
+
     @Test("All that is wrong is told at once, each with its place, its value and what is accepted")
     func mistakes() {
         let file = jobFile(
@@ -178,6 +200,11 @@ func jobFile(_ text: String, _ name: String = "jobs.yaml") -> JobFile {
                 "jobs.yaml:2:1: not YAML: while scanning for the next token (line 2)"
             ),
             ("jobs: {b: 1, a: 1, 'b': 2, a: 3}", "jobs.yaml:1:14: 'a', 'b' is given twice"),
+            (
+                "jobs: {a: {every: 1s, command: !include x.sh}}",
+                "jobs.yaml:1:32: the tag '!include' is not accepted"
+            ),
+            ("jobs: {a: !!set {every: 1s}}", "jobs.yaml:1:11: the tag '!!set' is not accepted"),
             ("jobs: {a: {every: 1s, userInfo: .inf}}", "jobs.yaml:1:33: '.inf' is no number"),
             ("jobs: {a: {every: 1s, userInfo: 1e999}}", "jobs.yaml:1:33: '1e999' is no number"),
             (
@@ -198,6 +225,33 @@ func jobFile(_ text: String, _ name: String = "jobs.yaml") -> JobFile {
     func refused(text: String, message: String) throws {
         let mistake = try #require(jobFile(text).mistakes.first)
         #expect(mistake.description.hasPrefix(message), "\(mistake)")
+    }
+
+    @Test("Defaults count where they have an effect; what a job says without one is a mistake")
+    func defaultsOfCommands() {
+        let defaults = "defaults: {timeout: 1h, retries: 3, misfireLimit: 7, notify: [mail]}\n"
+        let file = jobFile(
+            defaults
+                + """
+                jobs:
+                  command: {every: 5s, misfire: all, command: [x]}
+                  task: {every: 5s, queue: mails}
+                  event: {every: 5s}
+                """
+        )
+        #expect(file.mistakes == [])
+        let jobs = file.jobs.map(\.definition)
+        #expect(jobs.map(\.timeout) == ["1h", nil, nil])
+        #expect(jobs.map(\.retries) == [3, 3, nil])
+        #expect(jobs.map(\.misfireLimit) == [7, nil, nil])
+        #expect(jobs.map(\.notify) == [["mail"], ["mail"], ["mail"]])
+
+        let wrong = jobFile(defaults + "jobs:\n  event: {every: 5s, umask: 077}")
+        #expect(
+            wrong.mistakes.map(\.description) == [
+                "jobs.yaml:3:29: job 'event': 'umask' is stated, expected none without 'command', for whose runs it is"
+            ]
+        )
     }
 
     @Test("Aliases repeat what they stand for, but not without end")

@@ -37,6 +37,15 @@ extension CrontabTests {
         )
     }
 
+    @Test("Blanks behind the '-' that keeps a line out of the log are none of its fields")
+    func unlogged() throws {
+        let crontab = Crontab(parsing: "- */5 * * * * a\n-@daily b\n", hasUsers: false)
+        #expect(crontab.refusals == [])
+        #expect(crontab.entries.map(\.schedule) == ["*/5 * * * *", "@daily"])
+        #expect(crontab.entries.map(\.command) == ["a", "b"])
+        #expect(crontab.unloggedLines == [1, 2])
+    }
+
     /// Seen in the same way: what /bin/sh was given, and what came on its standard input.
     @Test(
         "A percent sign begins the input, and a backslash is what Debian's cron makes of it",
@@ -53,6 +62,27 @@ extension CrontabTests {
         )
         #expect(entry.command == command)
         #expect(entry.input == input)
+    }
+
+    @Test(
+        "Whatever stands in a line, its job is that line: installed twice, it changes nothing",
+        arguments: [
+            "* * * * * cut -d$'\\t' -f2 a", "* * * * * cat%%", "* * * * * cat%a%%",
+            "* * * * * cat%", "* * * * * cat%a\r%b", "* * * * * echo \u{c} \u{2028}",
+            "SHELL=/opt/fish\n* * * * * echo $'a'", "SHELL=/opt/fish\n* * * * * cat%a",
+        ]
+    )
+    func foundAgain(text: String) throws {
+        let entry = try #require(Crontab(parsing: text, hasUsers: false).entries.first)
+        let job = try #require(plan(text).jobs.first)
+        #expect(CrontabLine(job.definition) == CrontabLine(entry))
+    }
+
+    @Test("MAILTO and CRON_TZ are told of where a line goes by them")
+    func unused() {
+        let plan = plan("MAILTO=a\nCRON_TZ=UTC\nMAILTO=b\n* * * * * x\nMAILTO=c\nCRON_TZ=JST-9")
+        #expect(plan.warnings.map { $0.prefix(16) } == ["line 3: MAILTO=b"])
+        #expect(plan.notes.map { $0.prefix(19) } == ["line 2: CRON_TZ=UTC"])
     }
 
     @Test("A variable holds for the lines below it, and these have their numbers")

@@ -267,6 +267,11 @@ import TimerControl
         #expect(comparison.new.map(\.place) == ["line 2", "line 3"])
         #expect(comparison.gone.map(\.id.rawValue) == [8])
 
+        // Another Unicode form names another file.
+        let form = plan("0 0 * * * cat caf\u{e9}\n0 0 * * * cat cafe\u{301}").jobs
+        let other = ImportComparison(of: [form[0]], with: [live(7, form[1], owner: "root")])
+        #expect(other.present.isEmpty && other.gone.count == 1)
+
         // What its user has changed since is still the job of its line.
         var changed = [live(7, jobs[0], owner: "root"), live(9, jobs[1], owner: "root")]
         (changed[0].definition.timeout, changed[0].definition.overlap) = ("1h", .skip)

@@ -82,6 +82,37 @@ extension SystemdTests {
         #expect(plan.notes.count == 11, "\(plan.notes)")
     }
 
+    @Test("A section that belongs to the other unit is told of, and not read")
+    func wrongUnit() {
+        let plan = whole(
+            "[Timer]\nOnCalendar=daily\n[Service]\nExecStart=/bin/b",
+            "[Service]\nExecStart=/bin/a\n[Timer]\nOnCalendar=weekly"
+        )
+        #expect(
+            plan.notes == [
+                "x.timer:4: [Service] ExecStart=/bin/b is not carried: it is in the wrong unit; "
+                    + "systemd skips it, too",
+                "x.service:4: [Timer] OnCalendar=weekly is not carried: it is in the wrong unit; "
+                    + "systemd skips it, too",
+            ]
+        )
+        #expect(plan.jobs.map(\.definition.command) == [["/bin/a"]])
+    }
+
+    @Test(
+        "An empty clock takes back all clocks before it, whatever their names",
+        arguments: [
+            ("OnCalendar=daily\nOnBootSec=\nOnUnitActiveSec=1h", ["OnUnitActiveSec=1h"]),
+            ("OnUnitActiveSec=1h\nOnCalendar=\nOnCalendar=daily", ["OnCalendar=daily"]),
+            ("OnCalendar=daily\nOnStartupSec=", []),
+        ] as [(String, [String])]
+    )
+    func takenBack(timer: String, texts: [String]) {
+        let plan = plan(timer, "ExecStart=/bin/a")
+        #expect(plan.jobs.map(\.text) == texts)
+        #expect(plan.refusals.isEmpty == !texts.isEmpty)
+    }
+
     @Test("OnSuccess= is the job's where its owner may start units, else it is a warning")
     func success() {
         let service = "[Unit]\nOnSuccess=next.service\n[Service]\nExecStart=/bin/a\n"

@@ -71,6 +71,102 @@ extension SystemdTests {
         #expect(command.unset == (text.contains("$NONE") ? ["NONE"] : []))
     }
 
+    @Test("A file may end in the middle of a setting, behind the backslash that continues it")
+    func cutSetting() {
+        let unit = unit("a.timer", "[Timer]\nOnCalendar=daily\nUnit=b.service \\")
+        #expect(unit.value("Unit", in: "Timer") == "b.service")
+        #expect(unit.settings.last?.place == "a.timer:3")
+    }
+
+    @Test("The unit of a timer may be said with what its name stands for")
+    func serviceName() throws {
+        func name(_ text: String) throws(UnitCommand.Mistake) -> String {
+            try SystemdJobs.serviceName(
+                of: unit("a@x.timer", "[Timer]\n" + text),
+                isUser: false,
+                manager: .root
+            )
+        }
+        #expect(try name("OnCalendar=daily") == "a@x.service")
+        #expect(try name("Unit=b@%i.service") == "b@x.service")
+        let mistake = #expect(throws: UnitCommand.Mistake.self) { try name("Unit=b@%Q.service") }
+        #expect(mistake?.setting?.place == "a@x.timer:2")
+        #expect(mistake?.reason.hasPrefix("the specifier '%' in 'b@%Q.service'") == true)
+    }
+
+    @Test("A folder that cannot be read is a failure, and no folder without files")
+    func unreadableFolder() throws {
+        let folder = FileManager.default.temporaryDirectory
+            .appending(path: "timerctl-\(UUID().uuidString)").path
+        try FileManager.default.createDirectory(
+            atPath: folder,
+            withIntermediateDirectories: false
+        )
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let loop = folder + "/loop"
+        try FileManager.default.createSymbolicLink(atPath: loop, withDestinationPath: loop)
+        try "jobs: {a: {every: 5s}}".write(
+            toFile: folder + "/a.yaml",
+            atomically: false,
+            encoding: .utf8
+        )
+        #expect(try InputFile.names(in: folder)?.sorted() == [".", "..", "a.yaml", "loop"])
+        #expect(try InputFile.names(in: folder + "/none") == nil)
+        #expect(try InputFile.names(in: folder + "/a.yaml") == nil)
+        #expect(try JobFiles.read([folder], label: "web").jobs.map(\.name) == ["a"])
+        let failure = #expect(throws: Failure.self) { try InputFile.names(in: loop) }
+        #expect(failure?.status == .inputOutput)
+        // The drop-ins of a unit.
+        var units = UnitFolders(isUser: false, home: "/")
+        units.paths = [folder]
+        try "[Timer]\nOnCalendar=daily\n".write(
+            toFile: folder + "/x.timer",
+            atomically: false,
+            encoding: .utf8
+        )
+        #expect(try units.unit("x.timer")?.value("OnCalendar", in: "Timer") == "daily")
+        let dropIns = folder + "/x.timer.d"
+        try FileManager.default.createSymbolicLink(atPath: dropIns, withDestinationPath: dropIns)
+        let unread = #expect(throws: Failure.self) { try units.unit("x.timer") }
+        #expect(unread?.status == .inputOutput)
+    }
+
+    @Test("A unit that is not UTF-8 is refused with the line; it would run another command")
+    func notText() throws {
+        let path = FileManager.default.temporaryDirectory
+            .appending(path: "timerctl-\(UUID().uuidString).service")
+        defer { try? FileManager.default.removeItem(at: path) }
+        try Data("[Service]\nExecStart=/bin/cat /srv/caf".utf8 + [0xe9, 0x0a]).write(to: path)
+        var units = UnitFolders(isUser: false, home: "/")
+        units.paths = [path.deletingLastPathComponent().path]
+        let refused = #expect(throws: Failure.self) { try units.unit(path.lastPathComponent) }
+        #expect(refused?.message == "'\(path.path)' is not UTF-8 text in line 2")
+        // As a file of variables.
+        let file = "[Service]\nEnvironmentFile=\(path.path)\nExecStart=/bin/a\n"
+        let plan = whole("[Timer]\nOnCalendar=daily", file)
+        #expect(plan.refusals.count == 1 && plan.refusals.first?.reason == refused?.message)
+    }
+
+    @Test("Units are looked for where systemd looks, in its order")
+    func folders() {
+        let system = UnitFolders(isUser: false, home: "/root").paths
+        #expect(system.first == "/etc/systemd/system.control")
+        #expect(system.contains("/run/systemd/transient"))
+        #expect(system.last == "/run/systemd/generator.late")
+        let variables = ["XDG_CONFIG_HOME": "/c", "XDG_RUNTIME_DIR": "/r", "XDG_DATA_HOME": "d"]
+        let user = UnitFolders(isUser: true, home: "/home/ann") { variables[$0] }.paths
+        #expect(
+            user.prefix(7) == [
+                "/c/systemd/user.control", "/r/systemd/user.control", "/r/systemd/transient",
+                "/r/systemd/generator.early", "/c/systemd/user", "/etc/xdg/systemd/user",
+                "/etc/systemd/user",
+            ]
+        )
+        #expect(user.contains("/home/ann/.local/share/systemd/user"), "'d' is no absolute path")
+        let usual = UnitFolders(isUser: true, home: "/home/ann") { _ in nil }.paths
+        #expect(usual.first == "/home/ann/.config/systemd/user.control")
+    }
+
     @Test("The dates of systemd-analyze are read from its answer, in UTC and elsewhere")
     func analyze() {
         let utc = """

@@ -25,7 +25,7 @@ import TimerControl
         var jobs = SystemdJobs(
             timer: timer,
             service: unit("x.service", "[Service]\n" + service),
-            serviceName: SystemdJobs.serviceName(of: timer),
+            serviceName: timer.value("Unit", in: "Timer") ?? "x.service",
             isUser: isUser,
             startsUnit: startsUnit
         )

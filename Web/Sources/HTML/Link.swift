@@ -40,7 +40,7 @@ public struct Link: Hashable, Sendable {
     public var text: String {
         // An empty part in front would make the next one a host.
         let parts = path.drop { $0.isEmpty }
-        var text = "/" + parts.map(PercentCoding.encoded).joined(separator: "/")
+        var text = "/" + parts.map(Self.written).joined(separator: "/")
         if !query.isEmpty {
             let fields = query.map {
                 "\(PercentCoding.encoded($0.name))=\(PercentCoding.encoded($0.value))"
@@ -51,6 +51,22 @@ public struct Link: Hashable, Sendable {
         return text
     }
 
+    /// A part of the path as it stands in an address.
+    ///
+    /// Browsers take "." and ".." for the folder and the one above it, also where they are encoded: they have a tilde in
+    /// front, and so has what would be read as one of these.
+    private static func written(_ part: String) -> String {
+        isOfDots(part) ? "~\(part)" : PercentCoding.encoded(part)
+    }
+
+    private static func read(_ part: String) -> String {
+        part.first == "~" && isOfDots(part) ? String(part.dropFirst()) : part
+    }
+
+    private static func isOfDots(_ part: String) -> Bool {
+        [".", ".."].contains(part.drop { $0 == "~" })
+    }
+
     /// An address of this site as a browser has it; nil for anything else, such as "//example.org/".
     public init?(parsing text: String) {
         guard text.first == "/", !text.hasPrefix("//"), !text.hasPrefix("/\\") else { return nil }
@@ -59,7 +75,7 @@ public struct Link: Hashable, Sendable {
         var path: [String] = []
         for part in halves[0].dropFirst().split(separator: "/", omittingEmptySubsequences: false) {
             guard let part = PercentCoding.decoded(part) else { return nil }
-            path.append(part)
+            path.append(Self.read(part))
         }
         if path == [""] { path = [] }
         guard let query = halves.count > 1 ? PercentCoding.fields(halves[1]) : [] else {

@@ -68,9 +68,18 @@ struct Browser {
         // A browser outlives this program: the socket that listens would stay open with it. SwiftNIO leaves its descriptors to
         // whatever is started.
         for descriptor in others { posix_spawn_file_actions_addclose(&actions, descriptor) }
+        // What is ignored here would be so in the browser, which waits for what it starts.
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        var usual = sigset_t()
+        sigemptyset(&usual)
+        for number in [SIGCHLD, SIGPIPE] { sigaddset(&usual, number) }
+        posix_spawnattr_setsigdefault(&attributes, &usual)
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGDEF))
         var process: pid_t = 0
         // Where there is none, the user has the address.
-        _ = posix_spawnp(&process, words[0], &actions, nil, &arguments, environ)
+        _ = posix_spawnp(&process, words[0], &actions, &attributes, &arguments, environ)
     }
 
     /// The descriptors of this process beside 0, 1 and 2.

@@ -119,6 +119,19 @@ class Live(unittest.TestCase):
     def test_a_daemon_that_is_killed_under_an_open_page(self):
         self.goes_away_and_comes_back(self.daemon.kill)
 
+    def test_a_page_opened_while_no_daemon_answers_goes_on_with_new_events_alone(self):
+        self.daemon.stop()
+        self.browser.open(self.web.origin + "/jobs")
+        self.browser.until("document.querySelector('#away .away')", "the page says that no daemon answers")
+        self.browser.until("open_streams() === 1", "a stream")
+        self.assertEqual(self.browser.run("return window.streams.filter((stream) => stream.url.includes('since=')).length"), 0)
+        self.mark()
+        self.daemon.start()
+        self.daemon.add(name="after that", schedule={"every": "1h"}, command=["true"])
+        self.browser.until("document.querySelector('main').innerText.includes('after that') && !document.querySelector('#away .away')", "the page goes on by itself")
+        self.same()
+        self.browser.faults()  # the first answer's status is an error's
+
     def test_no_event_is_missed_and_none_comes_twice_over_a_kill(self):
         self.browser.run("""window.got = []; window.lost = 0; window.mine = new EventSource("/events?since=0");
             window.mine.onmessage = ({ data, lastEventId }) => window.got.push(Number(lastEventId));

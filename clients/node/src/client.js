@@ -39,6 +39,9 @@ export class Client {
   /** The result of any method. What waits in the daemon goes over a connection of its own. */
   async call(method, params = {}, options = {}) {
     if (this.#isClosed) throw new ClosedError('the client is closed')
+    // What belongs into the parameters would be dropped here, and the call mean something else.
+    const unknown = Object.keys(options ?? {}).find((name) => !callOptions.includes(name))
+    if (unknown !== undefined) throw new TypeError(`'${unknown}' is no option of a call; accepted are ${callOptions.join(', ')}`)
     const { timeout, retryFor } = this.#options
     const waits = (method === 'task.reserve' && !isZero(params.wait)) || (method === 'run.output' && params.wait === true)
     const all = { timeout: waits ? 0 : timeout, retryFor, repeatable: isRepeatable(method, params), ...options }
@@ -48,8 +51,8 @@ export class Client {
 
   async add(job, options) {
     if (!Array.isArray(job)) {
-      const { job: added, existing } = await this.call('job.add', job, options)
-      return existing ? { ...added, existing } : added
+      const { job: added, ...more } = await this.call('job.add', job, options)
+      return { ...added, ...more }
     }
     const { jobs, existing = [] } = await this.call('job.add', { jobs: job }, options)
     const there = new Set(existing)
@@ -82,8 +85,8 @@ export class Client {
   async drop(which, options) { return (await this.call('task.drop', fires(which), options)).count }
   async kick(queue, { count, ...options } = {}) { return (await this.call('task.kick', { queue, count }, options)).count }
   queues(filter, options) { return this.#pages('queue.list', filter, 'queues', options) }
-  async setQueue(queue, { paused, maxReserved, maxRate } = {}, options) {
-    return (await this.call('queue.set', { queue, paused, maxReserved, maxRate }, options)).queue
+  async setQueue(queue, settings, options) {
+    return (await this.call('queue.set', { queue, ...settings }, options)).queue
   }
   status(options) { return this.call('daemon.status', {}, options) }
 
@@ -102,7 +105,7 @@ export class Client {
     for (const link of this.#waiting.keys()) link.close()
     for (const events of [...this.#watches]) events.return()
   }
-  [Symbol.asyncDispose ?? Symbol.for('timerd.asyncDispose')]() { this.close() }
+  async [Symbol.asyncDispose ?? Symbol.for('timerd.asyncDispose')]() { this.close() }
 
   async #say(method, task, each, all, options) {
     const one = ({ fire, token }) => ({ fire, token, ...each })
@@ -160,6 +163,8 @@ export class Client {
     }
   }
 }
+
+const callOptions = ['signal', 'timeout', 'retryFor']
 
 function target(job) {
   if (typeof job === 'number' || typeof job === 'bigint') return { id: job }

@@ -3,6 +3,7 @@
 // JSON whose integers are exact: what a Number cannot hold exactly is a BigInt, both ways.
 
 import { randomBytes } from 'node:crypto'
+import { types } from 'node:util'
 
 // It stands in front of an integer that travels through JSON.parse or JSON.stringify as a string. Nobody else
 // can know it, so no string of a user's begins with it by intent, and 128 bits none by chance.
@@ -18,7 +19,10 @@ export function parse(text) {
     typeof value === 'string' && value.startsWith(mark) ? BigInt(value.slice(mark.length)) : value)
 }
 
-/** The JSON text of a value; a BigInt is written as the integer that it is. Half of a character is no text, and refused. */
+/**
+ * The JSON text of a value; a BigInt is written as the integer that it is, and what is undefined in an object is left out. What JSON cannot say, and
+ * would be told as null or as nothing at all, is refused, and so is half of a character, which is no text.
+ */
 export function stringify(value) {
   const text = write(value)
   if (halfCharacter.test(text)) throw new TypeError('a text has half of a character (a surrogate that stands alone), which JSON cannot say')
@@ -29,18 +33,36 @@ export function stringify(value) {
 const halfCharacter = /(?<!\\)(?:\\\\)*\\ud[89a-f][0-9a-f]{2}/
 
 function write(value) {
-  // An application may have given BigInt a toJSON, often one that makes a string: here it stays a number.
-  if (BigInt.prototype.toJSON === undefined) {
-    try {
-      return JSON.stringify(value)
-    } catch (error) {
-      if (!/BigInt/.test(error.message)) throw error
-    }
-  }
+  const way = [] // from the value to what is looked at: each object, and its key in the one before
   const text = JSON.stringify(value, function (key, converted) {
-    return typeof this[key] === 'bigint' ? mark + this[key] : converted
+    while (way.length > 0 && way[way.length - 1].object !== this) way.pop()
+    const given = this[key]
+    // An application may have given BigInt a toJSON, often one that makes a string: here it stays a number.
+    if (typeof given === 'bigint') return mark + given
+    const wrong = unsayable(given, converted, way.length === 0 || Array.isArray(this))
+    if (wrong) throw new TypeError(`${place(way, key)} is ${wrong}, which JSON cannot say`)
+    if (typeof converted === 'object' && converted !== null) way.push({ object: converted, key })
+    return converted
   })
   return text.replace(marked, '$1')
+}
+
+/** What a value is that JSON.stringify makes null or nothing of. `isNeeded`: it cannot be left out. */
+function unsayable(given, converted, isNeeded) {
+  const value = types.isNumberObject(converted) ? Number(converted) : converted
+  if (typeof value === 'number' && !Number.isFinite(value)) return String(value)
+  if (typeof value === 'function' || typeof value === 'symbol') return `a ${typeof value}`
+  if (value === undefined && isNeeded) return 'undefined'
+  if (value === null && types.isDate(given)) return 'a date that is none'
+  if (types.isMap(value) || types.isSet(value)) return `a ${types.isMap(value) ? 'Map' : 'Set'}`
+  return undefined
+}
+
+/** Such as 'params.userInfo.rates[2]'. */
+function place(way, key) {
+  if (way.length === 0) return 'the value'
+  const [, ...keys] = [...way.map((step) => step.key), key]
+  return `'${keys.map((one, index) => (Array.isArray(way[index].object) ? `[${one}]` : `${index > 0 ? '.' : ''}${one}`)).join('')}'`
 }
 
 /** The text with each integer that a Number cannot hold exactly as a marked string. */

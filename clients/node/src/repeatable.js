@@ -3,8 +3,8 @@
 // Which requests may be sent again when their answer was lost.
 
 const reads = new Set([
-  'job.get', 'job.list', 'run.get', 'run.list', 'run.output', 'notice.list', 'schedule.preview', 'daemon.status',
-  'daemon.metrics', 'daemon.check', 'task.list', 'queue.list', 'upload.list', 'node.list',
+  'daemon.check', 'daemon.metrics', 'daemon.status', 'job.calendar', 'job.dates', 'job.get', 'job.list', 'node.list', 'notice.list',
+  'queue.list', 'run.calendar', 'run.get', 'run.list', 'run.output', 'schedule.preview', 'task.list', 'upload.list',
 ])
 
 /** Whether twice does no more than once: reads; what sets a state; what a token or a key guards. */
@@ -20,8 +20,9 @@ export function isRepeatable(method, params) {
       return true
     case 'job.add': {
       const jobs = params?.jobs ?? [params]
+      // With the connection a job with `whileConnected` has ended: the second request would be answered with that one.
       return Array.isArray(jobs) && jobs.length > 0 && !params?.replace
-        && jobs.every((job) => typeof job?.key === 'string' && isKept(job.keyKept))
+        && jobs.every((job) => typeof job?.key === 'string' && isKept(job.keyKept) && !job.whileConnected)
     }
     case 'job.invalidate':
     case 'job.pause':

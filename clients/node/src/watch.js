@@ -72,6 +72,9 @@ export function watch(newLink, { since, types, jobs, cursor, signal, onSubscribe
     save()
   }
 
+  // Up to which event a loss has been told.
+  let lostThrough = 0
+
   const subscribe = async () => {
     if (isSubscribing) return // a connection that ends while it is asked
     isSubscribing = true
@@ -144,12 +147,19 @@ export function watch(newLink, { since, types, jobs, cursor, signal, onSubscribe
       queuedBytes -= first.bytes
       if (queue.length < mostQueued / 2 && queuedBytes < mostQueuedBytes / 2) link.resume()
       const { event } = first
-      const seq = event.type === 'events.lost' ? event.through : event.seq
+      // Behind events.lost root is sent what is left of those numbers: the next event says where the watch is.
+      if (event.type === 'events.lost') {
+        // Until then each new connection is told of the same loss, and perhaps of more.
+        const after = Math.max(event.after, lostThrough)
+        if (event.through <= after) continue
+        lostThrough = event.through
+        return { done: false, value: { ...event, after } }
+      }
       if (isRepeat(event)) {
-        keep(seq)
+        keep(event.seq)
         continue
       }
-      taken = seq
+      taken = event.seq
       return { done: false, value: event }
     }
   }

@@ -48,6 +48,7 @@ export class Worker extends EventEmitter {
     if (idle !== undefined) throw new TypeError(`the handler of the queue '${idle}' is a generator function; nothing of it would run`)
     this.#options = { handlers, queues, concurrency, lease, wait, deadline, grace, signals, leaseMs: part[1] * units[part[2]] }
     this.#reserving = new Link(socketPath)
+    this.#reserving.onLost = () => this.#changed()
     this.#saying = new Link(socketPath)
     this.#ends = new Ends(this.#saying, (entry, error) => this.#told(entry, error), (error) => this.#tell('trouble', error))
   }
@@ -87,13 +88,17 @@ export class Worker extends EventEmitter {
     }
   }
 
-  /** Reserves once, for as many as have room. */
+  /** Reserves once, for as many as have room. Without room it ties the leases anew once their connection has ended. */
   async #turn() {
     const { queues, concurrency, lease, wait } = this.#options
     const room = concurrency - this.#running.size
-    if (room <= 0) return this.#untilChanged(this.#stopping.signal)
+    if (room <= 0 && this.#isBound(this.#reserving)) return this.#untilChanged(this.#stopping.signal)
     try {
       await this.#bind(this.#reserving)
+      if (room <= 0) {
+        this.#tries = 0
+        return
+      }
       const late = ({ tasks }) => { for (const task of tasks) this.#ends.add({ task, handle: handleOf(task), method: 'task.release' }) }
       const { tasks } = await this.#reserving.call('task.reserve', { queues, count: room, lease, wait, whileConnected: true },
         { generation: this.#bound, signal: this.#stopping.signal, late })
@@ -107,9 +112,11 @@ export class Worker extends EventEmitter {
     }
   }
 
+  #isBound(link) { return link.isOpen && link.generation === this.#bound }
+
   /** Ties the leases to the connection that is there now. After a restart of the daemon this keeps them. */
   async #bind(link) {
-    if (link.isOpen && link.generation === this.#bound) return
+    if (this.#isBound(link)) return
     const entries = this.#held()
     // Without a task any request makes the connection.
     if (entries.length === 0) await link.call('daemon.status', {}, { signal: this.#stopping.signal })
@@ -135,7 +142,9 @@ export class Worker extends EventEmitter {
     this.#heartbeat = setInterval(() => {
       if (isBusy) return
       isBusy = true
-      this.#extend(this.#saying, this.#held(), {}, { retryFor: Infinity })
+      // In the grace they are tied to this connection, which may have been made anew.
+      const more = this.#stopping.signal.aborted ? { whileConnected: true } : {}
+      this.#extend(this.#saying, this.#held(), more, { retryFor: Infinity })
         .catch((error) => { if (!(error instanceof ClosedError)) this.#tell('trouble', error) })
         .finally(() => { isBusy = false })
     }, Math.min(this.#options.leaseMs / 3, longestTimer))
@@ -149,7 +158,7 @@ export class Worker extends EventEmitter {
     const { deadline } = this.#options
     const timer = deadline > 0 ? setTimeout(() => {
       abort.abort(new DeadlineError(`task ${task.fire} was not done within ${deadline} ms`))
-    }, deadline) : undefined
+    }, Math.min(deadline, longestTimer)) : undefined
     try {
       const value = await this.#options.handlers[task.queue](task, { signal: abort.signal })
       if (types.isGeneratorObject(value)) throw new TypeError('the handler has returned a generator, which nobody runs')

@@ -34,6 +34,17 @@ script('Pipelined calls are answered in their order, a refusal by the class of i
   await assert.rejects(calls[1], (error) => error instanceof timerd.NotFoundError && error instanceof timerd.TimerdError && error.code === -32001)
 })
 
+script('An option that no call has is refused before anything is sent, as is a setting by the daemon', async (fake, client) => {
+  await assert.rejects(client.drop({ queue: 'q', state: 'ready' }, { count: 1 }), /'count' is no option of a call/)
+  await assert.rejects(client.call('job.get', { id: 1 }, { timout: 5 }), TypeError)
+  const set = client.setQueue('q', { maxResrved: 3 })
+  const request = await fake.take('queue.set')
+  assert.deepEqual(request.params, { queue: 'q', maxResrved: 3 })
+  request.refuse('invalidParams', -32602)
+  await assert.rejects(set, timerd.TimerdError)
+  assert.deepEqual(fake.left, [])
+})
+
 script('A read whose connection ends is asked again, and an add without a key is not', async (fake, client) => {
   const get = client.get(1)
   const add = client.add({ schedule: { in: '1h' } })
@@ -49,6 +60,24 @@ script('A read whose connection ends is asked again, and an add without a key is
   assert.equal((await get).id, 1)
   assert.deepEqual(await keyed, { id: 7, existing: true })
   assert.deepEqual(fake.left, [])
+})
+
+script('A calendar is read again, and an add with a key is not where its job has ended with the connection', async (fake, client) => {
+  const reads = ['job.calendar', 'run.calendar', 'job.dates']
+  const read = reads.map((method) => client.call(method, {}))
+  const add = client.add({ schedule: { in: '1h' }, key: 'k', whileConnected: true })
+  for (const method of [...reads, 'job.add']) await fake.take(method)
+  fake.disconnect()
+  await assert.rejects(add, (error) => error instanceof timerd.ConnectionError && error.sent)
+  for (const method of reads) (await fake.take(method)).reply({ said: method })
+  assert.deepEqual(await Promise.all(read), reads.map((method) => ({ said: method })))
+  assert.deepEqual(fake.left, [])
+})
+
+script('What the daemon notes of a job that is added comes with it', async (fake, client) => {
+  const added = client.add({ schedule: { at: '2026-10-25T02:30:00', tz: 'Europe/Berlin' } })
+  ;(await fake.take('job.add')).reply({ job: { id: 1 }, notes: ['the first of two'] })
+  assert.deepEqual(await added, { id: 1, notes: ['the first of two'] })
 })
 
 script('Of several jobs those that were there have existing; a failure whose answer is lost is said again', async (fake, client) => {
@@ -106,6 +135,41 @@ script('All pages of a list come, and a list of ends has an error for each that 
   const told = client.finish([{ fire: 1, token: 11 }, { fire: 2, token: 12 }])
   ;(await fake.take('task.finish')).reply({ tasks: [{ fire: 1, state: 'done' }, { fire: 2, error: { reason: 'leaseLost', message: 'no' } }] })
   assert.ok((await told)[1].error instanceof timerd.LeaseLostError)
+})
+
+script('What is left of numbers that were lost is told, and the cursor stays in front of it', async (fake, client) => {
+  const saved = []
+  const events = client.watch({ cursor: { load: () => 0, save: ({ seq }) => { saved.push(seq) } } })
+  const first = events.next()
+  const request = await fake.take('events.subscribe')
+  request.reply({ seq: 3502 })
+  request.write({ jsonrpc: '2.0', method: 'events.lost', params: { after: 0, through: 3502 } })
+  for (const seq of [1, 3502]) request.write({ jsonrpc: '2.0', method: 'event', params: { seq, type: 'job.added' } })
+  assert.equal((await first).value.through, 3502)
+  assert.equal((await events.next()).value.seq, 1)
+  assert.deepEqual(saved, [])
+  assert.equal((await events.next()).value.seq, 3502)
+  await events.return()
+  assert.deepEqual(saved, [1])
+})
+
+script('A loss is told once, however often the watch connects before an event comes', async (fake, client) => {
+  const events = client.watch({ since: 5, types: ['fire.fired'] })
+  const lose = async (through) => {
+    const request = await fake.take('events.subscribe')
+    request.reply({ seq: through })
+    request.write({ jsonrpc: '2.0', method: 'events.lost', params: { after: 5, through } })
+  }
+  const first = events.next()
+  await lose(100)
+  assert.deepEqual((await first).value, { type: 'events.lost', after: 5, through: 100 })
+  const second = events.next()
+  fake.disconnect()
+  await lose(100)
+  fake.disconnect()
+  await lose(120)
+  assert.deepEqual((await second).value, { type: 'events.lost', after: 100, through: 120 })
+  await events.return()
 })
 
 script('A watch goes on behind its cursor, drops repeats and tells of lost events', async (fake, client) => {

@@ -24,6 +24,31 @@ test('Half of a character is refused before it is sent, and all else is text', (
   for (const text of ['\\ud800', '\\\\ud800', '\u{1f600}', '\\', 'ud800']) assert.equal(JSON.parse(stringify(text)), text)
 })
 
+test('What JSON cannot say is refused with its place, and is not told as null or left out', () => {
+  const refused = [
+    [NaN, 'the value is NaN'], [undefined, 'the value is undefined'],
+    [{ params: { userInfo: { rate: NaN } } }, "'params.userInfo.rate' is NaN"],
+    [{ a: [{ b: [1] }, { b: [1, -Infinity] }] }, "'a[1].b[1]' is -Infinity"],
+    [[1, undefined], "'[1]' is undefined"], [[, 1], "'[0]' is undefined"],
+    [{ a: () => {} }, "'a' is a function"], [{ a: Symbol('b') }, "'a' is a symbol"],
+    [{ a: new Date(NaN) }, "'a' is a date that is none"], [{ a: Object(NaN) }, "'a' is NaN"],
+    [{ a: new Map([[1, 2]]) }, "'a' is a Map"], [[new Set([1])], "'[0]' is a Set"],
+  ]
+  for (const [value, message] of refused) assert.throws(() => stringify(value), { name: 'TypeError', message: `${message}, which JSON cannot say` })
+  const shared = { n: 1 }
+  const value = { left: undefined, none: null, big: 2n ** 70n, date: new Date(0), twice: [shared, shared], own: { toJSON: () => 'own', f() {} } }
+  assert.equal(stringify(value),
+    '{"none":null,"big":1180591620717411303424,"date":"1970-01-01T00:00:00.000Z","twice":[{"n":1},{"n":1}],"own":"own"}')
+})
+
+script('A userInfo that JSON cannot say is refused before it is sent', async (fake, client) => {
+  await assert.rejects(client.add({ schedule: { in: '1h' }, userInfo: NaN }), { name: 'TypeError', message: /^'params.userInfo' is NaN/ })
+  const get = client.get(1)
+  ;(await fake.take('job.get')).reply({ job: { id: 1 } })
+  await get
+  assert.deepEqual(fake.left, [])
+})
+
 script('What cannot be said costs no other call anything', async (fake, client) => {
   const get = client.get(1)
   await assert.rejects(client.add({ schedule: { in: '1h' }, userInfo: '\ud800' }), TypeError)
@@ -203,7 +228,7 @@ class Sly extends Release { get delay() { throw new Error('no delay') } set dela
 const unsayable = [
   [() => new Release(circular), /^task.release cannot be said: TypeError/],
   [() => new Release('\ud800'), /^task.release cannot be said: .*half of a character/],
-  [() => new Release({ toString: () => '', toJSON() { throw null } }), /^task.release cannot be said: TypeError/],
+  [() => new Release({ toString: () => '', toJSON() { throw null } }), /^task.release cannot be said: null/],
   [() => new Sly(), /./],
   [() => new Proxy({}, { getPrototypeOf() { throw new Error('no') }, get() { throw new Error('no') } }), /whose text cannot be made/],
 ]

@@ -8,6 +8,7 @@ export async function used(signal: AbortSignal): Promise<string> {
   for await (const event of client.watch({ cursor: '/tmp/cursor', signal })) event.type.length
   const [task] = await client.reserve('mails', { wait: '1min' })
   try { await client.finish(task) } catch (error) { if (error instanceof LeaseLostError) return error.reason }
+  if (job.notes?.length) await client[Symbol.asyncDispose]()
   return (await client.fail([task], { reason: 'no' }))[0].error?.reason ?? String(job.id) + jobs.length
 }
 export const worker = new Worker({ handlers: { mails: async () => { throw new Release('10s') } } }).on('done', (task) => task.fire)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
+import { EventEmitter, once } from 'node:events'
 import { test } from 'node:test'
 import { LeaseLostError, Release, Worker } from 'timerd'
 import { Fake } from './fake.mjs'
@@ -39,6 +39,19 @@ script('Ends that come together go in one list, a failure with its reason, a rel
     assert.equal((await fake.take('task.release')).params.tasks[0].delay, '10s')
   })
 
+for (const deadline of [Infinity, 2 ** 31]) {
+  script(`A deadline of ${deadline} ms, more than a timer has, fails no task`, { deadline, handlers: {
+    mails: (_, { signal }) => new Promise((resolve, reject) => {
+      signal.addEventListener('abort', () => reject(signal.reason))
+      setTimeout(resolve, 50)
+    }),
+  } }, async (fake) => {
+    ;(await fake.take('task.reserve')).reply({ tasks: [task(1)] })
+    assert.deepEqual((await fake.take('task.finish')).params.tasks, [{ fire: 1, token: 101 }])
+    assert.deepEqual(fake.left.filter((method) => method === 'task.fail'), [])
+  })
+}
+
 script('A finish whose answer is lost is said again with the same token', { handlers: { mails: async () => {} } }, async (fake, worker) => {
   ;(await fake.take('task.reserve')).reply({ tasks: [task(1)] })
   const done = once(worker, 'done')
@@ -71,6 +84,36 @@ script('On a new connection the leases are tied to it before anything is reserve
     assert.deepEqual(fake.left, [])
     extend.reply({ tasks: [{ fire: 1, state: 'reserved' }] })
     assert.equal((await fake.take('task.reserve')).params.count, 1)
+  })
+
+const full = new EventEmitter()
+script('A worker without room ties its leases anew as soon as its connection has ended, and goes on', { handlers: { mails: () => {
+  full.emit('begun')
+  return once(full, 'go')
+} } }, async (fake) => {
+  const begun = once(full, 'begun')
+  ;(await fake.take('task.reserve')).reply({ tasks: [task(1)] })
+  await begun
+  fake.disconnect()
+  const extend = await fake.take('task.extend')
+  assert.deepEqual(extend.params, { tasks: [{ fire: 1, token: 101 }], lease: '1min', whileConnected: true })
+  extend.reply({ tasks: [{ fire: 1, state: 'reserved' }] })
+  full.emit('go')
+  ;(await fake.take('task.finish')).reply({ tasks: [{ fire: 1, state: 'done' }] })
+  const reserve = await fake.take('task.reserve')
+  assert.equal(reserve.socket, extend.socket)
+})
+
+script('In its grace the leases are tied with each extend, for the daemon may have been restarted',
+  { lease: '300ms', grace: 10_000, handlers: { mails: (_, { signal }) => once(signal, 'abort') } }, async (fake, worker) => {
+    ;(await fake.take('task.reserve')).reply({ tasks: [task(1)] })
+    ;(await fake.take('task.extend')).reply({ tasks: [{ fire: 1, state: 'reserved' }] })
+    worker.stop()
+    for (let ties = 0; ties < 3;) {
+      const extend = await fake.take('task.extend')
+      if (extend.params.whileConnected) ties += 1
+      extend.reply({ tasks: [{ fire: 1, state: 'reserved' }] })
+    }
   })
 
 script('A task that is not done by its deadline is aborted and fails with that reason',

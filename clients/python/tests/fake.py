@@ -34,6 +34,8 @@ class FakeDaemon:
         self.lose = []  # of these methods the next reply is lost, after it was carried out
         self.refuse = {}  # method: errors for the next requests
         self.hangs = False  # as by SIGSTOP: who connects is heard later, and so is what is asked
+        self.slow = []  # of these methods the next request is carried out once `slowed` is cleared
+        self.slowed = False
         self.counter = self.tokens = 0
         self.start()
 
@@ -92,6 +94,11 @@ class FakeDaemon:
             self.changed.notify_all()
             while self.hangs and not connection.dead:
                 self.changed.wait(0.02)
+            if method in self.slow:
+                self.slow.remove(method)
+                self.slowed = True
+                while self.slowed:
+                    self.changed.wait(0.02)
             errors = self.refuse.get(method)
             if errors:
                 raise Refusal(*errors.pop(0))
@@ -139,6 +146,8 @@ class FakeDaemon:
             self._age()
             taken = []
             for fire, task in sorted(self.tasks.items()):
+                if connection.dead:
+                    break  # what waited in a daemon that was killed takes nothing of the next one
                 if task["state"] == "ready" and task["job"]["queue"] in params["queues"] and len(taken) < params.get("count", 1):
                     lease = span(params.get("lease", "1min"))
                     task.update(state="reserved", attempt=task["attempt"] + 1, lease=lease, until=time.monotonic() + lease)

@@ -14,7 +14,7 @@ import unittest
 from fake import FakeDaemon
 
 import timerd
-from timerd import definition, errors, repeats, values, wire
+from timerd import calls, definition, errors, repeats, values, wire
 from timerd.paths import default_socket
 from timerd.progress import Progress
 
@@ -65,10 +65,19 @@ class ValueTests(unittest.TestCase):
         self.assertRaises(ValueError, values.date, datetime.datetime(2026, 12, 1))
         self.assertEqual(values.read_date("2026-12-01T08:00:00.000001Z").microsecond, 1)
 
+    def test_tasks_by_their_numbers_have_no_state_and_no_count(self):
+        self.assertEqual(calls.drop(fires=[1, 2]).params, {"fires": [1, 2]})
+        self.assertRaises(ValueError, calls.drop, fires=[1], state="dead")
+        self.assertRaises(ValueError, calls.retry, fires=1, count=1)
+
     def test_a_schedule_has_one_word(self):
         self.assertEqual(definition.job(in_="5s")["schedule"], {"in": "5s"})
         self.assertEqual(definition.job()["schedule"], {"in": "0s"})
         self.assertRaises(ValueError, definition.job, in_="5s", every="5s")
+
+    def test_a_schedule_is_not_said_by_other_fields(self):
+        self.assertEqual(definition.job(in_="5s", other={"keepOutput": "never"})["keepOutput"], "never")
+        self.assertRaisesRegex(ValueError, "'schedule' in other", definition.job, other={"schedule": {"in": "1h"}})
 
     def test_a_reason_is_bounded_by_bytes_and_has_no_half_of_a_character(self):
         text = values.bounded("\u00e4" * 5000)
@@ -77,9 +86,11 @@ class ValueTests(unittest.TestCase):
 
     def test_only_what_does_no_harm_is_repeated(self):
         yes = [("job.get", {"id": 1}), ("job.add", {"key": "a"}), ("job.add", {"jobs": [{"key": "a"}]}), ("job.invalidate", {"id": 1})]
-        yes += [("task.finish", {}), ("task.fail", {}), ("task.release", {})]
+        yes += [("task.finish", {}), ("task.fail", {}), ("task.release", {}), ("job.calendar", {}), ("run.calendar", {}), ("job.dates", {})]
+        yes += [("job.add", {"key": "a", "whileConnected": False})]
         no = [("job.add", {}), ("job.add", {"key": "a", "keyKept": "0s"}), ("job.add", {"jobs": [{"key": "a"}, {}]}), ("job.invalidate", {"name": "a"})]
         no += [("job.fire", {"id": 1}), ("task.reserve", {}), ("task.retry", {}), ("of.tomorrow", {})]
+        no += [("job.add", {"key": "a", "whileConnected": True}), ("job.add", {"jobs": [{"key": "a"}, {"key": "b", "whileConnected": True}]})]
         self.assertTrue(all(repeats.may_repeat(*one) for one in yes))
         self.assertFalse(any(repeats.may_repeat(*one) for one in no))
 
@@ -156,6 +167,26 @@ class WatcherTests(unittest.TestCase):
         self.assertEqual(progress.params(), {"types": ["fire.fired"]})
         progress.begun(3)
         self.assertEqual(progress.params(), {"types": ["fire.fired"], "since": 3})
+
+    def test_what_is_left_of_numbers_that_were_lost_is_told_and_the_cursor_stays_in_front_of_it(self):
+        lost = wire.Notification("events.lost", {"after": 0, "through": 3502})
+        left = [wire.Notification("event", {"type": "job.added", "seq": seq}) for seq in (1, 3502)]
+        kept = []
+        progress = Progress(timerd.Cursor(lambda: 0, kept.append), None, None, None)
+        told = []
+        for notification in [lost] + left:
+            told.append(progress.take(notification))
+            progress.done()
+        self.assertEqual(told, [timerd.Lost(0, 3502), left[0].params, left[1].params])
+        self.assertEqual(kept, [1, 3502])
+
+    def test_a_loss_is_told_once_however_often_the_watch_connects_before_an_event_comes(self):
+        progress = Progress(None, 5, ["fire.fired"], None)
+        lost = [wire.Notification("events.lost", {"after": 5, "through": through}) for through in (100, 100, 120)]
+        self.assertEqual([progress.take(each) for each in lost], [timerd.Lost(5, 100), None, timerd.Lost(100, 120)])
+
+    def test_an_empty_list_is_no_missing_one(self):
+        self.assertEqual(Progress(None, None, [], []).params(), {"types": [], "jobs": []})
 
     def test_a_damaged_cursor_is_said_and_not_taken_for_none(self):
         with tempfile.NamedTemporaryFile() as file:

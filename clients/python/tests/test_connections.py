@@ -198,6 +198,42 @@ class ConnectionTests(unittest.TestCase):
 
         self.assertEqual(self.run_async(work()), {"id": 2})
 
+    def test_a_call_that_is_too_late_ends_no_connection_that_tasks_are_tied_to(self):
+        connections, said, released = [], [], threading.Event()
+
+        def serve(connection):
+            connections.append(connection)
+            open_ = []
+            while True:
+                request = connection.request()
+                if request is None:
+                    return
+                open_.append(request)
+                said.append((request["method"], request["params"]))
+                if request["method"] == "task.release":
+                    released.set()
+                if len(said) in (2, 3):
+                    continue  # it hangs
+                for one in open_:
+                    tasks = [{"fire": len(said), "token": 9, "queue": "q"}]
+                    connection.send(id=one["id"], result={"tasks": tasks} if one["method"] == "task.reserve" else {"job": one["params"]})
+                open_.clear()
+
+        server = Server(self, serve)
+        with timerd.Client(server.path, timeout=LIMIT) as client:
+            self.assertEqual([task.fire for task in client.reserve("q", while_connected=True)], [1])
+            with self.assertRaises(timerd.TimedOut):
+                client.request("job.get", {"id": 5}, timeout=0.05)
+            with self.assertRaises(timerd.TimedOut):
+                client.request("task.reserve", {"queues": ["q"]}, timeout=0.05)
+            self.assertRaises(ValueError, client.add, user_info=float("nan"))
+            # The late answers come ahead of its own, and the late tasks are given back.
+            self.assertEqual(client.get(7), {"id": 7})
+            self.assertTrue(released.wait(LIMIT))
+            self.assertEqual(client.get(8), {"id": 8})
+            self.assertEqual(len(connections), 1)
+        self.assertIn(("task.release", {"tasks": [{"fire": 4, "token": 9}]}), said)
+
     def test_close_ends_a_call_that_looks_for_a_daemon(self):
         client = timerd.Client("/nonexistent/s.sock", patience=600, timeout=None)
         problems = []

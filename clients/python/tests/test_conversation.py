@@ -79,6 +79,8 @@ class ConversationTests(unittest.TestCase):
         self.assertRaises(ValueError, self.said.ask, "job.add", {"userInfo": float("nan")})
         self.assertRaises(ValueError, self.said.ask, "job.add", {"userInfo": "half \ud800"})
         self.assertRaises(TypeError, self.said.ask, "job.add", {"userInfo": {1, 2}})
+        self.assertRaises(TypeError, self.said.ask_all, [("job.get", {"id": 1}), ("job.add", {"userInfo": {1, 2}})])
+        self.assertEqual(self.said.waits_for, 0)
 
 
 class AttemptTests(unittest.TestCase):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Against the real daemon, where $TIMERD_PROGRAMS names the folder with timerd."""
+import asyncio
 import doctest
 import json
 import os
@@ -167,6 +168,56 @@ class DaemonTests(unittest.TestCase):
         worker.stop()
         thread.join(30)
         self.assertEqual(attempts, [1])
+
+    def test_a_daemon_that_hangs_for_longer_than_a_call_may_take_costs_no_attempt(self):
+        self.needs_queues()
+        for kind in (timerd.Worker, timerd.AsyncWorker):
+            with self.subTest(kind.__name__):
+                self.hangs_for_long(kind)
+
+    def hangs_for_long(self, kind):
+        begun, go_on = threading.Event(), threading.Event()
+        self.addCleanup(go_on.set)
+        attempts, loops = [], []
+
+        def handler(task):
+            attempts.append((task.payload, task.attempt))
+            begun.set()
+            go_on.wait(60)
+
+        async def coroutine(task):
+            await asyncio.get_running_loop().run_in_executor(None, handler, task)
+
+        async def run_async():
+            loops.append(asyncio.get_running_loop())
+            await worker.run()
+
+        def run():
+            worker.run() if kind is timerd.Worker else asyncio.run(run_async())
+
+        def stop():
+            loops[0].call_soon_threadsafe(worker.stop) if loops else worker.stop()
+
+        worker = kind("q", handler if kind is timerd.Worker else coroutine, socket=self.socket, concurrency=2, wait="100ms")
+        worker._reserving.timeout = 0.3
+        thread = threading.Thread(target=run, daemon=True)
+        self.client.add(queue="q", user_info="first")
+        thread.start()
+        self.assertTrue(begun.wait(30))
+        with self.assertLogs("timerd.worker", "WARNING") as logs:
+            self.daemon.send_signal(signal.SIGSTOP)
+            self.addCleanup(self.daemon.send_signal, signal.SIGCONT)
+            self.assertTrue(waited(lambda: any("did not answer" in line for line in logs.output)), logs.output)
+            self.daemon.send_signal(signal.SIGCONT)
+            # Whoever takes this has said what it has.
+            self.client.add(queue="q", user_info="second")
+            self.assertTrue(waited(lambda: "second" in dict(attempts)))
+        go_on.set()
+        self.assertTrue(waited(lambda: not list(self.client.list_tasks(queue="q"))))
+        self.assertEqual([attempt for attempt in attempts if attempt[0] == "first"], [("first", 1)])
+        stop()
+        thread.join(30)
+        self.assertFalse(thread.is_alive())
 
     def test_a_dead_task_is_listed_with_its_reason_retried_and_dropped(self):
         self.needs_queues()

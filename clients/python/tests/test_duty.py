@@ -11,8 +11,8 @@ class DutyTests(unittest.TestCase):
     def setUp(self):
         self.duty = Duty("q", print, None, None, 4, "3s", 10, "30s")
 
-    def take(self, fire, now=0.0):
-        return self.duty.take(timerd.Task({"fire": fire, "token": fire + 100, "queue": "q"}), now)
+    def take(self, fire, now=0.0, token=None):
+        return self.duty.take(timerd.Task({"fire": fire, "token": token or fire + 100, "queue": "q"}), now)
 
     def said(self):
         batch = self.duty.next_batch()
@@ -60,7 +60,7 @@ class DutyTests(unittest.TestCase):
         batch = self.duty.next_batch()
         self.assertEqual((batch[0], batch[1][0].item["reason"]), ("task.fail", "task.release: no"))
         self.assertEqual(self.duty.refused(batch[1], no).fire, 1)
-        self.assertEqual(list(self.duty.held), [2])  # which is extended until it is said
+        self.assertEqual(list(self.duty.held), [102])  # which is extended until it is said
         self.assertEqual(self.said(), ("task.release", [2]))
         self.assertEqual(self.duty.unsaid(), 1)
 
@@ -72,7 +72,7 @@ class DutyTests(unittest.TestCase):
         self.assertEqual(self.duty.extends_at(6.5), 7.0)
         self.duty.extend_failed(7.0)
         self.assertEqual(self.duty.extends_at(7.0), 7.25)
-        del self.duty.held[one.task.fire]
+        del self.duty.held[one.task.token]
         self.assertIsNone(self.duty.extends_at(9.0))
 
     def test_a_deadline_fails_the_task_once(self):
@@ -94,6 +94,28 @@ class DutyTests(unittest.TestCase):
         self.assertTrue(one.task.lost.is_set())
         self.duty.handled(one, outcome.finished(one.task))
         self.assertEqual(self.said(), ("task.finish", [2]))  # its lease was ended by that
+
+    def test_two_attempts_of_a_fire_are_held_beside_each_other_and_the_first_is_told_that_it_is_lost(self):
+        first, second = self.take(1, token=101), self.take(1, token=102)
+        (some, params), = self.duty.extensions(False)
+        self.assertEqual([item["token"] for item in params["tasks"]], [101, 102])
+        self.assertEqual(self.duty.extended(some, {"tasks": [{"error": {"reason": "leaseLost"}}, {}]}), [first])
+        self.assertEqual((first.task.lost.is_set(), second.task.lost.is_set()), (True, False))
+        self.duty.handled(first, outcome.finished(first.task))
+        self.assertIsNone(self.said())
+        self.duty.handled(second, outcome.finished(second.task))
+        _, reports = self.duty.next_batch()
+        self.assertEqual([report.item["token"] for report in reports], [102])
+        self.duty.answered(reports, {"tasks": [{}]})
+        self.assertEqual((self.duty.held, self.duty.room()), ({}, 4))
+
+    def test_what_is_said_of_an_attempt_ends_no_other_of_the_same_fire(self):
+        first = self.take(1, token=101)
+        self.duty.settle(first, outcome.finished(first.task))
+        _, reports = self.duty.next_batch()
+        second = self.take(1, token=102)
+        self.duty.answered(reports, {"tasks": [{"error": {"reason": "leaseLost"}}]})
+        self.assertEqual(list(self.duty.held.values()), [second])
 
     def test_a_worker_that_stops_gives_back_what_it_did_not_begin_and_what_does_not_end(self):
         one = self.take(1)

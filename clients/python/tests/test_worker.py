@@ -206,6 +206,115 @@ class WorkerTests(unittest.TestCase):
         self.all_are("done", fires)
         self.assertEqual(self.daemon.tasks[fires[0]]["attempt"], 1)
 
+    def begin_one(self, **options):
+        """A worker whose handler runs until `go_on`, and its task."""
+        begun, self.go_on = threading.Event(), threading.Event()
+
+        def handler(task):
+            begun.set()
+            self.go_on.wait(60)
+
+        fire = self.add(1)[0]
+        worker = self.begin(handler, **options)
+        self.addCleanup(self.go_on.set)
+        self.assertTrue(begun.wait(10))
+        return worker, self.daemon.tasks[fire]
+
+    def is_tied_again_after_a_restart(self, task):
+        self.daemon.stop()
+        self.daemon.start()
+        self.assertTrue(self.daemon.until(lambda: task["connection"] is not None))
+        self.go_on.set()
+        self.all_are("done", [task["job"]["id"]])
+        self.assertEqual(task["attempt"], 1)
+
+    def test_a_worker_without_room_ties_its_tasks_again_after_a_restart_and_waits_for_no_heartbeat(self):
+        _, task = self.begin_one(concurrency=1, lease="1h")
+        self.is_tied_again_after_a_restart(task)
+        later = self.add(1)
+        self.all_are("done", later)
+
+    def test_a_worker_without_room_whose_task_is_lost_waits_for_room_alone(self):
+        _, task = self.begin_one(concurrency=1, lease="1h")
+        self.daemon.stop()
+        task["state"] = "dead"
+        self.daemon.start()
+        # It is told as it ties what it has. Then nothing is left to be tied, and the next end of the connection is of no concern.
+        self.assertTrue(self.daemon.until(lambda: self.daemon.count("task.extend") == 1))
+        self.daemon.stop()
+        self.daemon.start()
+        self.go_on.set()
+        later = self.add(1)
+        self.all_are("done", later)
+
+    def test_so_it_does_in_its_grace(self):
+        worker, task = self.begin_one(lease="3s")
+        self.stop(worker)
+        self.assertTrue(self.daemon.until(lambda: ("task.extend", True) in [(name, params.get("whileConnected")) for name, params in self.daemon.asked]))
+        self.is_tied_again_after_a_restart(task)
+
+    def test_what_is_tied_to_a_new_connection_just_as_the_worker_stops_stays_its_own(self):
+        worker, task = self.begin_one(lease="1h")
+        self.daemon.slow = ["task.extend"]
+        self.daemon.stop()
+        self.daemon.start()
+        self.assertTrue(self.daemon.until(lambda: self.daemon.slowed))
+        self.stop(worker)
+        # No other extend overtakes this one.
+        self.assertFalse(self.daemon.until(lambda: self.daemon.count("task.extend") > 1, 0.3))
+        self.daemon.slowed = False
+        # The test's own is the other one that is left.
+        self.assertTrue(self.daemon.until(lambda: sum(connection.open for connection in self.daemon.connections) == 2))
+        self.assertEqual((task["state"], task["connection"].open), ("reserved", True))
+        self.go_on.set()
+        self.assertTrue(self.has_ended())
+        self.assertEqual((task["state"], task["attempt"], self.daemon.count("task.release")), ("done", 1, 0))
+
+    def test_an_attempt_whose_fire_has_become_its_own_again_is_told_that_it_is_lost(self):
+        lost, other, go_on = threading.Event(), threading.Event(), threading.Event()
+
+        def handler(task):
+            if task.attempt == 1:
+                first.set()
+                if task.lost.wait(20):
+                    lost.set()
+            else:
+                other.set()
+                go_on.wait(20)
+
+        first = threading.Event()
+        fires = self.add(1)
+        self.begin(handler, lease="600ms", concurrency=2)
+        self.addCleanup(go_on.set)
+        self.assertTrue(first.wait(10))
+        with self.daemon.changed:
+            self.daemon.tasks[fires[0]]["state"] = "ready"  # its lease has ended while the process stood still
+            self.daemon.changed.notify_all()
+        self.assertTrue(other.wait(10))
+        self.assertTrue(lost.wait(10))
+        self.assertTrue(self.daemon.until(lambda: self.daemon.count("task.extend") >= 4))
+        go_on.set()
+        self.all_are("done", fires)
+        self.assertEqual(self.daemon.tasks[fires[0]]["attempt"], 2)
+
+    def test_what_is_in_progress_at_a_stop_stays_tied_while_the_daemon_cannot_tie_it_to_another_connection(self):
+        storage, limit = (-32006, "storageFailed", "the disk is full"), (-32005, "limitReached", "one connection too many")
+        worker, task = self.begin_one()
+        self.daemon.refuse = {"task.extend": [storage, limit, storage]}
+        self.stop(worker)
+
+        def is_decided():
+            return self.daemon.count("task.extend") == 4 or task["state"] != "reserved"
+
+        self.assertTrue(self.daemon.until(is_decided))
+        self.assertEqual(task["state"], "reserved")
+        # The test's own is the other one that is left.
+        self.assertTrue(self.daemon.until(lambda: sum(connection.open for connection in self.daemon.connections) == 2))
+        self.assertEqual((task["state"], task["connection"].open), ("reserved", True))
+        self.go_on.set()
+        self.assertTrue(self.has_ended())
+        self.assertEqual((task["state"], task["attempt"], self.daemon.count("task.release")), ("done", 1, 0))
+
     def test_what_ends_while_the_daemon_is_away_is_finished_once_it_is_back(self):
         begun, ended = threading.Event(), threading.Event()
         go_on = threading.Event()
@@ -588,6 +697,12 @@ class KindTests(unittest.TestCase):
             finally:
                 ended.append(task.fire)
 
+        self.cancel(handler, begun)
+        self.assertTrue(self.daemon.until(lambda: self.daemon.states()[self.fire] == "ready"))
+        self.assertEqual((ended, self.daemon.count("task.fail"), self.daemon.count("task.release")), ([self.fire], 0, 0))
+
+    def cancel(self, handler, begun):
+        """Runs a worker, and cancels it once its handler has begun."""
         async def work():
             running = asyncio.ensure_future(timerd.AsyncWorker("q", handler, socket=self.daemon.path, wait="100ms").run())
             await asyncio.get_running_loop().run_in_executor(None, begun.wait, 20)
@@ -596,8 +711,20 @@ class KindTests(unittest.TestCase):
                 await running
 
         asyncio.run(work())
-        self.assertTrue(self.daemon.until(lambda: self.daemon.states()[self.fire] == "ready"))
-        self.assertEqual((ended, self.daemon.count("task.fail"), self.daemon.count("task.release")), ([self.fire], 0, 0))
+
+    def test_the_task_of_a_cancelled_worker_goes_back_while_its_handler_still_ends(self):
+        begun, back = threading.Event(), []
+
+        async def handler(task):
+            begun.set()
+            try:
+                await asyncio.sleep(60)
+            finally:
+                ready = functools.partial(self.daemon.until, lambda: self.daemon.states()[self.fire] == "ready")
+                back.append(await asyncio.get_running_loop().run_in_executor(None, ready))
+
+        self.cancel(handler, begun)
+        self.assertEqual(back, [True])
 
 
 class AsyncWorkerTests(WorkerTests):
@@ -641,6 +768,18 @@ class AsyncWorkerTests(WorkerTests):
 
     def stop(self, worker, grace=None):
         self.loop.call_soon_threadsafe(worker.stop, grace)
+
+
+class ForkTests(unittest.TestCase):
+    def test_a_worker_that_has_not_run_has_nothing_open_that_children_of_fork_would_share(self):
+        def open_files():
+            return sorted(os.listdir("/proc/self/fd"))
+
+        before = open_files()
+        workers = [make("q", print, socket="/nowhere") for make in (timerd.Worker, timerd.AsyncWorker)]
+        self.assertEqual(open_files(), before)
+        workers[0].stop()
+        workers[0].run()  # what it needs is made then, also where it was stopped before
 
 
 class SignalTests(unittest.TestCase):

@@ -16,19 +16,28 @@ final class PostgresHome: SharedHome {
     private let node: String
     let epoch: Int64
     private let onConnect: @Sendable (_ backend: Int32) -> Void
+    private let onDoubt: @Sendable (_ reason: String) -> Void
     private var connection: PostgresConnection?
+    /// Since when no connection can be had, in µs of CLOCK_BOOTTIME; nil while one can.
+    private var awaySince: Int64?
+    /// When there was none last.
+    private var triedAt: Int64?
+    /// Longer than it takes until records are tried again.
+    private static let longPause: Int64 = 10_000_000
     private let rows: ChangedRows
     /// The number of the last transaction that is stored.
     private var number: Int64
     private(set) var loss: DatabaseError?
 
-    /// How long a transaction may take before its connection counts as lost.
+    /// How long a transaction may take before its connection counts as lost, and how long it may be without one.
     private let limit: Duration
+    /// The same, in µs.
+    private var patience: Int64 { Int64(limit / .microseconds(1)) }
 
     /// Takes over the connection with which the tables were read.
     ///
     /// `number`: of the last transaction that they have. `onConnect`: is told the process that serves this node's writes,
-    /// which whoever takes over may have to end.
+    /// which whoever takes over may have to end. `onDoubt`: is told why it is not known yet whether a transaction is stored.
     init(
         _ address: PostgresAddress,
         connection: PostgresConnection,
@@ -38,7 +47,8 @@ final class PostgresHome: SharedHome {
         number: Int64,
         fence: Fence,
         limit: Duration,
-        onConnect: @escaping @Sendable (_ backend: Int32) -> Void
+        onConnect: @escaping @Sendable (_ backend: Int32) -> Void,
+        onDoubt: @escaping @Sendable (_ reason: String) -> Void = { _ in }
     ) {
         self.address = address
         self.connection = connection
@@ -48,17 +58,19 @@ final class PostgresHome: SharedHome {
         self.fence = fence
         self.limit = limit
         self.onConnect = onConnect
+        self.onDoubt = onDoubt
         rows = ChangedRows(tables)
         onConnect(connection.backendPID)
     }
 
-    /// Opens a connection that never looks through a whole table for a few rows, whatever the server has counted of it.
+    /// Opens a connection that never looks through a whole table for a few rows, whatever the server has counted of it, and on
+    /// which no statement is ended for the time that it takes, as one that reads a whole table.
     static func connect(
         _ address: PostgresAddress,
         within limit: Duration
     ) throws(PostgresError) -> PostgresConnection {
         let connection = try PostgresConnection(address, application: "timerd", within: limit)
-        try connection.script(Statements.session, within: limit)
+        try connection.script(Statements.session + connection.unlimitedSession, within: limit)
         return connection
     }
 
@@ -74,6 +86,23 @@ final class PostgresHome: SharedHome {
         let changes = try rows.tables(in: database).flatMap(\.statements)
         rows.forget()
         guard !changes.isEmpty else { return }
+        guard var error = try store(changes, database) else { return }
+        // A connection that was idle may have been ended meanwhile: what is surely not stored is tried once more, on another.
+        // Not where there was none to be had.
+        if awaySince == nil {
+            guard let next = try store(changes, database) else { return }
+            error = next
+        }
+        throw trouble(error, database)
+    }
+
+    /// Returns why the changes are not stored and never will be, as their connection was lost; nil where they are.
+    ///
+    /// - Throws: where another connection would be of no use.
+    private func store(
+        _ changes: [PostgresStatement],
+        _ database: Database
+    ) throws(DatabaseError) -> PostgresError? {
         let statements =
             [
                 PostgresStatement("BEGIN"),
@@ -85,22 +114,26 @@ final class PostgresHome: SharedHome {
                 PostgresStatement(Statements.count, [.integer(number + 1)], isPrepared: true),
             ] + changes + [PostgresStatement("COMMIT")]
         do throws(PostgresError) {
-            _ = try open().pipeline(statements, within: limit)
+            _ = try open(within: limit).pipeline(statements, within: limit)
             number += 1
+            return nil
         } catch {
-            try settle(error, database)
+            return try settle(error, database)
         }
     }
 
-    /// Returns if what failed is stored all the same; throws if it is not.
-    private func settle(_ error: PostgresError, _ database: Database) throws(DatabaseError) {
+    /// What `store` returns, of what failed.
+    private func settle(
+        _ error: PostgresError,
+        _ database: Database
+    ) throws(DatabaseError) -> PostgresError? {
         if error.isLost {
             connection = nil
-            guard error.mayBeDone else { throw trouble(error, database) }
+            guard error.mayBeDone else { return error }
             return try lookAgain(error, database)
         }
         if error.sqlState == Statements.fenceState, error.statementIndex == 2 {
-            throw lose("another transaction was stored than this node knows of", database)
+            throw lose(Self.otherCommit, database)
         }
         if error.sqlState == Statements.fenceState {
             throw lose("another node leads since epoch \(epoch) has ended", database)
@@ -113,56 +146,87 @@ final class PostgresHome: SharedHome {
     /// Finds out whether the transaction was stored whose connection was lost, and has it never be if it was not.
     ///
     /// Until that is known the caller waits, as for a disk that does not answer; but no longer than this node may begin
-    /// anything, for then another takes over from what is stored.
-    private func lookAgain(_ error: PostgresError, _ database: Database) throws(DatabaseError) {
+    /// anything, nor than the lease lasts, for then another takes over from what is stored.
+    private func lookAgain(
+        _ error: PostgresError,
+        _ database: Database
+    ) throws(DatabaseError) -> PostgresError? {
+        let end = Fence.now() + patience
         var pause: UInt32 = 10_000
+        var doubt: PostgresError?
         repeat {
-            switch settled() {
-            case .stored: return
-            case .notStored: throw trouble(error, database)
-            case .superseded: throw loseUnknown("another node leads", error, database)
-            case .unknown:
+            switch settled(within: .microseconds(max(end - Fence.now(), 1000))) {
+            case .stored: return nil
+            case .notStored: return error
+            case .superseded: throw lose(Self.unknown("another node leads", error), database)
+            case .setBack: throw lose(Self.unknown(Self.otherCommit, error), database)
+            case .unknown(let reason):
+                if doubt == nil { onDoubt(reason.message) }
+                doubt = reason
                 // The server may be starting anew; nobody else waits for this thread in vain, for nothing can be stored.
                 usleep(pause)
                 pause = min(pause * 2, 500_000)
             }
-        } while fence.isOpen
-        throw loseUnknown("this node leads no more", error, database)
+        } while fence.isOpen && Fence.now() < end
+        guard fence.isOpen else {
+            throw lose(Self.unknown("this node leads no more", error), database)
+        }
+        throw leave(Self.unknown("PostgreSQL has not said so in time", doubt ?? error), database)
     }
 
     private enum Settled {
-        case stored, notStored, superseded, unknown
+        case stored, notStored, superseded, setBack
+        case unknown(PostgresError)
     }
 
-    private func settled() -> Settled {
+    private func settled(within limit: Duration) -> Settled {
         do throws(PostgresError) {
             // Waits for the row in case the server is still at it.
-            let answer = try open().execute(
+            let answer = try open(within: limit).execute(
                 Statements.settle,
                 [.integer(epoch), .integer(number + 1)],
                 within: limit
             )
             guard answer.count > 0, let isStored = answer.boolean(0, 0) else { return .superseded }
+            guard answer.boolean(0, 1) == true else { return .setBack }
             number += 2
             return isStored ? .stored : .notStored
         } catch {
             connection = nil
-            return .unknown
+            return .unknown(error)
         }
     }
 
-    private func open() throws(PostgresError) -> PostgresConnection {
+    private func open(within limit: Duration) throws(PostgresError) -> PostgresConnection {
         if let connection, connection.isUsable { return connection }
-        let new = try Self.connect(address, within: limit)
-        connection = new
-        onConnect(new.backendPID)
-        return new
+        let start = Fence.now()
+        do throws(PostgresError) {
+            let new = try Self.connect(address, within: limit)
+            connection = new
+            awaySince = nil
+            onConnect(new.backendPID)
+            return new
+        } catch {
+            // Nothing tries in between: after a long pause nothing is known of it.
+            if let triedAt, start - triedAt > max(patience, Self.longPause) { awaySince = nil }
+            triedAt = start
+            awaySince = awaySince ?? start
+            throw error
+        }
     }
 
     // MARK: - Errors
 
+    private static let otherCommit =
+        "the last commit in the database is not the last that this node knows of, as after a failover that lost some"
+
     private func trouble(_ error: PostgresError, _ database: Database) -> DatabaseError {
-        DatabaseError(
+        // The keeper renews the lease over its own connection, so that this node would go on leading.
+        if let awaySince, Fence.now() - awaySince >= patience {
+            let reason = "this node has no connection on which to store: \(error.message)"
+            return leave(reason, database)
+        }
+        return DatabaseError(
             // 53100: no room on the server's disk.
             code: error.sqlState == "53100" ? SQLITE_FULL : SQLITE_IOERR,
             message: "PostgreSQL: \(error.message)",
@@ -170,20 +234,24 @@ final class PostgresHome: SharedHome {
         )
     }
 
-    @discardableResult
-    func lose(_ reason: String, _ database: Database) -> DatabaseError {
+    func lose(_ reason: DatabaseError) { loss = reason }
+
+    private func lose(_ reason: String, _ database: Database) -> DatabaseError {
         let error = DatabaseError(code: SQLITE_IOERR, message: reason, path: database.path)
         loss = error
         return error
     }
 
-    private func loseUnknown(
-        _ reason: String,
-        _ error: PostgresError,
-        _ database: Database
-    ) -> DatabaseError {
-        let words = "whether the last changes are stored cannot be known, for \(reason): "
-        return lose(words + error.message, database)
+    /// As `lose`, where another node may do better.
+    private func leave(_ reason: String, _ database: Database) -> DatabaseError {
+        var error = lose(reason, database)
+        error.isOfCopy = true
+        loss = error
+        return error
+    }
+
+    private static func unknown(_ reason: String, _ error: PostgresError) -> String {
+        "whether the last changes are stored cannot be known, for \(reason): \(error.message)"
     }
 
     enum Statements {
@@ -191,14 +259,14 @@ final class PostgresHome: SharedHome {
         static let fenceState = "22012"
         static let session = """
             SET search_path = timerd; SET enable_seqscan = off; SET enable_hashjoin = off;
-            SET enable_mergejoin = off; SET jit = off; SET idle_in_transaction_session_timeout = '10s'
+            SET enable_mergejoin = off; SET jit = off; SET idle_in_transaction_session_timeout = '10s';
             """
         /// Fails if the epoch has ended; while it is held, the epoch cannot end, but the lease can be renewed.
         static let fence = """
             SELECT 1 / count(*)
             FROM (SELECT 1 FROM timerd.lease WHERE epoch = $1 AND node = $2 FOR KEY SHARE) AS held
             """
-        /// Fails if another transaction was stored since the last that this node knows of.
+        /// Fails if the last transaction that is stored is not the last that this node knows of.
         static let count = """
             WITH counted AS (
                 UPDATE timerd.store SET number = $1 WHERE number = $1 - 1 RETURNING 1
@@ -208,12 +276,15 @@ final class PostgresHome: SharedHome {
         /// Whether the transaction with a number is stored.
         ///
         /// From then on it cannot be any more, and another answer is the
-        /// same, should this one be lost.
+        /// same, should this one be lost. Carried out so late that others are stored since, it changes nothing. The second
+        /// column is false, and nothing is settled, where transactions before it are missing: another server has taken over,
+        /// without them.
         static let settle = """
             UPDATE timerd.store
-            SET was_stored = CASE WHEN number > $2 THEN was_stored ELSE number = $2 END, number = $2 + 1
+            SET was_stored = CASE WHEN number > $2 THEN was_stored ELSE number = $2 END,
+                number = CASE WHEN number < $2 - 1 THEN number ELSE greatest(number, $2 + 1) END
             WHERE EXISTS (SELECT 1 FROM timerd.lease WHERE epoch = $1)
-            RETURNING was_stored
+            RETURNING was_stored, number > $2
             """
     }
 }

@@ -27,40 +27,28 @@ struct SharedCopy {
 
     /// Makes the copy, and returns it with the number of the last transaction in it.
     ///
-    /// This node leads: nobody else writes meanwhile. `disk`: where files are. `adopting`: if PostgreSQL has no jobs yet, those
-    /// of a database that is in the place of the copy become its first.
+    /// This node leads: nobody else writes meanwhile. `disk`: where files are.
     func make(
         _ connection: PostgresConnection,
         node: String,
         epoch: Int64,
-        on disk: any Disk = SystemDisk(),
-        adopting: Bool = false
+        on disk: any Disk = SystemDisk()
     ) throws -> (database: Database, tables: [SharedTable], number: Int64) {
         guard csqlite_has_sessions() != 0 else {
             throw refusal(
                 "this SQLite was built without its session extension, SQLITE_ENABLE_SESSION"
             )
         }
-        let (number, version, isRestored) = try stored(connection)
-        guard version <= migrations.count else {
-            // Nothing that lasts: it gives back the lease, and carries its clients to a newer node that leads.
-            throw refusal(
-                "the jobs in PostgreSQL have schema version \(version), and this timerd knows"
-                    + " versions up to \(migrations.count); run a newer timerd",
-                SQLITE_ERROR
-            )
+        let (number, version, hasOtherOrigin) = try stored(connection)
+        if let problem = Database.problem(withPlaceOfCopy: path) {
+            throw refusal(problem, SQLITE_ERROR)
         }
-        if version > 0 || !adopting {
-            if let problem = Database.problem(withPlaceOfCopy: path) {
-                throw refusal(problem, SQLITE_ERROR)
-            }
-            for ending in ["", "-wal", "-shm", ".new"] { unlink(path + ending) }
-        }
+        for ending in ["", "-wal", "-shm", ".new"] { unlink(path + ending) }
         let database = try Database(path: path, mode: .copy, on: disk)
         do {
             if version > 0 {
                 try Migrator(Array(migrations.prefix(version))).migrate(database)
-                if isRestored { try markCopy(connection, epoch: epoch, node: node) }
+                if hasOtherOrigin { try markCopy(connection, Epoch(number: epoch, node: node)) }
                 try load(SharedTable.all(of: database), into: database, connection, epoch: epoch)
             }
             try Migrator(migrations).migrate(database)
@@ -70,7 +58,7 @@ struct SharedCopy {
                     tables,
                     of: database,
                     connection,
-                    [.integer(epoch), .text(node)],
+                    Epoch(number: epoch, node: node),
                     after: number,
                     version
                 )
@@ -83,34 +71,83 @@ struct SharedCopy {
         }
     }
 
-    /// `isRestored`: whether the tables were put in place from a dump, and are not marked as a copy yet.
+    /// Puts the database that is in the place of the copy into PostgreSQL, and returns it.
+    ///
+    /// It takes the place of tables that are there, whose jobs are lost but for their numbers: these are not given out again.
+    func adopt(
+        _ connection: PostgresConnection,
+        node: String,
+        epoch: Int64
+    ) throws -> Database {
+        let (number, version, _) = try stored(connection)
+        let database = try Database(path: path, mode: .copy)
+        do {
+            try Migrator(migrations).migrate(database)
+            if version > 0 { try skipNumbers(in: database, connection) }
+            try publish(
+                SharedTable.all(of: database),
+                of: database,
+                connection,
+                Epoch(number: epoch, node: node),
+                after: number,
+                version
+            )
+            return database
+        } catch {
+            database.close()
+            throw error
+        }
+    }
+
+    /// Has a database go on behind the numbers that the tables in PostgreSQL have given out.
+    private func skipNumbers(in database: Database, _ connection: PostgresConnection) throws {
+        let used = try connection.execute(Statements.usedNumbers, within: Self.limit)
+        try database.prepare(Statements.skipNumbers).run(
+            used.integer(0, 0),
+            used.integer(0, 1),
+            used.integer(0, 2),
+            used.integer(0, 3),
+            used.integer(0, 4),
+            used.integer(0, 5)
+        )
+    }
+
+    /// `hasOtherOrigin`: whether the tables were put in place from a dump, or their server took over from another, since a node
+    /// led last, and they are not marked as a copy yet.
+    ///
+    /// - Throws: also for tables of a newer timerd.
     private func stored(
         _ connection: PostgresConnection
-    ) throws -> (number: Int64, version: Int, isRestored: Bool) {
+    ) throws -> (number: Int64, version: Int, hasOtherOrigin: Bool) {
         let rows = try connection.execute(
-            "SELECT number, version, table_id <> tableoid::bigint FROM timerd.store",
+            "SELECT number, version, table_id <> \(ClusterTables.origin) FROM timerd.store",
             within: Self.limit
         )
         guard rows.count == 1, let number = rows.integer(0, 0), let version = rows.integer(0, 1)
         else {
             throw refusal("timerd.store in PostgreSQL has \(rows.count) rows, and should have one")
         }
+        guard version <= migrations.count else {
+            // Nothing that lasts: it gives back the lease, and carries its clients to a newer node that leads.
+            throw refusal(
+                "the jobs in PostgreSQL have schema version \(version), and this timerd knows"
+                    + " versions up to \(migrations.count); run a newer timerd",
+                SQLITE_ERROR
+            )
+        }
         return (number, Int(clamping: version), rows.boolean(0, 2) == true)
     }
 
-    /// Has the daemon skip the numbers that may have been given out since a dump was made, as on a copy that a backup
-    /// made.
+    /// Has the daemon skip the numbers that may have been given out and are not in these tables, as on a copy that a backup
+    /// made: since a dump, or by a server whose last commits did not reach the one that was promoted.
     ///
-    /// In PostgreSQL, and before anything else is written there: whoever leads next finds it, too.
-    private func markCopy(_ connection: PostgresConnection, epoch: Int64, node: String) throws {
-        _ = try connection.pipeline(
-            [
-                PostgresStatement(PostgresHome.Statements.fence, [.integer(epoch), .text(node)]),
-                PostgresStatement("UPDATE timerd.store SET table_id = tableoid::bigint"),
-                PostgresStatement("UPDATE timerd.daemon_state SET copied_at_us = 0"),
-            ],
-            within: Self.limit
-        )
+    /// A promotion that lost nothing looks the same. In PostgreSQL, in one transaction, and before anything else is written
+    /// there: whoever leads next finds it, too.
+    private func markCopy(_ connection: PostgresConnection, _ epoch: Epoch) throws {
+        try transact(connection, epoch) {
+            try run("UPDATE timerd.store SET table_id = \(ClusterTables.origin)", on: connection)
+            try run("UPDATE timerd.daemon_state SET copied_at_us = 0", on: connection)
+        }
     }
 
     private func refusal(_ reason: String, _ code: CInt = SQLITE_SCHEMA) -> DatabaseError {
@@ -157,59 +194,83 @@ struct SharedCopy {
 
     // MARK: - To PostgreSQL
 
+    /// In which a node writes: it may until that has ended.
+    private struct Epoch {
+        var number: Int64
+        var node: String
+    }
+
+    /// Has what `body` runs on the connection be one transaction of an epoch.
+    ///
+    /// - Throws: also where another node leads by now; then nothing was changed.
+    private func transact(
+        _ connection: PostgresConnection,
+        _ epoch: Epoch,
+        _ body: () throws -> Void
+    ) throws {
+        do {
+            try run("BEGIN", on: connection)
+            try run(
+                PostgresHome.Statements.fence,
+                [.integer(epoch.number), .text(epoch.node)],
+                on: connection
+            )
+            try body()
+            try run("COMMIT", on: connection)
+        } catch {
+            // try?: where the connection is lost, nothing is left to undo.
+            try? run("ROLLBACK", on: connection)
+            let state = (error as? PostgresError)?.sqlState
+            guard state == PostgresHome.Statements.fenceState else { throw error }
+            throw refusal("another node leads by now; nothing was changed", SQLITE_ERROR)
+        }
+    }
+
+    private func run(
+        _ sql: String,
+        _ parameters: [PostgresValue] = [],
+        on connection: PostgresConnection
+    ) throws(PostgresError) {
+        _ = try connection.execute(sql, parameters, within: Self.limit)
+    }
+
     /// Makes the tables there, with all rows of the copy, in one transaction.
     private func publish(
         _ tables: [SharedTable],
         of database: Database,
         _ connection: PostgresConnection,
-        _ lead: [PostgresValue],
+        _ epoch: Epoch,
         after number: Int64,
         _ version: Int
     ) throws {
-        func run(_ sql: String, _ parameters: [PostgresValue] = []) throws(PostgresError) {
-            _ = try connection.execute(sql, parameters, within: Self.limit)
-        }
-        try run("BEGIN")
-        try run(PostgresHome.Statements.fence, lead)
-        try run(PostgresHome.Statements.count, [.integer(number + 1)])
-        if version > 0 { try removeTables(connection) }
-        for table in tables {
-            try run(table.creation)
-            try database.readRows(of: table, limit: Self.portion) { values throws(DatabaseError) in
-                do throws(PostgresError) {
-                    try run(table.writing, values)
-                } catch {
-                    throw refusal(error.message)
+        try transact(connection, epoch) {
+            try run(PostgresHome.Statements.count, [.integer(number + 1)], on: connection)
+            if version > 0 { try removeTables(connection) }
+            for table in tables {
+                try run(table.creation, on: connection)
+                try database.readRows(of: table, limit: Self.portion) {
+                    values throws(DatabaseError) in
+                    do throws(PostgresError) {
+                        try run(table.writing, values, on: connection)
+                    } catch {
+                        throw refusal(error.message, SQLITE_IOERR)
+                    }
                 }
             }
+            try run(
+                "UPDATE timerd.store SET version = $1",
+                [.integer(Int64(migrations.count))],
+                on: connection
+            )
         }
-        try run("UPDATE timerd.store SET version = $1", [.integer(Int64(migrations.count))])
-        try run("COMMIT")
     }
 
     private func removeTables(_ connection: PostgresConnection) throws(PostgresError) {
         let tables = try connection.execute(Statements.tables, within: Self.limit)
         for row in 0..<tables.count {
             guard let name = tables.text(row, 0) else { continue }
-            let removal = SharedTable(name: name, columns: []).removal
-            _ = try connection.execute(removal, within: Self.limit)
+            try run(SharedTable(name: name, columns: []).removal, on: connection)
         }
-    }
-
-    /// Removes tables without jobs, which a node has made that led once: as if none ever had.
-    func removeEmptyTables(
-        _ connection: PostgresConnection,
-        node: String,
-        epoch: Int64
-    ) throws(PostgresError) {
-        func run(_ sql: String, _ parameters: [PostgresValue] = []) throws(PostgresError) {
-            _ = try connection.execute(sql, parameters, within: Self.limit)
-        }
-        try run("BEGIN")
-        try run(PostgresHome.Statements.fence, [.integer(epoch), .text(node)])
-        try removeTables(connection)
-        try run("UPDATE timerd.store SET version = 0")
-        try run("COMMIT")
     }
 
     enum Statements {
@@ -217,6 +278,24 @@ struct SharedCopy {
         static let tables = """
             SELECT tablename::text FROM pg_tables WHERE schemaname = 'timerd'
                 AND tablename NOT IN ('cluster', 'lease', 'nodes', 'store')
+            """
+        /// The numbers that were given out, and whether the tables are a copy's, whose original may have given out more.
+        static let usedNumbers = """
+            SELECT greatest(event_seq_end, (SELECT max(seq) + 1 FROM timerd.events)),
+                greatest(jobs_through, (SELECT max(id) FROM timerd.jobs)),
+                greatest(fires_through, (SELECT max(id) FROM timerd.fires)),
+                greatest(runs_through, (SELECT max(id) FROM timerd.runs)),
+                greatest(notices_through, (SELECT max(id) FROM timerd.notices)), copied_at_us
+            FROM timerd.daemon_state
+            """
+        /// An empty table there leaves all as it is.
+        static let skipNumbers = """
+            UPDATE daemon_state SET event_seq_end = max(event_seq_end, coalesce(?1, 0)),
+                jobs_through = max(jobs_through, coalesce(?2, 0)),
+                fires_through = max(fires_through, coalesce(?3, 0)),
+                runs_through = max(runs_through, coalesce(?4, 0)),
+                notices_through = max(notices_through, coalesce(?5, 0)),
+                copied_at_us = coalesce(copied_at_us, ?6)
             """
     }
 }

@@ -34,7 +34,7 @@ enum BulkAction: String, CaseIterable, Sendable {
             "None of their dates fires until they are resumed; what is missed meanwhile follows each job's rule."
         case .resume: "Their dates fire again; what was missed follows each job's rule."
         case .skip: "The next date of each is dropped. It cannot be undone."
-        case .fire: "Each fires once, now. Their other dates stay. It cannot be undone."
+        case .fire: "Each fires once, now. It cannot be undone."
         case .end: "They fire no more. Their history stays, and you can undo it for 24 hours."
         case .undo: "Each is what it was before its end; all of them, or none."
         }

@@ -14,7 +14,12 @@ struct Revert: Sendable {
     private let fireDate: Timestamp?
 
     init(of changed: Job, to before: Job) {
-        (job, definition, revision) = (changed.id, before.definition, changed.revision)
+        var definition = before.restated
+        // With other dates its count began anew, and will once more: what is left of it is to come.
+        if let count = before.definition.count, changed.fires < before.fires {
+            definition.count = max(1, count - before.fires)
+        }
+        (job, self.definition, revision) = (changed.id, definition, changed.revision)
         fireDate = before.fireDate
     }
 

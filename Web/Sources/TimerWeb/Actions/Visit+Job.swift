@@ -163,7 +163,11 @@ extension Visit {
             switch action {
             case .fire:
                 question("Fire", "Fire now") {
-                    p { "It fires once, now. Its other dates stay. It cannot be undone." }
+                    p {
+                        job.endsWithFire
+                            ? "It fires once, now, and is finished with that. It cannot be undone."
+                            : "It fires once, now. Its other dates stay. It cannot be undone."
+                    }
                 }
             case .pause:
                 question("Pause", "Pause it") {

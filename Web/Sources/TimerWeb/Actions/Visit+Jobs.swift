@@ -75,6 +75,14 @@ extension Visit {
             heading: "\(action.verb) \(count)?",
             content: group {
                 p { action.sentence }
+                if action == .fire {
+                    let last = jobs.count(where: \.endsWithFire)
+                    p {
+                        last == 0
+                            ? "Their other dates stay."
+                            : "\(last) of them \(last == 1 ? "has" : "have") no other date, and \(last == 1 ? "is" : "are") finished with that."
+                    }
+                }
                 if jobs.count < chosen.count {
                     p {
                         "\(chosen.count - jobs.count) of the \(chosen.count) that were chosen "

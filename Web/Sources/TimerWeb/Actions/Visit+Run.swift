@@ -83,7 +83,9 @@ extension Visit {
                         shown
                         " again?"
                     },
-                    content: p { "It fires once, now. Its other dates stay. It cannot be undone." },
+                    content: p {
+                        "Its job fires once, now; one that has no other date is finished with that. It cannot be undone."
+                    },
                     action: Link("runs", "\(id)", action.rawValue),
                     button: "Run again",
                     cancel: Link("runs", "\(id)")

@@ -13,7 +13,7 @@ let pause = 5000;       // before a stream is tried again that the browser has g
 let retry;
 let over = false;
 let pending = null;     // what has come since it was last told
-let seen = Number(document.body.dataset.seq ?? 0);
+let seen = Number(document.body.dataset.seq || -1);  // -1: the page was made while no daemon answered, and is as of no event
 let standing = document.getElementById("live")?.textContent ?? "";  // what is known of the stream
 let unanswered = false;                                             // whether the reader waits for a page that the server did not have
 
@@ -75,7 +75,7 @@ function stop() {
 
 function open() {
   clearTimeout(retry);
-  source = new EventSource(`/events?since=${seen}`);
+  source = new EventSource(seen < 0 ? "/events" : `/events?since=${seen}`);
   source.onopen = () => {
     pause = 5000;
     tell({ words: "live" });
@@ -124,7 +124,7 @@ function tell(message) {
 
 function hear({ seq, all, keys, words, away, ask, upTo, anew }) {
   if (ask) {
-    if (source) channel.postMessage({ upTo: seen, words: "live" });
+    if (source) channel.postMessage(seen < 0 ? { seq: seen, all: true, words: "live" } : { upTo: seen, words: "live" });
     return;
   }
   if (upTo !== undefined) {

@@ -58,7 +58,7 @@ struct CalendarReader: Sendable {
         request.tag = tag
         request.owner = owner
         // One whose name nobody knows is the machine's own, as the daemon's is.
-        if zone.isKnownByName { request.tz = zone.name }
+        request.tz = zone.nameForOthers
         return request
     }
 }

@@ -42,6 +42,20 @@ struct Daemon: Sendable {
         }
     }
 
+    /// Connects for as long as a stream follows the daemon, or until a page finds that it hangs.
+    ///
+    /// - Throws: `ClientError`, and what `body` throws.
+    func streaming(_ body: (ControlClient) async throws -> Void) async throws {
+        let client = try await ControlClient.connect(to: socket)
+        do {
+            try await streams.keeping(client) { try await body(client) }
+            await client.close()
+        } catch {
+            await client.close()
+            throw error
+        }
+    }
+
     /// Does what asks by `client`, and closes that where the daemon hangs, so that the calls end.
     ///
     /// A request may take long: the daemon hangs where it answers nobody else any more either.

@@ -33,13 +33,15 @@ struct FormErrors: Sendable {
 extension JobDraft {
     /// The job that the form means.
     ///
-    /// A field that was left as it was shown changes nothing: also one whose value a form cannot show in full.
+    /// A field that was left as it was shown changes nothing: also one whose value a form cannot show in full. Of one that
+    /// was changed, what it cannot show stays, or is told as an error.
     ///
-    /// `base`: the job that is changed, whose other options stay; nil for a new one.
+    /// `base`: the job that is changed, whose other options stay; nil for a new one. `leftOut`: those that have no effect
+    /// any more.
     func definition(
         changing base: JobDefinition?,
         _ dates: LocalDate
-    ) -> (definition: JobDefinition, errors: FormErrors) {
+    ) -> (definition: JobDefinition, leftOut: [String], errors: FormErrors) {
         var errors = FormErrors()
         var definition = base ?? JobDefinition(schedule: ScheduleWords())
         let changed =
@@ -47,7 +49,7 @@ extension JobDraft {
             ? changes(from: JobDraft(nil, zone: dates.zone)).union([.kind, .schedule, .tz])
             : changes(from: JobDraft(base, zone: dates.zone))
         if !changed.isDisjoint(with: [.kind, .schedule, .tz]) {
-            definition.schedule = schedule(keeping: base?.schedule)
+            definition.schedule = schedule(keeping: base?.schedule, dates.zone)
         }
         if !changed.isDisjoint(with: [.command, .shell]) {
             setCommand(of: &definition, &errors)
@@ -55,10 +57,15 @@ extension JobDraft {
         for field in Field.allCases where changed.contains(field) {
             set(field, of: &definition, &errors)
         }
-        return (definition, errors)
+        // What has no field here goes with what it was of.
+        let leftOut = definition.leaveOutUnused(but: Set(changed.map(\.rawValue)))
+        return (definition, leftOut, errors)
     }
 
-    private func schedule(keeping base: ScheduleWords?) -> ScheduleWords {
+    /// The words of the schedule, in the page's zone where they name none, as the preview reads them.
+    ///
+    /// The daemon would read them in its own.
+    private func schedule(keeping base: ScheduleWords?, _ zone: Zone) -> ScheduleWords {
         var words = ScheduleWords()
         let text = self[.schedule].trimmed
         switch kind {
@@ -68,15 +75,25 @@ extension JobDraft {
         case .at: words.at = text
         case .in: words.in = text
         }
-        // A length of time has no zone.
+        // A length of time has no zone, and a date may have its own.
         let hasZone = kind == .cron || kind == .calendar || kind == .at || words.from != nil
-        if hasZone { words.tz = self.text(.tz) }
+        let isFixed = (words.at ?? words.from).flatMap { Timestamp(rfc3339: $0) } != nil
+        // try?: what cannot be read is told where it is resolved.
+        let own = (try? words.schedule(anchor: .distantPast, zone: zone))?.ownZone
+        if hasZone, own == nil { words.tz = self.text(.tz) ?? (isFixed ? nil : zone.nameForOthers) }
         return words
     }
 
     private func setCommand(of definition: inout JobDefinition, _ errors: inout FormErrors) {
         guard let text = text(.command) else {
             definition.command = nil
+            return
+        }
+        if let words = definition.command, words.contains(where: { $0.utf8.contains(0x0d) }) {
+            errors.add(
+                .command,
+                "the command has carriage returns, which a form cannot hold; 'timerctl change' can change it"
+            )
             return
         }
         if !self[.shell].isEmpty {
@@ -97,8 +114,8 @@ extension JobDraft {
         switch field {
         case .kind, .schedule, .tz, .command, .shell: break
         case .name: definition.name = text
-        case .tags: definition.tags = list(field)
-        case .notify: definition.notify = list(field)
+        case .tags: definition.tags = list(field, keeping: definition.tags, &errors)
+        case .notify: definition.notify = list(field, keeping: definition.notify, &errors)
         case .retries: definition.retries = number(field, &errors)
         case .priority: definition.priority = number(field, &errors)
         case .backoff: definition.backoff = text
@@ -108,7 +125,7 @@ extension JobDraft {
         case .overlap: definition.overlap = text.flatMap(JobDefinition.Overlap.init)
         case .misfire: definition.misfire = text.flatMap(JobDefinition.Misfire.init)
         case .cwd: definition.cwd = text
-        case .env: definition.env = variables(&errors)
+        case .env: definition.env = variables(keeping: definition.env, &errors)
         case .memoryMax: definition.memoryMax = text
         case .cpuQuota: definition.cpuQuota = text
         case .queue: definition.queue = text
@@ -121,11 +138,26 @@ extension JobDraft {
         return text.isEmpty ? nil : text
     }
 
-    private func list(_ field: Field) -> [String]? {
-        let all = self[field].split(separator: ",").map { String($0).trimmed }.filter {
-            !$0.isEmpty
+    private func list(
+        _ field: Field,
+        keeping base: [String]?,
+        _ errors: inout FormErrors
+    ) -> [String]? {
+        let text = ListedText(mark: field == .tags ? "," : "\n", isTrimmed: field != .env)
+        let base = (base ?? []).map {
+            ListedText.Value(whole: $0, shown: Self.shown($0, in: field))
         }
-        return all.isEmpty ? nil : all
+        do throws(ListedText.Torn) {
+            let all = try text.values(in: self[field], keeping: base)
+            return all.isEmpty ? nil : all
+        } catch {
+            let holds = field == .tags ? "a comma" : "several lines"
+            errors.add(
+                field,
+                "'\(error.whole)' has \(holds), and can be kept or taken out whole here; 'timerctl change' can change it"
+            )
+            return base.map(\.whole)
+        }
     }
 
     private func number(_ field: Field, _ errors: inout FormErrors) -> Int? {
@@ -143,14 +175,25 @@ extension JobDraft {
         }
     }
 
-    private func variables(_ errors: inout FormErrors) -> [String: String]? {
+    private func variables(
+        keeping base: [String: String]?,
+        _ errors: inout FormErrors
+    ) -> [String: String]? {
+        let known = (base ?? [:]).map { "\($0.key)=\($0.value)" }
         var all: [String: String] = [:]
-        for line in self[.env].split(separator: "\n") where !line.allSatisfy(\.isWhitespace) {
-            guard let sign = line.firstIndex(of: "="), sign > line.startIndex else {
+        for line in list(.env, keeping: known, &errors) ?? [] {
+            // By bytes: what combines with the sign is the value's.
+            guard let sign = line.utf8.firstIndex(of: UInt8(ascii: "=")), sign > line.startIndex
+            else {
                 errors.add(.env, "line '\(line)' is not NAME=value")
                 continue
             }
-            all[String(line[..<sign]).trimmed] = String(line[line.index(after: sign)...])
+            let name = String(line[..<sign]).trimmed
+            guard all[name] == nil else {
+                errors.add(.env, "'\(name)' is given twice; each variable has one value")
+                continue
+            }
+            all[name] = String(line[line.utf8.index(after: sign)...])
         }
         return all.isEmpty ? nil : all
     }

@@ -16,6 +16,9 @@ struct JobDraft: Hashable, Sendable {
         case retries, backoff, timeout, overlap, misfire, notify
         case cwd, env, memoryMax, cpuQuota
         case queue, priority
+
+        /// Whether it has several lines.
+        var hasLines: Bool { self == .command || self == .env || self == .notify }
     }
 
     /// The words of a schedule, of which a job has one.
@@ -33,18 +36,30 @@ struct JobDraft: Hashable, Sendable {
         }
     }
 
+    /// As a browser has it, whatever it was: so what a form shows is what it sends where nobody has changed it.
     subscript(field: Field) -> String {
         get { values[field] ?? "" }
-        set { values[field] = newValue }
+        set { values[field] = Self.shown(newValue, in: field) }
+    }
+
+    /// A field of several lines has one kind of break, and any other has none.
+    static func shown(_ text: String, in field: Field) -> String {
+        var all = ""
+        for character in text {
+            if !["\n", "\r\n", "\r"].contains(character) {
+                all.append(character)
+            } else if field.hasLines {
+                all.append("\n")
+            }
+        }
+        return all
     }
 
     /// What a form has sent, or an address says; other fields are left out.
     init(_ fields: [Link.Field], zone: Zone) {
         self.init(nil, zone: zone)
         for field in fields {
-            guard let name = Field(rawValue: field.name) else { continue }
-            // Browsers send the breaks of a textarea so.
-            values[name] = field.value.replacingBreaks
+            if let name = Field(rawValue: field.name) { self[name] = field.value }
         }
     }
 
@@ -52,7 +67,7 @@ struct JobDraft: Hashable, Sendable {
     init(_ definition: JobDefinition?, zone: Zone) {
         values = [
             .kind: Kind.cron.rawValue, .overlap: "skip", .misfire: "once",
-            .tz: zone.isKnownByName ? zone.name : "",
+            .tz: zone.nameForOthers ?? "",
         ]
         guard let definition else { return }
         let schedule = definition.schedule
@@ -76,7 +91,7 @@ struct JobDraft: Hashable, Sendable {
         self[.timeout] = definition.timeout ?? ""
         self[.overlap] = (definition.overlap ?? .skip).rawValue
         self[.misfire] = (definition.misfire ?? .once).rawValue
-        self[.notify] = (definition.notify ?? []).joined(separator: ", ")
+        self[.notify] = (definition.notify ?? []).joined(separator: "\n")
         self[.cwd] = definition.cwd ?? ""
         self[.env] = (definition.env ?? [:]).sorted { $0.key < $1.key }
             .map { "\($0.key)=\($0.value)" }.joined(separator: "\n")
@@ -88,17 +103,18 @@ struct JobDraft: Hashable, Sendable {
 
     var kind: Kind { Kind(rawValue: self[.kind]) ?? .cron }
 
-    /// The fields that differ from another draft.
+    /// The fields that differ from another draft; by their bytes: a path in another Unicode form is another file's.
     func changes(from other: Self) -> Set<Field> {
-        Set(Field.allCases.filter { self[$0] != other[$0] })
+        Set(Field.allCases.filter { !self[$0].utf8.elementsEqual(other[$0].utf8) })
     }
 }
 
-extension String {
-    fileprivate var replacingBreaks: String {
-        split(separator: "\r\n", omittingEmptySubsequences: false).joined(separator: "\n")
-    }
+extension Zone {
+    /// By which others find it too; nil where /etc/localtime is a file of its own.
+    var nameForOthers: String? { isKnownByName ? name : nil }
+}
 
+extension String {
     /// Without blanks around it.
     var trimmed: String {
         var rest = self[...]

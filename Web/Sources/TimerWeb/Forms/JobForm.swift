@@ -12,10 +12,12 @@ struct JobForm: PageContent {
     let job: Job?
     let draft: JobDraft
     let definition: JobDefinition
-    let errors: FormErrors
+    /// The options of the job that have no effect any more, which a change leaves out.
+    var leftOut: [String] = []
+    var errors: FormErrors
     let preview: SchedulePreview
     /// Whether it was to be saved, and was not.
-    let isRefused: Bool
+    var isRefused: Bool
 
     var page: Page {
         let title = job.map { "Change \($0.title)" } ?? "Add a job"
@@ -137,10 +139,18 @@ struct JobForm: PageContent {
                     }
                 }
                 for note in preview.notes { p(.class("note")) { note.asSentence } }
+                leftOutWords.map { words in p(.class("note")) { words.asSentence } }
                 preview.conflict.map { words in p(.class("conflict")) { words } }
                 if job == nil { commandLine }
             }
         }
+    }
+
+    /// As timerctl says it; nil where nothing is.
+    var leftOutWords: String? {
+        leftOut.isEmpty
+            ? nil
+            : "left out, as it has no effect any more: \(leftOut.joined(separator: ", "))"
     }
 
     private var verb: String {

@@ -74,7 +74,7 @@ struct JobFormFields {
 
     private var zone: Node {
         let own = parts.dates.zone
-        let known = Set([own.isKnownByName ? own.name : "UTC", "UTC", draft[.tz]]).filter {
+        let known = Set([own.nameForOthers ?? "UTC", "UTC", draft[.tz]]).filter {
             !$0.isEmpty
         }
         return field(.tz, "Zone", hint: "of the clock; not for lengths of time") { attributes in
@@ -132,7 +132,12 @@ struct JobFormFields {
                 "If dates were missed",
                 [("once", "one fire for all"), ("skip", "none"), ("all", "one for each")]
             )
-            line(.notify, "Tell", hint: "where notices go, such as mail:ops@example.org")
+            lines(
+                .notify,
+                "Tell",
+                2,
+                hint: "where notices go, such as mail:ops@example.org, a line each"
+            )
         }
     }
 

@@ -34,7 +34,10 @@ struct SchedulePreview: Sendable {
             notes = resolved.notes
             var all: [Timestamp] = []
             var date = resolved.firstFireDate
-            while let next = date, all.count < Self.looked {
+            // With other dates its count begins anew.
+            let most = min(Self.looked, definition.count ?? .max)
+            let last = definition.until.flatMap { Timestamp(rfc3339: $0) } ?? .distantFuture
+            while let next = date, all.count < most, next <= last {
                 all.append(next)
                 date = schedule.nextFireDate(after: next)
             }

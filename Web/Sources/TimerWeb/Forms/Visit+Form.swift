@@ -8,9 +8,9 @@ import TimerWords
 extension Visit {
     /// The form, empty, or as an address or the job that is changed says.
     func form(changing id: JobID?, _ session: Session) async throws -> JobForm {
-        let job = try await id.mapAsync { try await session.client.job(.id($0)) }
+        let job = try await id.mapAsync { try await changeable($0, session.client) }
         let draft =
-            job.map { JobDraft($0.definition, zone: dates.zone) }
+            job.map { JobDraft($0.restated, zone: dates.zone) }
             ?? JobDraft(link.query, zone: dates.zone)
         return try await form(draft, job, session.client)
     }
@@ -19,13 +19,14 @@ extension Visit {
     func carryOutForm(changing id: JobID?) async throws -> Answer {
         let outcome = try await site.daemon.connected { session -> FormOutcome in
             let client = session.client
-            let job = try await id.mapAsync { try await client.job(.id($0)) }
+            let job = try await id.mapAsync { try await changeable($0, client) }
             let isSaved = field("do") != "preview"
             let draft = JobDraft(self.form, zone: dates.zone)
             let form = try await self.form(draft, job, client, isSaved: isSaved)
             guard isSaved, form.errors.isEmpty else { return .again(form, session.status) }
             do {
-                return .done(try await save(form, client), before: job)
+                let saved = try await save(form, client)
+                return .done(saved, before: job, leftOut: form.leftOutWords)
             } catch let error as ControlError {
                 var errors = form.errors
                 errors.add(error)
@@ -33,17 +34,24 @@ extension Visit {
             }
         }
         switch outcome {
-        case .done(let job, let before):
-            return redirect(to: Link("jobs", "\(job.id)"), flash(of: job, before))
+        case .done(let job, let before, let leftOut):
+            return redirect(to: Link("jobs", "\(job.id)"), flash(of: job, before, leftOut))
         case .again(let form, let status):
             let page = form.page
             return .page(page.status, document(page, status))
         }
     }
 
+    /// - Throws: `ControlError` `conflict` for a job that a form would not change but replace.
+    private func changeable(_ id: JobID, _ client: ControlClient) async throws -> Job {
+        let job = try await client.job(.id(id))
+        if let reason = job.reasonNotToChange { throw ControlError(.conflict, reason) }
+        return job
+    }
+
     private enum FormOutcome: Sendable {
-        /// With the job as it was; nil for a new one.
-        case done(Job, before: Job?)
+        /// With the job as it was; nil for a new one. `leftOut`: what the change has left out, in words.
+        case done(Job, before: Job?, leftOut: String?)
         /// The form again: it was only tried, or something is wrong.
         case again(JobForm, StatusReply)
     }
@@ -54,7 +62,9 @@ extension Visit {
         _ client: ControlClient,
         isSaved: Bool = false
     ) async throws -> JobForm {
-        var (definition, errors) = draft.definition(changing: job?.definition, dates)
+        let drafted = draft.definition(changing: job?.restated, dates)
+        let definition = drafted.definition
+        var errors = drafted.errors
         var times = RunTimes([])
         if let job {
             var request = ListRuns()
@@ -75,6 +85,7 @@ extension Visit {
             job: job,
             draft: draft,
             definition: definition,
+            leftOut: drafted.leftOut,
             errors: errors,
             preview: preview,
             isRefused: isSaved && !errors.isEmpty
@@ -102,7 +113,7 @@ extension Visit {
     }
 
     private func save(_ form: JobForm, _ client: ControlClient) async throws -> Job {
-        guard let job = form.job else { return try await client.addJob(form.definition) }
+        guard let job = form.job else { return try await client.addJob(form.definition).job }
         let revision = field("revision").flatMap { Int64($0) } ?? job.revision
         let change = JobRevision(id: job.id, definition: form.definition, ifRevision: revision)
         let reply = try await client.applyJobs(ApplyJobs(change: [change]))
@@ -112,7 +123,7 @@ extension Visit {
         return changed
     }
 
-    private func flash(of job: Job, _ before: Job?) -> Flash {
+    private func flash(of job: Job, _ before: Job?, _ leftOut: String?) -> Flash {
         let next =
             job.nextFire.map { "; it fires next \(dates.distance($0)), \(dates.short($0))" } ?? ""
         return .done(
@@ -120,6 +131,7 @@ extension Visit {
                 "Job "
                 Parts(self).jobName(job)
                 " was \(before == nil ? "added" : "changed")\(job.state == .scheduled ? next : "")."
+                leftOut.map { words in " \(words.asSentence)" }
             },
             undo: before.map { Revert(of: job, to: $0).undo }
                 ?? Flash.Undo(label: "Undo", action: Link("jobs", "\(job.id)", "end"))
@@ -130,15 +142,9 @@ extension Visit {
 extension JobForm {
     /// The same with what the daemon has found wrong.
     fileprivate func refused(_ errors: FormErrors) -> Self {
-        Self(
-            parts: parts,
-            job: job,
-            draft: draft,
-            definition: definition,
-            errors: errors,
-            preview: preview,
-            isRefused: true
-        )
+        var form = self
+        (form.errors, form.isRefused) = (errors, true)
+        return form
     }
 }
 

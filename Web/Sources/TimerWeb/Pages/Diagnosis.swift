@@ -11,10 +11,17 @@ struct Diagnosis {
 
     typealias Finding = DoctorPage.Finding
 
-    func findings(runs: [Run], held: [Job], notices: [Notice]) -> [Finding] {
+    /// `held`: the first of the jobs that are; `hasMoreHeld`: whether there are more.
+    func findings(
+        runs: [Run],
+        held: [Job],
+        hasMoreHeld: Bool,
+        notices: [Notice]
+    ) -> [Finding] {
         [
             ok("socket", "a daemon answers at '\(status.socket)'"),
-            versions, jobs, self.held(held), failures(runs), self.notices(notices), maintenance,
+            versions, jobs, self.held(held, hasMoreHeld), failures(runs), self.notices(notices),
+            maintenance,
             status.runner.map(runner), status.controlGroups.map(groups), storage,
         ].compactMap(\.self)
     }
@@ -46,16 +53,20 @@ struct Diagnosis {
             "jobs",
             "\((status.scheduled ?? 0).grouped) scheduled, \((status.paused ?? 0).grouped) paused, "
                 + "\(status.running.grouped) running, \(status.waiting.grouped) waiting"
+                + (status.countsWhatIsShown ? "" : ", of all users")
         )
     }
 
-    private func held(_ jobs: [Job]) -> Finding? {
-        guard let count = status.held, count > 0 else { return nil }
+    private func held(_ jobs: [Job], _ hasMore: Bool) -> Finding? {
+        guard !jobs.isEmpty else { return nil }
+        let isCounted = status.countsWhatIsShown || !hasMore
+        let count = status.countsWhatIsShown ? status.held ?? jobs.count : jobs.count
         return Finding(
             level: .warning,
             subject: "held",
             words: group {
-                "\(count.of("job is", "jobs are")) held, and fire nothing"
+                isCounted ? "" : "more than "
+                "\(count.of("job is held, and fires", "jobs are held, and fire")) nothing"
                 for job in jobs {
                     "; "
                     a(.href(Link("jobs", "\(job.id)"))) { parts.jobName(job) }

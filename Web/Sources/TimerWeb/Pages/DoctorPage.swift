@@ -40,14 +40,20 @@ struct DoctorPage {
         var held = ListJobs()
         (held.held, held.limit) = (true, 5)
         let runs = try await session.client.listRuns(failed).runs
-        let jobs = try await session.client.listJobs(held).jobs
+        let (jobs, next) = try await ListReader.rows(from: nil) { start in
+            held.cursor = start
+            let reply = try await session.client.listJobs(held)
+            return (reply.jobs, reply.cursor)
+        }
         let notices = try await session.client.call(
             .listNotices(ListNotices(limit: Limits.page)),
             as: NoticesReply.self
         ).notices
         let diagnosis = Diagnosis(status: status, parts: parts)
         // What is wrong first; else in the order in which one would look.
-        findings = diagnosis.findings(runs: runs, held: jobs, notices: notices)
+        findings =
+            diagnosis
+            .findings(runs: runs, held: jobs, hasMoreHeld: next != nil, notices: notices)
             .enumerated().sorted { ($0.element.level, $0.offset) < ($1.element.level, $1.offset) }
             .map(\.element)
     }

@@ -16,6 +16,10 @@ struct NowPage {
     private let hasMoreOpen: Bool
     /// Those that fire next first.
     private let jobs: [Job]
+    /// How many jobs one sees, in all, and in these states; nil for none.
+    private let live: String
+    private let paused: String?
+    private let held: String?
     private let strip: HourStrip
 
     private static let day = TimeSpan.seconds(86_400)
@@ -40,8 +44,33 @@ struct NowPage {
         (self.failed, hasMoreFailed) = (failed.runs, failed.cursor != nil)
         self.open = open.runs.filter { $0.state != .claimed || $0.fireDate <= now }
         hasMoreOpen = open.cursor != nil
-        jobs = try await jobsReply.jobs
+        let next = try await jobsReply
+        jobs = next.jobs
+        live =
+            status.countsWhatIsShown
+            ? status.live.grouped : Self.text(next.jobs.count, next.cursor != nil)
+        paused = try await Self.count(status.paused, session) { $0.state = .paused }
+        held = try await Self.count(status.held, session) { $0.held = true }
         strip = try await stripReply
+    }
+
+    /// How many jobs of a state one sees, of which there are `all` of all users; nil for none.
+    private static func count(
+        _ all: Int?,
+        _ session: Session,
+        _ state: (inout ListJobs) -> Void
+    ) async throws -> String? {
+        guard let all, all > 0 else { return nil }
+        if session.status.countsWhatIsShown { return all.grouped }
+        var request = ListJobs()
+        request.limit = rows
+        state(&request)
+        let (jobs, next) = try await ListReader.rows(from: nil) { start in
+            request.cursor = start
+            let reply = try await session.client.listJobs(request)
+            return (reply.jobs, reply.cursor)
+        }
+        return jobs.isEmpty ? nil : text(jobs.count, next != nil)
     }
 
     private static func request(_ change: (inout ListRuns) -> Void) -> ListRuns {
@@ -108,7 +137,6 @@ extension NowPage: PageContent {
         func none(_ words: String) -> Node { li(.class("none")) { words } }
         let here = parts.visit.link.path
         func on(_ part: String) -> Link { Link(path: here, fragment: part) }
-        let live = (status.scheduled ?? 0) + (status.paused ?? 0)
         var all = [
             failed.isEmpty
                 ? none("nothing failed in the last day")
@@ -123,13 +151,11 @@ extension NowPage: PageContent {
         ]
         if !waiting.isEmpty { all.append(count("\(waiting.count)", "waiting", on("running"))) }
         if !late.isEmpty { all.append(count("\(late.count)", "late", on("late"))) }
-        all.append(count(live.grouped, live == 1 ? "job" : "jobs", Link("jobs")))
-        if let paused = status.paused, paused > 0 {
-            all.append(count(paused.grouped, "paused", Link("jobs").with("state", "paused")))
+        all.append(count(live, live == "1" ? "job" : "jobs", Link("jobs")))
+        if let paused {
+            all.append(count(paused, "paused", Link("jobs").with("state", "paused")))
         }
-        if let held = status.held, held > 0 {
-            all.append(count(held.grouped, "held", Link("jobs").with("state", "held")))
-        }
+        if let held { all.append(count(held, "held", Link("jobs").with("state", "held"))) }
         return all
     }
 
@@ -150,6 +176,7 @@ extension NowPage: PageContent {
                 }
             } else {
                 ol(.class("rows")) { failed.map(failedRow) }
+                p(.class("soft")) { "Fire now: once, now; its schedule stays. Cannot be undone." }
             }
         }
     }
@@ -266,6 +293,7 @@ extension NowPage: PageContent {
                         }
                     }
                 }
+                p(.class("soft")) { "Skip: that date is dropped. Cannot be undone." }
             }
         }
     }

@@ -88,7 +88,7 @@ struct Parts {
         }
     }
 
-    /// A list of choices, with the chosen one first where it is none of them.
+    /// A list of choices, with the chosen one behind them where it is none of them.
     func choice(
         _ name: String,
         _ all: [(value: String, word: String)],

@@ -66,6 +66,13 @@ struct TroublePage {
                         b { "The daemon at \(socket) does not let you in." }
                         " Ask whoever runs it."
                     }
+                } else if error.reason == .badReply {
+                    p {
+                        b { "What the daemon at \(socket) sends cannot be read." }
+                        " Perhaps it is of another release: "
+                        code { "timerctl status" }
+                        " says which."
+                    }
                 } else {
                     p {
                         b { "No daemon answers at \(socket)." }

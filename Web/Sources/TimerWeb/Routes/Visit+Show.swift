@@ -15,7 +15,7 @@ extension Visit {
         case .job(let id): try await page { try await JobPage(id, self, $0) }
         case .runs: try await page { try await RunsPage(self, $0) }
         case .run(let id): try await page { try await RunPage(id, self, $0) }
-        case .output(let id): .stream(OutputFile(run: id, visit: self))
+        case .output(let id): try stream(OutputFile(run: id, visit: self))
         case .outputStream(let id): try stream(OutputStream(run: id, visit: self, since: since))
         case .events: try stream(DaemonEventStream(visit: self, since: since))
         case .actOnJob(let id, let action): try await page { try await question(action, id, $0) }
@@ -42,9 +42,9 @@ extension Visit {
         return .page(page.status, document(page, status))
     }
 
-    /// A stream, where there is a place for one more.
+    /// A stream, where there is a place for one more, which it has then.
     private func stream(_ stream: some ServedStream) throws -> Answer {
-        guard site.streams.hasRoom else { throw TooManyStreams() }
+        guard site.streams.take() else { throw TooManyStreams() }
         return .stream(stream)
     }
 

@@ -13,6 +13,7 @@ enum Answer: Sendable {
     /// A page that goes on to that by itself, with a cookie.
     case welcome(Link, cookie: String)
     case asset(Asset)
+    /// One that has a place of the site's `streams`, which is given back when it is over.
     case stream(any ServedStream)
     case notAllowed(String)
 

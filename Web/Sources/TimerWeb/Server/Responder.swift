@@ -12,11 +12,15 @@ struct Responder {
 
     /// - Throws: what ends the connection.
     func answer(_ request: Request, _ writer: consuming ResponseWriter) async throws {
-        let verdict = site.access.verdict(on: request.head)
+        if let answer = answer(site.access.verdict(on: request.head)) {
+            try await write(answer, request, writer)
+            // What else it sends is not read: of who is not let in nothing is kept.
+            if !request.method.isReading { throw ConnectionEnds() }
+            return
+        }
         var form: [Link.Field] = []
         var refusal: Answer?
-        if request.method != .get && request.method != .head {
-            // Read also where it is refused: else its rest would be taken for the next request.
+        if !request.method.isReading {
             do {
                 if let length = request.headers[.contentLength].flatMap(Int.init),
                     length > WebLimits.body
@@ -38,22 +42,25 @@ struct Responder {
                 throw ConnectionEnds()
             }
         }
-        let answer: Answer
-        switch verdict {
-        case .allowed:
-            answer = if let refusal { refusal } else { await site.answer(request.head, form) }
-        case .welcome(let link, let cookie, let isFromElsewhere):
-            answer =
-                isFromElsewhere ? .welcome(link, cookie: cookie) : .redirect(link, cookie: cookie)
-        case .refused(let reason): answer = RefusalPage.answer(reason, site.assets)
-        }
+        let answer = if let refusal { refusal } else { await site.answer(request.head, form) }
         if case .stream(let stream) = answer {
+            defer { site.streams.giveBack() }
             guard request.method == .get else {
                 return try await write(.notAllowed("GET"), request, writer)
             }
             return try await stream.serve(request, writer, channel)
         }
         try await write(answer, request, writer)
+    }
+
+    /// What is answered to who is not let in, or comes in; nil for who is.
+    private func answer(_ verdict: Access.Verdict) -> Answer? {
+        switch verdict {
+        case .allowed: nil
+        case .welcome(let link, let cookie, let isFromElsewhere):
+            isFromElsewhere ? .welcome(link, cookie: cookie) : .redirect(link, cookie: cookie)
+        case .refused(let reason): RefusalPage.answer(reason, site.assets)
+        }
     }
 
     private struct Unreadable: Error { var answer: Answer }
@@ -85,10 +92,7 @@ struct Responder {
         _ writer: consuming ResponseWriter
     ) async throws {
         let response = answer.response
-        // One that takes nothing of the answer would keep it, and its connection, for ever.
-        let guardian = channel.eventLoop.scheduleTask(in: WebLimits.stall) { [channel] in
-            channel.close(promise: nil)
-        }
+        let guardian = channel.closingIfStalled()
         defer { guardian.cancel() }
         if request.method == .head {
             let head = response.createHeadResponse()

@@ -64,6 +64,11 @@ struct AddressReader {
         return nil
     }
 
+    /// Whether a field is set, as our own links set it; nil where it is not there.
+    mutating func flag(_ name: String) -> Bool? {
+        value(name, expected: "1") { $0 == "1" ? true : nil }
+    }
+
     /// Where the page of a list begins.
     mutating func cursor<Value>(_ read: (String) -> Value?) -> Value? {
         guard let text = text("cursor") else { return nil }
@@ -72,6 +77,17 @@ struct AddressReader {
             "no page of the list begins at '\(text)'; leave 'cursor' out for the first one"
         )
         return nil
+    }
+}
+
+extension Visit {
+    /// Which of a run's two streams an address asks for; nil for both.
+    func chosenStream() throws(ControlError) -> StandardStream? {
+        var address = AddressReader(link.query, once: ["stream"])
+        let names = StandardStream.allCases.map(\.rawValue)
+        let stream = address.word("stream", "stream", of: names, StandardStream.init)
+        if let mistake = address.mistakes.first { throw ControlError(.invalidParams, mistake) }
+        return stream
     }
 }
 

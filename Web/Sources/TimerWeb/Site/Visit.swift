@@ -48,9 +48,10 @@ struct Visit: Sendable {
 struct Session: Sendable {
     let client: ControlClient
     let status: StatusReply
+}
 
+extension Session {
     init(_ client: ControlClient) async throws {
-        self.client = client
-        status = try await client.status()
+        self.init(client: client, status: try await client.status())
     }
 }

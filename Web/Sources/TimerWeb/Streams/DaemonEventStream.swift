@@ -12,7 +12,6 @@ import TimerControl
 /// away.
 struct DaemonEventStream: ServedStream {
     private let daemon: Daemon
-    private let count: StreamCount
     private let jobs: [JobID]
     private let since: Int64?
     /// Behind a proxy a stream that is silent would be ended.
@@ -20,9 +19,9 @@ struct DaemonEventStream: ServedStream {
 
     init(visit: Visit, since: String?) {
         daemon = visit.site.daemon
-        count = visit.site.streams
         jobs = visit.link.query.filter { $0.name == "job" }.compactMap { JobID($0.value) }
-        // A browser that lost its stream says where it was; a new one as of when its page is.
+        // A browser that lost its stream says where it was; a new one as of when its page is, unless that was made
+        // while no daemon answered.
         self.since = (since ?? visit.query("since")).flatMap { Int64($0) }.flatMap {
             $0 >= 0 ? $0 : nil
         }
@@ -37,47 +36,36 @@ struct DaemonEventStream: ServedStream {
         let writer = writer
         try await EventStreamWriter.serve(request, writer, channel, isKeptAlive: isKeptAlive) {
             stream in
-            try await count.counting { try await follow(&stream) }
+            try await follow(&stream)
         }
     }
 
     private func follow(_ stream: inout EventStreamWriter) async throws {
         var seen = since
         var isAway = false
-        var pause = Duration.milliseconds(250)
+        var pause = SearchPause()
         while true {
             do {
-                let client = try await ControlClient.connect(to: daemon.socket)
-                do {
-                    try await daemon.streams.keeping(client) {
-                        try await tell(of: client, from: &seen, &stream, isAway: &isAway)
-                    }
-                    // A page's request has found that the daemon hangs.
-                    throw DaemonHangs(socket: daemon.socket, patience: daemon.patience)
-                } catch {
-                    await client.close()
-                    throw error
+                try await daemon.streaming { client in
+                    try await tell(of: client, from: &seen, &stream, isAway: &isAway)
                 }
-            } catch let error as Gone {
-                throw error.cause
+                // A page's request has found that the daemon hangs.
+                throw DaemonHangs(socket: daemon.socket, patience: daemon.patience)
+            } catch let error as BrowserGone {
+                throw error
             } catch is CancellationError {
                 throw CancellationError()
             } catch {
                 if !isAway {
                     let message = JSONValue.string("\(error)").jsonText
                     try await stream.send(event: "away", data: #"{"message":\#(message)}"#)
+                    pause = SearchPause()
                 }
-                // One that answered and has gone is looked for soon; one that is not there, ever less often.
-                pause = isAway ? min(pause * 2, .seconds(5)) : .milliseconds(250)
                 isAway = true
-                try await Task.sleep(for: pause)
-                continue
+                try await pause.wait()
             }
         }
     }
-
-    /// The browser has gone: no reason to look for the daemon again.
-    private struct Gone: Error { var cause: any Error }
 
     /// Passes on what happens, until the daemon or the browser has gone.
     private func tell(
@@ -92,27 +80,19 @@ struct DaemonEventStream: ServedStream {
             try await subscribe(client, since, lost)
         }
         seen = isAnew ? newest : seen ?? newest
-        func telling(_ body: () async throws -> Void) async throws {
-            do { try await body() } catch { throw Gone(cause: error) }
-        }
         if isAnew {
-            try await telling {
-                try await stream.send(
-                    id: "\(newest)",
-                    event: "lost",
-                    data: #"{"newest":\(newest)}"#
-                )
-            }
+            try await stream.send(id: "\(newest)", event: "lost", data: #"{"newest":\#(newest)}"#)
         }
-        if isAway { try await telling { try await stream.send(event: "back", data: "{}") } }
+        // A page that is as of no event was made while no daemon answered.
+        if isAway || since == nil { try await stream.send(event: "back", data: "{}") }
         isAway = false
         for try await event in client.events {
             if let gap = lost.take() {
                 let data = #"{"after":\#(gap.after),"through":\#(gap.through)}"#
-                try await telling { try await stream.send(event: "lost", data: data) }
+                try await stream.send(event: "lost", data: data)
             }
             seen = event.seq
-            try await telling { try await stream.send(id: "\(event.seq)", data: Self.json(event)) }
+            try await stream.send(id: "\(event.seq)", data: Self.json(event))
         }
     }
 

@@ -40,11 +40,13 @@ struct EventStreamWriter: @unchecked Sendable {
     mutating func begin() async throws { try await write("retry: 1000\n\n") }
 
     private mutating func write(_ text: String) async throws {
-        let guardian = channel.eventLoop.scheduleTask(in: WebLimits.stall) { [channel] in
-            channel.close(promise: nil)
-        }
+        let guardian = channel.closingIfStalled()
         defer { guardian.cancel() }
-        try await writer.write(ByteBuffer(string: text))
+        do {
+            try await writer.write(ByteBuffer(string: text))
+        } catch {
+            throw BrowserGone()
+        }
     }
 
     /// Answers a request with a stream, until `body` is over, the browser is gone, or the program is stopped.
@@ -91,8 +93,13 @@ struct EventStreamWriter: @unchecked Sendable {
                 }
             }
         }
+        let guardian = channel.closingIfStalled()
+        defer { guardian.cancel() }
         try await bodyWriter.finish(nil)
         // It may have sent what was not read.
         throw ConnectionEnds()
     }
 }
+
+/// The browser has gone: no reason for a stream to look for the daemon again.
+struct BrowserGone: Error {}

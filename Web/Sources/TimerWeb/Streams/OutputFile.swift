@@ -13,9 +13,9 @@ struct OutputFile: ServedStream {
     private let only: StandardStream?
     private let visit: Visit
 
-    init(run: RunID, visit: Visit) {
+    init(run: RunID, visit: Visit) throws(ControlError) {
         (daemon, self.run, self.visit) = (visit.site.daemon, run, visit)
-        only = visit.query("stream").flatMap(StandardStream.init)
+        only = try visit.chosenStream()
     }
 
     func serve(
@@ -51,9 +51,7 @@ struct OutputFile: ServedStream {
                 let end = chunk.offset + Int64(bytes.count)
                 if chunk.stream == .stdout { position.stdout = end } else { position.stderr = end }
                 guard only == nil || only == chunk.stream else { continue }
-                let guardian = channel.eventLoop.scheduleTask(in: WebLimits.stall) {
-                    channel.close(promise: nil)
-                }
+                let guardian = channel.closingIfStalled()
                 defer { guardian.cancel() }
                 try await body.write(ByteBuffer(bytes: bytes))
             }
@@ -62,6 +60,8 @@ struct OutputFile: ServedStream {
             ask.after = position
             reply = try await daemon.minding(client) { [ask] in try await client.readOutput(ask) }
         }
+        let guardian = channel.closingIfStalled()
+        defer { guardian.cancel() }
         try await body.finish(nil)
     }
 }

@@ -2,18 +2,18 @@
 
 import Synchronization
 
-/// How many streams there are; each has a connection to the daemon.
+/// The places for streams; each stream has a connection to the daemon.
 final class StreamCount: Sendable {
     private let count = Atomic<Int>(0)
 
-    var hasRoom: Bool { count.load(ordering: .relaxed) < WebLimits.streams }
-
-    /// Counts one for as long as `body` takes.
-    func counting<Value>(_ body: () async throws -> Value) async rethrows -> Value {
-        count.add(1, ordering: .relaxed)
-        defer { count.subtract(1, ordering: .relaxed) }
-        return try await body()
+    /// Takes a place, to be given back when the stream is over; false where there is none.
+    func take() -> Bool {
+        if count.add(1, ordering: .relaxed).newValue <= WebLimits.streams { return true }
+        giveBack()
+        return false
     }
+
+    func giveBack() { count.subtract(1, ordering: .relaxed) }
 }
 
 struct TooManyStreams: Error {}

@@ -40,8 +40,6 @@ struct ClockFace: Hashable, Sendable {
     }
 
     var weekdayName: String { Self.weekdays[weekday] }
-    /// "2026-12-01".
-    var isoDay: String { "\(year.padded(to: 4))-\(month.padded)-\(day.padded)" }
     /// "09:00".
     var time: String { "\(hour.padded):\(minute.padded)" }
     /// "09:00:05".

@@ -6,10 +6,8 @@ import TimerWords
 
 /// A job as the line that would add it with timerctl.
 enum CommandLine {
-    /// `socket`: nil for the one that timerctl finds by itself.
-    static func adding(_ definition: JobDefinition, socket: String? = nil) -> String {
+    static func adding(_ definition: JobDefinition) -> String {
         var words = ["timerctl", "add"]
-        if let socket { words += ["--socket", socket] }
         words += schedule(definition.schedule)
         // try?: a definition can be written as JSON: it came so, or is made of texts and numbers.
         let fields = try? JSONValue(encoding: definition)
@@ -26,7 +24,12 @@ enum CommandLine {
             ("--in", words.in),
             ("--cron", words.cron), ("--calendar", words.calendar), ("--tz", words.tz),
         ]
-        return all.flatMap { flag, value in value.map { [flag, $0] } ?? [] }
+        return all.flatMap { flag, value in value.map { said(flag, $0) } ?? [] }
+    }
+
+    /// An option and its value: in one word where the value would be taken for an option.
+    private static func said(_ flag: String, _ value: String) -> [String] {
+        value.hasPrefix("-") ? ["\(flag)=\(value)"] : [flag, value]
     }
 
     /// How an option is said in words.
@@ -46,14 +49,15 @@ enum CommandLine {
         func words(_ flag: String, _ value: JSONValue) -> [String] {
             switch (self, value) {
             case (.flag, .bool(let isSet)): isSet ? [flag] : []
-            case (.each, .array(let all)): all.flatMap { [flag, Self.text($0)] }
-            case (.list, .array(let all)): [flag, all.map(Self.text).joined(separator: ",")]
+            case (.each, .array(let all)): all.flatMap { said(flag, Self.text($0)) }
+            case (.list, .array(let all)):
+                said(flag, all.map(Self.text).joined(separator: ","))
             case (.variables, .object(let all)):
                 all.sorted { $0.key < $1.key }.flatMap {
-                    [flag, "\($0.key)=\(Self.text($0.value))"]
+                    said(flag, "\($0.key)=\(Self.text($0.value))")
                 }
-            case (.line, .array(let words)): [flag, Self.line(words.map(Self.text))]
-            default: [flag, Self.text(value)]
+            case (.line, .array(let words)): said(flag, Self.line(words.map(Self.text)))
+            default: said(flag, Self.text(value))
             }
         }
 

@@ -26,6 +26,17 @@ extension Job {
         return definition.queue.map { "a task in queue '\($0)'" } ?? "an event"
     }
 
+    /// Why no form can change it, as a message; nil for one that can be changed.
+    var reasonNotToChange: String? {
+        if !isReadable {
+            return
+                "the definition of job \(id) cannot be read here, and a form would leave out what it does not show"
+        }
+        guard definition.isTied else { return nil }
+        return
+            "job \(id) is tied to a process or a connection and ends with that: it cannot be changed"
+    }
+
     /// Why it ended, in words.
     var endSentence: String? { endReason.map(Job.endSentence) }
 }

@@ -18,11 +18,11 @@ import TimerWords
             let value = changes[field] ?? draft[field]
             // A box that is not ticked is not sent.
             if field == .shell, value.isEmpty { return nil }
+            // A browser has no breaks in a line, and one kind of them in several.
+            let lines = value.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
             return Link.Field(
                 field.rawValue,
-                value.split(separator: "\n", omittingEmptySubsequences: false).joined(
-                    separator: "\r\n"
-                )
+                lines.joined(separator: field.hasLines ? "\r\n" : "")
             )
         }
     }
@@ -33,9 +33,10 @@ import TimerWords
         )
         job.name = "x"
         job.command = ["printf", "%s\n", "a b", "it's", "\u{1b}[31m"]
-        job.env = ["LINES": "one\ntwo", "A": "="]
-        job.notify = ["command:echo a, b", "mail"]
-        job.tags = ["with, comma"]
+        job.env = ["LINES": "one\ntwo=2\r\n\n3 ", "A": "="]
+        job.notify = ["command:echo a, b\necho c", "mail:a@example.org,b@example.org"]
+        job.tags = ["with, comma", "with\nbreak"]
+        job.cwd = "/tmp/a\nb"
         job.userInfo = try? JSONText(parsing: #"{"k": 1.50}"#)
         job.misfireWindow = "2h"
         job.overlap = .queue
@@ -46,9 +47,98 @@ import TimerWords
     @Test("A form that is sent as it was shown changes nothing")
     func unchanged() {
         let draft = JobDraft(sent(JobDraft(rich, zone: .utc)), zone: .utc)
-        let (definition, errors) = draft.definition(changing: rich, dates)
+        let (definition, leftOut, errors) = draft.definition(changing: rich, dates)
         #expect(definition == rich)
+        #expect(leftOut.isEmpty)
         #expect(errors.isEmpty)
+    }
+
+    @Test("A command with carriage returns stays as it is, and another one is refused")
+    func carriageReturns() {
+        var job = rich
+        job.command = ["printf", "a\r\n"]
+        let shown = JobDraft(job, zone: .utc)
+        let draft = JobDraft(sent(shown, [.timeout: "2h"]), zone: .utc)
+        #expect(draft.definition(changing: job, dates).definition.command == job.command)
+        let other = JobDraft(sent(shown, [.command: shown[.command] + " b"]), zone: .utc)
+        let refused = other.definition(changing: job, dates)
+        #expect(refused.errors[.command]?.contains("carriage returns") == true)
+        #expect(refused.definition.command == job.command)
+    }
+
+    @Test("What is added beside a value that a field cannot tell from several leaves it whole")
+    func kept() {
+        let shown = JobDraft(rich, zone: .utc)
+        func changed(_ field: JobDraft.Field, _ text: String) -> JobDefinition {
+            let draft = JobDraft(sent(shown, [field: text]), zone: .utc)
+            let (definition, _, errors) = draft.definition(changing: rich, dates)
+            #expect(errors.isEmpty)
+            return definition
+        }
+        let env = changed(.env, "\(shown[.env])\nB= 1").env
+        #expect(env == rich.env?.merging(["B": " 1"]) { $1 })
+        #expect(changed(.env, "Z=1\n\(shown[.env])").env?.count == 3)
+        #expect(changed(.env, "A==").env == ["A": "="])
+        #expect(changed(.tags, "new, \(shown[.tags])").tags == ["new"] + (rich.tags ?? []))
+        #expect(changed(.tags, "with, comma").tags == ["with, comma"])
+        let notify = changed(.notify, "\(shown[.notify])\n desktop ").notify
+        #expect(notify == (rich.notify ?? []) + ["desktop"])
+        #expect(changed(.notify, "mail:c@example.org,d@example.org").notify?.count == 1)
+    }
+
+    @Test(
+        "A value that a field cannot tell from several is not changed in part",
+        arguments: [
+            (JobDraft.Field.env, "A==\nLINES=one\ntwo=3\n\n3 ", "LINES"),
+            (.env, "A==\ntwo=2\n\n3 ", "LINES"), (.tags, "comma", "with, comma"),
+            (.notify, "command:echo a, b", "command:echo"),
+        ]
+    )
+    func torn(_ field: JobDraft.Field, _ text: String, _ name: String) {
+        let draft = JobDraft(sent(JobDraft(rich, zone: .utc), [field: text]), zone: .utc)
+        let (definition, _, errors) = draft.definition(changing: rich, dates)
+        #expect(errors[field]?.hasPrefix("'\(name)") == true)
+        #expect(errors[field]?.contains("'timerctl change'") == true)
+        #expect(definition == rich)
+    }
+
+    @Test("Words without a zone are read in the page's, as the preview reads them")
+    func zoneOfWords() throws {
+        let zone = try Zone(named: "Asia/Tokyo")
+        let tokyo = LocalDate(now: dates.now, zone: zone)
+        func schedule(_ base: ScheduleWords, _ kind: JobDraft.Kind, _ text: String) -> ScheduleWords
+        {
+            let job = JobDefinition(schedule: base)
+            var draft = JobDraft(job, zone: zone)
+            (draft[.kind], draft[.schedule]) = (kind.rawValue, text)
+            return draft.definition(changing: job, tokyo).definition.schedule
+        }
+        let every = ScheduleWords(every: "1h")
+        #expect(
+            schedule(every, .cron, "0 9 * * *") == ScheduleWords(cron: "0 9 * * *", tz: zone.name)
+        )
+        #expect(
+            schedule(ScheduleWords(at: "tomorrow 09:00"), .at, "tomorrow 10:00")
+                == ScheduleWords(at: "tomorrow 10:00", tz: zone.name)
+        )
+        let fixed = "2127-01-01T08:00:00Z"
+        #expect(schedule(every, .at, fixed) == ScheduleWords(at: fixed))
+        #expect(schedule(every, .every, "2h") == ScheduleWords(every: "2h"))
+        #expect(
+            schedule(ScheduleWords(every: "1h", from: fixed), .every, "2h")
+                == ScheduleWords(every: "2h", from: fixed)
+        )
+    }
+
+    @Test("Options that go with the command, or with what is made up for, are told")
+    func leftOut() {
+        let shown = JobDraft(rich, zone: .utc)
+        func leftOut(_ changes: [JobDraft.Field: String]) -> [String] {
+            let draft = JobDraft(sent(shown, changes), zone: .utc)
+            return draft.definition(changing: rich, dates).leftOut
+        }
+        #expect(leftOut([.misfire: "skip"]) == ["misfireWindow"])
+        #expect(Set(leftOut([.command: ""])).isSuperset(of: ["cwd", "env", "onSuccess"]))
     }
 
     @Test("One field that is changed changes that alone")
@@ -57,6 +147,46 @@ import TimerWords
         var expected = rich
         expected.timeout = "2h"
         #expect(draft.definition(changing: rich, dates).definition == expected)
+    }
+
+    @Test("A path in another Unicode form is another one")
+    func unicodeForm() {
+        var job = rich
+        job.command = ["cat", "/srv/caf\u{e9}"]
+        let text = JobDraft(job, zone: .utc)[.command].replacing("\u{e9}", with: "e\u{301}")
+        let draft = JobDraft(sent(JobDraft(job, zone: .utc), [.command: text]), zone: .utc)
+        let changed = draft.definition(changing: job, dates).definition.command?.last
+        #expect(changed.map { Array($0.utf8) } == Array("/srv/cafe\u{301}".utf8))
+    }
+
+    @Test("A calendar that names its zone is sent without the one of the form")
+    func ownZone() {
+        let fields: [JobDraft.Field: String] = [
+            .kind: "calendar", .schedule: "Mon 09:00 Europe/Berlin", .tz: "UTC",
+        ]
+        let draft = JobDraft(sent(JobDraft(rich, zone: .utc), fields), zone: .utc)
+        let schedule = draft.definition(changing: rich, dates).definition.schedule
+        #expect(schedule == ScheduleWords(calendar: "Mon 09:00 Europe/Berlin"))
+    }
+
+    @Test("A variable that is given twice is told at its field")
+    func variables() {
+        let form = sent(JobDraft(rich, zone: .utc), [.env: "A=1\nB=2\nA=3"])
+        let errors = JobDraft(form, zone: .utc).definition(changing: rich, dates).errors
+        #expect(errors[.env] == "'A' is given twice; each variable has one value")
+    }
+
+    @Test("The preview of other dates ends with the job's last date, and with its count")
+    func preview() {
+        var job = JobDefinition(schedule: ScheduleWords(every: "1h"))
+        func coming() -> Int {
+            SchedulePreview(job, of: nil, RunTimes([]), dates).coming.count
+        }
+        #expect(coming() == 5)
+        job.count = 2
+        #expect(coming() == 2)
+        (job.count, job.until) = (nil, (dates.now + .seconds(3 * 3600)).rfc3339)
+        #expect(coming() == 3)
     }
 
     @Test("An empty field takes an option away")

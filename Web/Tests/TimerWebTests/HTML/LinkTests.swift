@@ -13,6 +13,11 @@ import Testing
             (Link("javascript:alert(1)"), "/javascript%3Aalert%281%29"),
             (Link("jobs").with("q", "a&b=c +\"").with("tag", nil), "/jobs?q=a%26b%3Dc%20%2B%22"),
             (Link("x", fragment: "f-name"), "/x#f-name"),
+            // A browser would leave these out, with what stands in front.
+            (Link("queues", ".."), "/queues/~.."),
+            (Link("queues", ".", "pause"), "/queues/~./pause"),
+            (Link("queues", "~.."), "/queues/~~.."), (Link("queues", "~a"), "/queues/~a"),
+            (Link("queues", "..."), "/queues/..."),
         ]
     )
     func text(_ link: Link, _ expected: String) {
@@ -39,7 +44,8 @@ import Testing
     @Test(
         "What is written is read again",
         arguments: [
-            Link(), Link("jobs", "7", "end"), Link("queues", "a/b ü"),
+            Link(), Link("jobs", "7", "end"), Link("queues", "a/b ü"), Link("queues", ".."),
+            Link("queues", ".", "pause"), Link("queues", "~~.."), Link("queues", "~..."),
             Link("jobs").with("q", "x y&z=+%").with("tag", "🕰️"),
         ]
     )

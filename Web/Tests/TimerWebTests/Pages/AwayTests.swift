@@ -15,7 +15,7 @@ struct AwayTests {
     private func add(_ name: String, _ daemon: TestDaemon) async throws -> JobID {
         var definition = JobDefinition(schedule: ScheduleWords(every: "1h"))
         (definition.name, definition.command) = (name, ["true"])
-        return try await daemon.connected { [definition] in try await $0.addJob(definition).id }
+        return try await daemon.connected { [definition] in try await $0.addJob(definition).job.id }
     }
 
     @Test("A daemon that hangs is told of on pages and by streams, and is sent nothing to do")
@@ -87,6 +87,45 @@ struct AwayTests {
             }
         }
         #expect(error?.reason == .closed)
+    }
+
+    @Test("A stream of a page that was made while no daemon answered tells that one does")
+    func back() async throws {
+        let daemon = try await TestDaemon()
+        try await TestServer.run(socket: daemon.socket) { server in
+            try await StreamReader.follow(server, since: "") { stream in
+                try await stream.read(until: "event: back")
+                // What has happened before that is on the page that is made then.
+                _ = try await add("new", daemon)
+                try await stream.read(until: "\"name\":\"new\"")
+                #expect(!stream.all.contains("event: away"))
+            }
+        }
+    }
+
+    @Test("A run's stream waits for a daemon that is away, and ends where there is no more to come")
+    func output() async throws {
+        let daemon = try await TestDaemon()
+        let job = try await add("job", daemon)
+        let run = try await daemon.connected { client -> RunID in
+            try await client.subscribe()
+            try await client.fireJob(.id(job))
+            for try await event in client.events where event.type == .runFinished {
+                return try #require(event.run)
+            }
+            throw CancellationError()
+        }
+        try await TestServer.run(socket: daemon.socket) { server in
+            for run in [run, RunID(rawValue: 99_999)] {
+                daemon.stop(SIGTERM)
+                let path = "/runs/\(run)/output/stream"
+                try await StreamReader.follow(server, path) { stream in
+                    try await stream.read(until: "retry: ")
+                    try await daemon.start()
+                    try await stream.read(until: "event: end")
+                }
+            }
+        }
     }
 
     @Test("A daemon with a new database is followed from its own numbers on")

@@ -27,6 +27,11 @@ struct FilterTests {
         ("/runs?cursor=garbage", "No page of the list begins at 'garbage'"),
         ("/queues/shown-queue?state=bogus", "'bogus' is no state; it is one of ready, delayed"),
         ("/queues/shown-queue?cursor=x", "No page of the list begins at 'x'"),
+        ("/runs?failed=0", "'failed' is '0', expected 1"),
+        ("/runs?open=yes", "'open' is 'yes', expected 1"),
+        ("/runs/1?stream=bogus", "'bogus' is no stream; it is one of stdout, stderr"),
+        ("/runs/1/output.txt?stream=bogus", "'bogus' is no stream; it is one of stdout, stderr"),
+        ("/queues?owner=a&owner=b", "'owner' is said 2 times: a, b; one is accepted"),
         ("/calendar?date=2026-13-01", "'date' is '2026-13-01', expected a day"),
         ("/calendar?view=year", "'year' is no view; it is one of day, week, month"),
         ("/calendar?owner=a&owner=b", "'owner' is said 2 times"),
@@ -41,7 +46,7 @@ struct FilterTests {
             _ = try await client.addJob(definition)
             definition = JobDefinition(schedule: ScheduleWords(every: "1h"))
             (definition.name, definition.command) = ("shown-job", ["true"])
-            let job = try await client.addJob(definition)
+            let job = try await client.addJob(definition).job
             try await client.fireJob(.id(job.id))
         }
         try await TestServer.run(socket: daemon.socket) { server in
@@ -60,6 +65,8 @@ struct FilterTests {
                 #expect(body.contains("shown-job"), "\(path)")
                 #expect(!body.contains("class=\"conflict\""), "\(path)")
             }
+            let nobodys = try await server.get("/queues?owner=nobodyx").body
+            #expect(nobodys.contains("There is no queue of") && nobodys.contains("nobodyx"))
             // Nor is anything done with it.
             let asked = try await server.follow(
                 "/jobs/act",

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import HTML
 import Schedules
 import Testing
@@ -16,7 +17,7 @@ struct OthersTests {
     private func add(_ name: String, _ daemon: TestDaemon) async throws -> JobID {
         var definition = JobDefinition(schedule: ScheduleWords(cron: "30 2 * * *"))
         (definition.name, definition.command) = (name, ["true"])
-        return try await daemon.connected { [definition] in try await $0.addJob(definition).id }
+        return try await daemon.connected { [definition] in try await $0.addJob(definition).job.id }
     }
 
     private func job(_ id: JobID, _ daemon: TestDaemon) async throws -> Job {
@@ -128,6 +129,93 @@ struct OthersTests {
             let text = String(decoding: form.page.content.rendered, as: UTF8.self)
             #expect(text.contains("who alone may change it") == !isOwn)
             #expect(text.contains("name=\"schedule\"") == isOwn)
+        }
+    }
+
+    @Test("A job that a form would replace by what it can show is not changed by one")
+    func unchangeable() async throws {
+        let daemon = try await TestDaemon()
+        var job = try await job(try await add("job", daemon), daemon)
+        #expect(job.reasonNotToChange == nil)
+        job.stored = .object([:])
+        #expect(job.reasonNotToChange?.contains("cannot be read") == true)
+        var definition = JobDefinition(schedule: ScheduleWords(every: "1h"))
+        (definition.name, definition.whilePid) = ("tied", getpid())
+        let tied = try await daemon.connected { [definition] in
+            try await $0.addJob(definition).job
+        }
+        try await TestServer.run(socket: daemon.socket) { server in
+            let path = "/jobs/\(tied.id)/change"
+            let form = try await server.get(path)
+            #expect(form.status == 409)
+            #expect(form.body.contains("is tied to a process"))
+            let sent = try await server.post(path, "kind=every&schedule=2h&do=save")
+            #expect(sent.status == 409)
+            let words = try await daemon.connected { try await $0.job(.id(tied.id)) }.definition
+            #expect(words.schedule.every == "1h")
+        }
+    }
+
+    @Test("A job that was added paused and resumed since goes on behind a change, and its undo")
+    func resumed() async throws {
+        let daemon = try await TestDaemon()
+        let id = try await daemon.connected { client in
+            var definition = JobDefinition(schedule: ScheduleWords(every: "1h"))
+            (definition.command, definition.paused) = (["true"], true)
+            let job = try await client.addJob(definition).job
+            _ = try await client.resumeJobs(.ids([job.id]))
+            return job.id
+        }
+        let before = try await job(id, daemon)
+        #expect(before.definition.paused == true && before.state == .scheduled)
+        try await TestServer.run(socket: daemon.socket) { server in
+            let path = "/jobs/\(id)/change"
+            let revision = try #require(try await server.get(path).hidden("revision"))
+            let fields = "kind=every&schedule=1h&command=true&retries=2&revision=\(revision)"
+            let changed = try await server.follow(path, fields + "&do=save")
+            #expect(changed.body.contains("was changed"))
+            let job = try await self.job(id, daemon)
+            #expect(job.definition.retries == 2 && job.state == .scheduled)
+            let undo = Revert(of: job, to: before).undo
+            let sent = try #require(undo?.fields.first { $0.name == "definition" })
+            #expect(!sent.value.contains("paused"))
+        }
+    }
+
+    @Test("An undo of other dates leaves as many fires as were left of the job's count")
+    func count() async throws {
+        let daemon = try await TestDaemon()
+        let id = try await add("counted", daemon)
+        var before = try await job(id, daemon)
+        var changed = before
+        (before.definition.count, before.fires) = (8, 5)
+        func left() throws -> Int? {
+            let fields = Revert(of: changed, to: before).undo?.fields
+            let text = try #require(fields?.first { $0.name == "definition" }).value
+            return try JSONText(parsing: text).decoded(as: JobDefinition.self).count
+        }
+        (changed.definition.count, changed.fires) = (8, 0)
+        #expect(try left() == 3)
+        changed.fires = 5
+        #expect(try left() == 8, "its dates are the same")
+    }
+
+    @Test("Before a job is fired by hand for the last time it is said that this finishes it")
+    func lastFire() async throws {
+        let daemon = try await TestDaemon()
+        let (once, often) = try await daemon.connected { client in
+            let words = [
+                ScheduleWords(at: "2126-01-01T10:00:00Z"), ScheduleWords(cron: "30 2 * * *"),
+            ]
+            let jobs = try await client.addJobs(words.map { JobDefinition(schedule: $0) }).jobs
+            return (jobs[0].id, jobs[1].id)
+        }
+        try await TestServer.run(socket: daemon.socket) { server in
+            for (job, words) in [(once, "is finished with that"), (often, "Its other dates stay")] {
+                #expect(try await server.get("/jobs/\(job)/fire").body.contains(words))
+            }
+            let asked = try await server.post("/jobs/act", "do=fire&id=\(once)&id=\(often)")
+            #expect(asked.body.contains("1 of them has no other date, and is finished with that."))
         }
     }
 

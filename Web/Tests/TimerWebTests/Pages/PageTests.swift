@@ -33,7 +33,7 @@ struct PageTests {
             definition.env = ["E": Self.evil]
             definition.userInfo = try JSONText(encoding: [Self.evil])
             definition.notify = ["none"]
-            let job = try await client.addJob(definition)
+            let job = try await client.addJob(definition).job
             var queued = JobDefinition(schedule: ScheduleWords(in: "1ms"))
             (queued.name, queued.queue) = ("q", Self.evil.filter { $0 != "\u{202e}" })
             _ = try await client.addJob(queued)
@@ -81,13 +81,15 @@ struct PageTests {
         let id = try await daemon.connected { client in
             var definition = JobDefinition(schedule: ScheduleWords(cron: "30 2 * * *"))
             (definition.name, definition.command) = ("nightly", ["true"])
-            return try await client.addJob(definition).id
+            return try await client.addJob(definition).job.id
         }
         func job() async throws -> Job { try await daemon.connected { try await $0.job(.id(id)) } }
         try await TestServer.run(socket: daemon.socket) { server in
             let paused = try await server.follow("/jobs/\(id)/pause")
             #expect(paused.body.contains("is paused: no date fires until it is resumed."))
             #expect(paused.body.contains("action=\"/jobs/\(id)/resume\""))
+            // It would be refused: its next date is not known.
+            #expect(!paused.body.contains("action=\"/jobs/\(id)/skip\""))
             let stateOfPaused = try await job().state
             #expect(stateOfPaused == .paused)
             _ = try await server.follow("/jobs/\(id)/resume")
@@ -285,7 +287,7 @@ struct PageTests {
             definition.command = [
                 "/bin/sh", "-c", "printf '\\033[31mred\\033[0m\\n'; echo err >&2",
             ]
-            let job = try await client.addJob(definition)
+            let job = try await client.addJob(definition).job
             try await client.subscribe()
             try await client.fireJob(.id(job.id))
             for try await event in client.events where event.type == .runStarted {

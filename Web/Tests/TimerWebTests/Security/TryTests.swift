@@ -56,8 +56,13 @@ import Testing
                     "POST / HTTP/1.1\r\n\(host)Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
                     400
                 ),
+                // Without the right to, whatever they say they will send: they are not waited for.
+                ("POST /jobs/1/fire HTTP/1.1\r\n\(host)Content-Length: 9999\r\n\r\n", 403),
+                ("POST /add HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 9999\r\n\r\n", 421),
+                ("POST /add HTTP/1.1\r\n\(host)Content-Length: 99999999\r\n\r\n", 403),
                 (
-                    "POST /jobs/1/fire HTTP/1.1\r\n\(host)\(key)Content-Length: 99999999\r\n\r\n",
+                    "POST /jobs/1/fire HTTP/1.1\r\n\(host)\(key)Origin: http://\(server.host)\r\n"
+                        + "Content-Length: 99999999\r\n\r\n",
                     413
                 ),
             ]

@@ -20,6 +20,7 @@ import TimerWords
             ("/runs/9", .run(run)), ("/runs/9/output.txt", .output(run)),
             ("/runs/9/output/stream", .outputStream(run)), ("/runs/9/kill", .actOnRun(run, .kill)),
             ("/queues/a%2Fb", .queue("a/b")), ("/queues/a%2Fb/pause", .actOnQueue("a/b", .pause)),
+            ("/queues/~..", .queue("..")), ("/queues/~./kick", .actOnQueue(".", .kick)),
             ("/doctor", .doctor), ("/events", .events), ("/add", .add),
         ]
     )

@@ -23,8 +23,17 @@ final class StreamReader {
         since seq: some StringProtocol,
         _ body: (StreamReader) async throws -> Void
     ) async throws {
+        try await follow(server, "/events?since=\(seq)", body)
+    }
+
+    /// Follows the stream at a path in the same way.
+    static func follow(
+        _ server: TestServer,
+        _ path: String,
+        _ body: (StreamReader) async throws -> Void
+    ) async throws {
         let head =
-            "GET /events?since=\(seq) HTTP/1.1\r\nHost: \(server.host)\r\nCookie: \(server.cookie)\r\n\r\n"
+            "GET \(path) HTTP/1.1\r\nHost: \(server.host)\r\nCookie: \(server.cookie)\r\n\r\n"
         let client = server.client
         let (texts, told) = AsyncStream<String>.makeStream()
         let reading = Task {

@@ -121,6 +121,17 @@ import TimerWords
         )
     }
 
+    @Test("A value that begins with a dash is said in one word with its option")
+    func dashes() {
+        var job = JobDefinition(schedule: ScheduleWords(in: "1h"))
+        (job.name, job.key, job.priority) = ("-n", "-k", -5)
+        job.tags = ["a", "--b"]
+        #expect(
+            CommandLine.adding(job)
+                == "timerctl add --in 1h --name=-n --tag a --tag=--b --priority=-5 --key=-k"
+        )
+    }
+
     @Test(
         "A line is split as a shell would",
         arguments: [

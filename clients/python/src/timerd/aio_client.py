@@ -6,7 +6,7 @@ import asyncio
 import time
 import warnings
 from types import TracebackType
-from typing import Any, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar
+from typing import Any, Callable, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar
 
 from .aio_connection import AsyncConnection
 from .aio_methods import AsyncMethods
@@ -35,6 +35,8 @@ class AsyncClient(AsyncMethods):
         self._others: List[AsyncConnection] = []  # each for one call that waits
         self._opening: "Optional[Tuple[asyncio.AbstractEventLoop, asyncio.Lock]]" = None
         self._closed = False
+        #: Called at each end of a connection; it must not hold the client.
+        self.on_end: Callable[[], None] = lambda: None
 
     async def __aenter__(self) -> "AsyncClient":
         return self
@@ -103,6 +105,12 @@ class AsyncClient(AsyncMethods):
                     raise
             await asyncio.sleep(pause)
 
+    def has_ended(self) -> bool:
+        """With `reconnect` false: whether the connection has ended, which is said once, here or by a call."""
+        had_one = self._connection is not None
+        self._forget_lost()
+        return had_one and self._connection is None
+
     def _forget_lost(self) -> None:
         """Their end was said."""
         if self._connection is not None and self._connection.lost is not None:
@@ -122,7 +130,7 @@ class AsyncClient(AsyncMethods):
             self._connection = None
             if connection is not None and not self.reconnect:
                 raise ConnectionLost("the connection to timerd ended while nothing was asked")
-            self._connection = self._unless_closed(await AsyncConnection.open(self.path))
+            self._connection = self._unless_closed(await AsyncConnection.open(self.path, self.on_end))
             return self._connection
 
     async def _other(self) -> AsyncConnection:
@@ -133,7 +141,7 @@ class AsyncClient(AsyncMethods):
             if connection.lost is None and connection.waits_for == 0:
                 break
         else:
-            connection = self._unless_closed(await AsyncConnection.open(self.path))
+            connection = self._unless_closed(await AsyncConnection.open(self.path, self.on_end))
             self._others.append(connection)
         return connection
 

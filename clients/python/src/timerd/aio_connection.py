@@ -8,7 +8,7 @@ import contextlib
 import os
 import socket
 import time
-from typing import Any, Deque, Dict, Mapping, Optional
+from typing import Any, Callable, Deque, Dict, Mapping, Optional
 
 from .conversation import Answer, Conversation, TurnedAway
 from .dialing import dial, is_over, said
@@ -21,7 +21,7 @@ _MOST_NOTIFICATIONS = 256
 
 
 class AsyncConnection(asyncio.Protocol):
-    def __init__(self, socket_: socket.socket) -> None:
+    def __init__(self, socket_: socket.socket, on_end: Callable[[], None]) -> None:
         self.loop = asyncio.get_running_loop()
         self.lost: Optional[TimerdError] = None
         self._socket = socket_
@@ -31,14 +31,15 @@ class AsyncConnection(asyncio.Protocol):
         self._notifications: Deque[Notification] = collections.deque()
         self._wanted: "Optional[asyncio.Future[None]]" = None
         self._is_paused = False
+        self._on_end = on_end
         mind_forks(self)
 
     @staticmethod
-    async def open(path: str) -> "AsyncConnection":
+    async def open(path: str, on_end: Callable[[], None] = lambda: None) -> "AsyncConnection":
         """Whoever is cancelled here leaves no connection behind."""
         connected = dial(path)
         try:
-            connection = AsyncConnection(connected)
+            connection = AsyncConnection(connected, on_end)
             await connection.loop.create_unix_connection(lambda: connection, sock=connected)
         except BaseException:
             connected.close()
@@ -103,6 +104,7 @@ class AsyncConnection(asyncio.Protocol):
             if not future.done():
                 future.set_exception(self.lost)
         self._wake()
+        self._on_end()
 
     # What the event loop says
 

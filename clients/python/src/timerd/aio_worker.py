@@ -55,6 +55,7 @@ class AsyncWorker:
         self._reserving, self._saying = AsyncClient(socket, reconnect=False), AsyncClient(socket)
         self._running: "Set[asyncio.Task[Report]]" = set()
         self._bell = Bell()
+        self._reserving.on_end = self._bell.ring
         self._has_run = False
         self._is_asked = False  # to stop
         self._has_ctrl_c = False  # so that a KeyboardInterrupt is one that a handler has raised by itself
@@ -74,6 +75,9 @@ class AsyncWorker:
             raise RuntimeError("this worker has run; make another")
         self._has_run = True
         loop = asyncio.get_running_loop()
+        # Two connections tie tasks to themselves at a stop: the one that is to keep them has to be the later one. Made here: with Python 3.9 a lock
+        # belongs to the event loop that is there when it is made.
+        self._tying = asyncio.Lock()
         taken = self._take_signals(loop) if signals else []
         self._has_ctrl_c = signal.SIGINT in taken or threading.current_thread() is not threading.main_thread()
         reserving = asyncio.ensure_future(self._reserve())
@@ -89,9 +93,10 @@ class AsyncWorker:
             left: "List[asyncio.Future[Any]]" = [reserving, *others, *self._running, *([] if self._moving is None else [self._moving])]
             for one in left:
                 one.cancel()
-            await asyncio.gather(*left, return_exceptions=True)
+            # In front of what the handlers do when they are cancelled, which may take long: their tasks go back with the connections.
             await self._reserving.close()
             await self._saying.close()
+            await asyncio.gather(*left, return_exceptions=True)
             for number in taken:
                 loop.remove_signal_handler(number)
 
@@ -115,13 +120,21 @@ class AsyncWorker:
         backoff = Backoff()
         while not self._duty.is_stopping:
             room = self._duty.room()
-            if room == 0:
+            if self._reserving.has_ended():
+                self._duty.is_untied = True
+            if room == 0 and not self._duty.is_untied:
                 await self._bell.wait()
                 continue
             try:
-                if self._duty.is_untied:
-                    await self._extend(self._reserving, True)
-                    self._duty.is_untied = False
+                async with self._tying:
+                    if self._duty.is_stopping:
+                        return
+                    if self._duty.is_untied:
+                        await self._extend(self._reserving, True)
+                        self._duty.is_untied = False
+                if room == 0:
+                    backoff.reset()
+                    continue
                 tasks = await self._reserving.reserve(
                     self._duty.queues, count=room, lease=self._duty.lease, wait=self._duty.wait, while_connected=True
                 )
@@ -218,7 +231,8 @@ class AsyncWorker:
                 continue
             self._duty.extends(now)
             try:
-                await self._extend(self._saying, False)
+                # In the grace they are tied to this connection, which may have been made anew.
+                await self._extend(self._saying, self._duty.is_stopping)
             except TimerdError as error:
                 log.warning("extending leases: %s", error)
                 self._duty.extend_failed(time.monotonic())
@@ -270,8 +284,13 @@ class AsyncWorker:
 
     async def _move(self) -> None:
         """Ties what is in progress to the other connection: else it would go back with the one that waits for more."""
-        try:
-            await self._extend(self._saying, True)
-        except TimerdError as error:
-            log.warning("keeping what is in progress: %s", error)
-        await self._reserving.close()
+        backoff = Backoff()
+        while True:
+            try:
+                async with self._tying:
+                    await self._extend(self._saying, True)
+                    return await self._reserving.close()
+            except TimerdError as error:
+                # The one that waits stays, and with it what is in progress.
+                log.warning("keeping what is in progress: %s; trying again", error)
+                await asyncio.sleep(backoff.next())

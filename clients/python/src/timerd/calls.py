@@ -239,6 +239,8 @@ def _some(queue: Optional[str], fires: Jobs, count: Optional[int], state: Option
     if (queue is None) == (fires is None):
         raise ValueError("tasks are named by one of queue and fires")
     if fires is not None:
+        if count is not None or state is not None:
+            raise ValueError("count and state are for the tasks of a queue, not beside fires")
         return {"fires": [fires] if isinstance(fires, int) else list(fires)}
     return without_none({"queue": queue, "state": state, "count": count})
 

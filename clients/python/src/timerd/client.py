@@ -15,6 +15,7 @@ from .forks import mind_forks
 from .methods import Methods
 from .paths import default_socket
 from .repeats import Ask, Attempts
+from .wake import Wake, wait_for_end
 
 T = TypeVar("T")
 
@@ -30,7 +31,11 @@ class Client(Methods):
     goes on trying to connect, and to repeat what may be repeated, so that it survives a restart of the daemon.
 
     A request whose reply was lost is sent again only where that does no harm: reads, `finish`, `fail`, `release`, `extend`, `set_queue`, ending,
-    pausing and resuming jobs by id, and adding jobs that each have a `key`. Any other raises ConnectionLost: it was carried out, or it was not.
+    pausing and resuming jobs by id, and adding jobs that each have a `key` that is kept for a minute at least, without `replace` and
+    `whileConnected`. Any other raises ConnectionLost: it was carried out, or it was not.
+
+    A call that is too late ends its connection, unless tasks are tied to that: then later calls over it wait behind the late answer, and tasks that
+    come for a late reserve are released.
 
     With `reconnect` false there is one connection for all, and each end of it is said, with ConnectionLost, before another is made: for who has
     tied something to it.
@@ -91,6 +96,11 @@ class Client(Methods):
         for start in range(0, len(requests), IN_PROGRESS):
             answers += self._ask(requests[start : start + IN_PROGRESS], timeout)
         return answers
+
+    def wait_for_end(self, wake: Wake) -> bool:
+        """With `reconnect` false, while nothing is asked: waits until the connection has ended, or `wake` rings. Whether it has ended, which is said
+        once, here or by a call."""
+        return self._main.wait_for_end(wake)
 
     def carry_out(self, call: Call[T]) -> T:
         return call.value(self._ask([(call.method, call.params)], None)[0])
@@ -163,8 +173,9 @@ class _Channel:
         try:
             return connection.ask(asks, deadline)
         except BaseException:
-            # Also for a timeout or KeyboardInterrupt: a late reply must not become that of another request.
-            self.drop()
+            # Also for KeyboardInterrupt: of what it has interrupted the answer must not become that of another request.
+            if not connection.is_usable:
+                self.drop()
             raise
 
     def _connected(self) -> Connection:
@@ -179,6 +190,13 @@ class _Channel:
         if connection is None or self.closed.is_set():  # by `close`, which may not have seen this connection
             raise ConnectionLost("the client was closed")
         return connection
+
+    def wait_for_end(self, wake: Wake) -> bool:
+        with self.lock:
+            has_ended = wait_for_end(None, wake) if self.connection is None else self.connection.wait_for_end(wake)
+            if has_ended:
+                self.drop()
+            return has_ended
 
     def interrupt(self) -> None:
         connection = self.connection

@@ -2,15 +2,17 @@
 """One connection, used by one thread at a time. A connection that has failed is over."""
 from __future__ import annotations
 
+import contextlib
 import select
 import socket
 import time
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from .conversation import Answer, Conversation, Event
 from .dialing import dial, is_over, said
 from .errors import ConnectionLost, NotSent, ProtocolError, TimedOut
 from .repeats import Ask
+from .wake import Wake, wait_for_end
 from .wire import Notification
 
 
@@ -20,6 +22,10 @@ class Connection:
         self._socket = dial(path)
         self._poll = select.poll()
         self._unsent = memoryview(b"")
+        self._behind = 0  # of what is unsent, the bytes that come behind the request that is asked
+        self._is_tied = False
+        #: Whether all that was asked was answered, or may be answered later.
+        self.is_usable = True
 
     def close(self) -> None:
         self._socket.close()
@@ -34,22 +40,36 @@ class Connection:
     def is_over(self) -> bool:
         return is_over(self._socket)
 
+    def wait_for_end(self, wake: Wake) -> bool:
+        return wait_for_end(self._socket, wake)
+
     def ask(self, asks: Sequence[Ask], deadline: Optional[float]) -> List[Any]:
         """Sends all at once; their answers in order, each a result or a Refused."""
-        numbers, lines = [], []
-        for method, params in asks:
-            number, line = self._conversation.ask(method, params)
-            numbers.append(number)
-            lines.append(line)
-        self._unsent = memoryview(b"".join(lines))
+        numbers, lines = self._conversation.ask_all(asks)
+        self.is_usable = False
+        self._behind = 0
+        self._send_later(lines)
         answers: Dict[int, Any] = {}
-        while len(answers) < len(numbers):
-            event = self._event(deadline)
-            if isinstance(event, Answer):
-                answers[event.number] = event.value
-            elif not isinstance(event, Notification):
-                return [event.error for _ in numbers]
-        return [answers[number] for number in numbers]
+        try:
+            while len(answers) < len(numbers):
+                event = self._event(deadline)
+                if isinstance(event, Answer):
+                    answers[event.number] = event.value
+                elif not isinstance(event, Notification):
+                    return [event.error for _ in numbers]
+        except TimedOut:
+            # Tasks that are tied to it would go back with it. Else another one is better: there nobody waits behind the late answer.
+            self.is_usable = self._is_tied
+            for number, (method, _) in zip(numbers, asks):
+                self._conversation.abandon(number)
+                self._conversation.give_back(method, answers.get(number))
+            raise
+        told = [answers[number] for number in numbers]
+        self._is_tied |= any(_ties(params, answer) for (_, params), answer in zip(asks, told))
+        with contextlib.suppress(OSError):  # which the next call meets as well
+            self._send()  # what is given back
+        self.is_usable = True
+        return told
 
     def notification(self) -> Notification:
         """The next one, for as long as it takes."""
@@ -62,11 +82,13 @@ class Connection:
         """Sends while it reads: a daemon whose answers nobody takes takes no requests either."""
         while True:
             event = self._conversation.next()
+            given_back = self._conversation.take_unsent()
+            self._behind += len(given_back)
+            self._send_later(given_back)
             if event is not None:
                 return event
             try:
-                if self._unsent:
-                    self._unsent = self._unsent[self._socket.send(self._unsent) :]
+                self._send()
             except BlockingIOError:
                 pass
             except OSError as error:
@@ -74,6 +96,14 @@ class Connection:
                 continue
             self._wait(deadline)
             self._receive()
+
+    def _send_later(self, data: bytes) -> None:
+        if data:
+            self._unsent = memoryview(bytes(self._unsent) + data)
+
+    def _send(self) -> None:
+        if self._unsent:
+            self._unsent = self._unsent[self._socket.send(self._unsent) :]
 
     def _receive(self) -> None:
         try:
@@ -97,7 +127,7 @@ class Connection:
         self._conversation.feed(data)
 
     def _lost(self, message: str) -> ConnectionLost:
-        return NotSent(message) if self._unsent else ConnectionLost(message)
+        return NotSent(message) if len(self._unsent) > self._behind else ConnectionLost(message)
 
     def _wait(self, deadline: Optional[float]) -> None:
         """Until there is something to read, or room for what is to be sent."""
@@ -107,3 +137,8 @@ class Connection:
         self._poll.register(self._socket, select.POLLIN | (select.POLLOUT if self._unsent else 0))
         # A limit beyond what poll(2) takes is looked at again.
         self._poll.poll(None if left is None else min(left * 1000 + 1, 1e6))
+
+
+def _ties(params: Mapping[str, Any], answer: Any) -> bool:
+    """Whether tasks are tied to the connection that this answer came over."""
+    return bool(params.get("whileConnected")) and isinstance(answer, dict) and bool(answer.get("tasks") or answer.get("task"))

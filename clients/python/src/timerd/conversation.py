@@ -2,7 +2,7 @@
 """What is said over one connection: requests become bytes, bytes become answers. Does no input or output, and knows no clock."""
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Set, Tuple, Union
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 from .errors import InvalidRequest, ProtocolError, Refused
 from .wire import LINE_LIMIT, REQUEST_LIMIT, Notification, Reply, decode, encode
@@ -46,12 +46,23 @@ class Conversation:
 
     def ask(self, method: str, params: Mapping[str, Any]) -> Tuple[int, bytes]:
         """What JSON cannot say is a ValueError or a TypeError, and what is too long InvalidRequest, before anything is sent."""
-        line = encode(self._number + 1, method, params)
+        numbers, line = self.ask_all([(method, params)])
+        return numbers[0], line
+
+    def ask_all(self, asks: Sequence[Tuple[str, Mapping[str, Any]]]) -> Tuple[List[int], bytes]:
+        """As `ask`. Where one of them cannot be said, none is asked."""
+        numbers = [self._number + 1 + index for index in range(len(asks))]
+        lines = [self._line_of(number, *ask) for number, ask in zip(numbers, asks)]
+        self._number += len(asks)
+        self._open.update(zip(numbers, (method for method, _ in asks)))
+        return numbers, b"".join(lines)
+
+    @staticmethod
+    def _line_of(number: int, method: str, params: Mapping[str, Any]) -> bytes:
+        line = encode(number, method, params)
         if len(line) > REQUEST_LIMIT:
             raise InvalidRequest("the request '%s' has %d bytes; accepted are %d" % (method, len(line), REQUEST_LIMIT), "invalidRequest", -32600)
-        self._number += 1
-        self._open[self._number] = method
-        return self._number, line
+        return line
 
     def abandon(self, number: int) -> None:
         """Nobody waits for this answer any more."""

@@ -47,6 +47,8 @@ def job(
             "calendar": calendar,
         }
     )
+    if other is not None and "schedule" in other:
+        raise ValueError("the schedule is said by in_, at, every, cron, calendar, from_ and tz, not by 'schedule' in other")
     if len(schedule) > 1:
         raise ValueError("a schedule has one of in_, at, every, cron and calendar, not %s" % " and ".join(schedule))
     if not schedule:

@@ -54,7 +54,8 @@ class Duty:
         self._third = max(0.03, seconds(self.lease) / 3)
         self._deadline = None if deadline is None else seconds(duration(deadline))
         seconds(self.wait)  # a text that is none is said here
-        self.held: Dict[int, Held] = {}
+        #: By the token: while this process stood still, a later attempt of the same fire may have become this worker's as well.
+        self.held: Dict[Any, Held] = {}
         self.is_stopping = False
         #: The connection that the tasks were tied to may be over: they are to be tied to the next one.
         self.is_untied = False
@@ -83,7 +84,7 @@ class Duty:
         if self.is_stopping:
             self._reports.append(outcome.released(task))
             return None
-        held = self.held[task.fire] = Held(task, None if self._deadline is None else now + self._deadline)
+        held = self.held[task.token] = Held(task, None if self._deadline is None else now + self._deadline)
         self._busy += 1
         if self._extend_at is None:
             self._extend_at = now + self._third
@@ -99,7 +100,7 @@ class Duty:
 
     def settle(self, held: Held, report: Report) -> None:
         """Says what became of a task, unless that was said, or it was lost."""
-        if not held.is_said and self.held.get(held.task.fire) is held:
+        if not held.is_said and held.task.token in self.held:
             held.is_said = True
             self._reports.append(report)
 
@@ -140,9 +141,7 @@ class Duty:
     def _said(self, reports: Sequence[Report]) -> None:
         self._on_their_way -= len(reports)
         for report in reports:
-            held = self.held.get(report.task.fire)
-            if held is not None and held.task is report.task:
-                del self.held[report.task.fire]
+            self.held.pop(report.task.token, None)
 
     def unsaid(self) -> int:
         """Of how many tasks something is still to be said, or to be answered."""
@@ -177,8 +176,7 @@ class Duty:
         lost = []
         for held, refused in zip(some, outcome.answers(result, len(some))):
             # What became of it may be on its way, and have ended the lease.
-            if outcome.is_lost(refused) and not held.is_said and self.held.get(held.task.fire) is held:
-                del self.held[held.task.fire]
+            if outcome.is_lost(refused) and not held.is_said and self.held.pop(held.task.token, None) is not None:
                 held.task.lost.set()
                 lost.append(held)
         return lost

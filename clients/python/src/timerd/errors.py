@@ -108,13 +108,16 @@ class LimitReached(Refused):
 
 
 class StorageFailed(Refused):
-    """The database could not take it; nothing was changed. It may be asked again later."""
+    """The database could not take it; nothing was changed, unless the message says otherwise.
+
+    It may be asked again later.
+    """
 
     reason = "storageFailed"
 
 
 class Stopping(Refused):
-    """The daemon is stopping; nothing was changed."""
+    """The daemon is stopping, or its node leads no more; nothing was changed."""
 
     reason = "stopping"
 

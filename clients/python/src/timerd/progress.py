@@ -15,7 +15,7 @@ _KNOWN = 10_000
 
 
 class Lost(NamedTuple):
-    """Events behind `after`, up to `through`, are no longer kept."""
+    """Of the events behind `after`, up to `through`, some are no longer kept; the others follow."""
 
     after: int
     through: int
@@ -27,7 +27,10 @@ class Progress:
         kept = cursor.load() if cursor is not None else None
         self.seen: Optional[int] = kept if kept is not None else since
         self._saved = self.seen
-        self._filter = without_none({"types": texts("types", types) if types else None, "jobs": list(jobs) if jobs else None})
+        #: Up to which event a loss has been told.
+        self._lost = 0
+        # An empty list is not none: the daemon refuses it.
+        self._filter = without_none({"types": None if types is None else texts("types", types), "jobs": None if jobs is None else list(jobs)})
         self._fires: Set[int] = set()
         self._order: Deque[int] = collections.deque()
 
@@ -44,9 +47,13 @@ class Progress:
         """What the user is to be told of this, if anything."""
         params = notification.params
         if notification.method == "events.lost":
-            lost = Lost(_integer(params, "after"), _integer(params, "through"))
-            self.seen = max(self.seen or 0, lost.through)
-            return lost
+            # Behind it root is sent what is left of those numbers: the next event says where the watch is.
+            # Until then each new connection is told of the same loss, and perhaps of more.
+            after, through = max(_integer(params, "after"), self._lost), _integer(params, "through")
+            if through <= after:
+                return None
+            self._lost = through
+            return Lost(after, through)
         if notification.method != "event":
             return None
         seq = _integer(params, "seq")

@@ -11,8 +11,8 @@ from .values import seconds
 Ask = Tuple[str, Mapping[str, Any]]
 
 _READS = frozenset(
-    """daemon.check daemon.metrics daemon.status job.get job.list node.list notice.list queue.list run.get run.list
-    run.output schedule.preview task.list upload.list""".split()
+    """daemon.check daemon.metrics daemon.status job.calendar job.dates job.get job.list node.list notice.list queue.list
+    run.calendar run.get run.list run.output schedule.preview task.list upload.list""".split()
 )
 
 #: What the token of one attempt guards, and what sets a state.
@@ -39,6 +39,9 @@ def may_repeat(method: str, params: Mapping[str, Any]) -> bool:
 
 def _has_key(job: Any) -> bool:
     if not isinstance(job, dict) or not isinstance(job.get("key"), str):
+        return False
+    # With the connection its job has ended: the second request would be answered with that one.
+    if job.get("whileConnected"):
         return False
     kept = job.get("keyKept")
     if kept is None:

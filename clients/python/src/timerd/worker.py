@@ -16,6 +16,7 @@ from .errors import ConnectionFailed, Refused, TimerdError
 from .outcome import Report
 from .repeats import Backoff
 from .values import Duration, duration, seconds
+from .wake import Wake
 
 log = logging.getLogger("timerd.worker")
 
@@ -62,6 +63,8 @@ class Worker:
         self._work: "queue.SimpleQueue[Optional[Held]]" = queue.SimpleQueue()
         # What wakes `run`. Of all that wakes a thread this alone may be used by a signal handler, which may have interrupted anything.
         self._woken: "queue.SimpleQueue[None]" = queue.SimpleQueue()
+        # Two connections tie tasks to themselves at a stop: the one that is to keep them has to be the later one.
+        self._tying = threading.Lock()
         self._has_run = False
         self._is_asked = False  # to stop
         self._stopping = threading.Event()
@@ -83,6 +86,8 @@ class Worker:
         if self._has_run:
             raise RuntimeError("this worker has run; make another")
         self._has_run = True
+        # What wakes `_reserve`, which hears of the end of its connection as well. Made here: children of fork would share it, and take each other's rings.
+        self._changed = Wake()
         before = self._take_signals() if signals and threading.current_thread() is threading.main_thread() else []
         try:
             for target in [self._reserve, self._leases, self._deadlines, self._report] + [self._handle] * self._duty.concurrency:
@@ -115,16 +120,17 @@ class Worker:
     def _reserve(self) -> None:
         backoff = Backoff()
         while True:
-            with self._lock:
-                while self._duty.room() == 0 and not self._duty.is_stopping:
-                    self._lock.wait()
-                room = self._duty.room()
-            if room == 0:
-                return
+            room = self._room_or_end()
             try:
-                if self._duty.is_untied:
-                    self._extend(self._reserving, True)
-                    self._duty.is_untied = False
+                with self._tying:
+                    if self._duty.is_stopping:
+                        return
+                    if self._duty.is_untied:
+                        self._extend(self._reserving, True)
+                        self._duty.is_untied = False
+                if room == 0:
+                    backoff.reset()
+                    continue
                 tasks = self._reserving.reserve(
                     self._duty.queues, count=room, lease=self._duty.lease, wait=self._duty.wait, while_connected=True
                 )
@@ -142,6 +148,17 @@ class Worker:
                         self._work.put(held)
                 self._lock.notify_all()
 
+    def _room_or_end(self) -> int:
+        """How many more may be taken, once there is room, or the connection has ended: its tasks are to be tied to the next one."""
+        while True:
+            self._changed.hush()
+            with self._lock:
+                room = self._duty.room()
+                if room > 0 or self._duty.is_stopping or self._duty.is_untied:
+                    return room
+            if self._reserving.wait_for_end(self._changed):
+                self._duty.is_untied = True
+
     # Handling
 
     def _handle(self) -> None:
@@ -153,6 +170,7 @@ class Worker:
             with self._lock:
                 self._duty.handled(held, report)
                 self._lock.notify_all()
+            self._changed.ring()
 
     def _outcome(self, held: Held) -> Report:
         task = held.task
@@ -218,7 +236,8 @@ class Worker:
                     continue
                 self._duty.extends(now)
             try:
-                self._extend(self._saying, False)
+                # In the grace they are tied to this connection, which may have been made anew.
+                self._extend(self._saying, self._stopping.is_set())
             except TimerdError as error:
                 log.warning("extending leases: %s", error)
                 with self._lock:
@@ -262,6 +281,7 @@ class Worker:
             self._duty.is_stopping = True
             self._stopping.set()
             self._lock.notify_all()
+        self._changed.ring()
         begun = time.monotonic()
         # In a thread: a daemon that hangs answers after the grace, or never, and a signal ends no wait for an answer.
         threading.Thread(target=self._guarded, args=(self._move,), name="timerd_move", daemon=True).start()
@@ -286,12 +306,17 @@ class Worker:
 
     def _move(self) -> None:
         """Ties what is in progress to the other connection: else it would go back with the one that waits for more."""
-        try:
-            self._extend(self._saying, True)
-        except TimerdError as error:
-            if not self._over.is_set():
-                log.warning("keeping what is in progress: %s", error)
-        self._reserving.close()
+        backoff = Backoff()
+        while not self._over.is_set():
+            try:
+                with self._tying:
+                    self._extend(self._saying, True)
+                    return self._reserving.close()
+            except TimerdError as error:
+                # The one that waits stays, and with it what is in progress.
+                if not self._over.is_set():
+                    log.warning("keeping what is in progress: %s; trying again", error)
+                self._over.wait(backoff.next())
 
     def _wait_until(self, moment: float) -> bool:
         """Until something was said, `stop` was called or the moment has come; whether there is time left."""

@@ -43,9 +43,11 @@ struct CalendarDatesPage {
         var request = ReadDates(from: max(from, visit.dates.now), before: before)
         (request.tag, request.owner) = (view.tag, view.owner)
         request.each = 3
-        request.cursor = cursor
-        let reply = try await session.client.call(.jobDates(request), as: DatesReply.self)
-        (jobs, next) = (reply.jobs, reply.cursor)
+        (jobs, next) = try await ListReader.rows(from: cursor) { start in
+            request.cursor = start
+            let reply = try await session.client.call(.jobDates(request), as: DatesReply.self)
+            return (reply.jobs, reply.cursor)
+        }
     }
 
     /// The runs of the stretch, the newest first.
@@ -61,14 +63,16 @@ struct CalendarDatesPage {
         (request.tag, request.owner) = (visit.query("tag"), visit.query("owner"))
         request.limit = 1000
         // The list begins here: what is due at the end or later is not wanted.
-        request.cursor = RunCursor(date: before, fire: FireID(rawValue: 0), run: nil)
-        var found: [Run] = []
-        repeat {
+        let end = RunCursor(date: before, fire: FireID(rawValue: 0), run: nil)
+        let (found, next) = try await ListReader.rows(rows, from: end) { start in
+            request.cursor = start
             let reply = try await client.listRuns(request)
-            found += reply.runs.filter { $0.isShown(visit.dates.now) && $0.fireDate < before }
-            request.cursor = reply.cursor
-        } while request.cursor != nil && found.count < rows
-        return (Array(found.prefix(rows)), found.count > rows || request.cursor != nil)
+            let shown = reply.runs.filter {
+                $0.isShown(visit.dates.now) && $0.fireDate < before
+            }
+            return (shown, reply.cursor)
+        }
+        return (Array(found.prefix(rows)), found.count > rows || next != nil)
     }
 
     private var dates: LocalDate { parts.dates }
@@ -116,7 +120,10 @@ extension CalendarDatesPage: PageContent {
                 span(.class("count")) { hasMoreRuns ? "the last \(runs.count)" : "\(runs.count)" }
             }
             if runs.isEmpty {
-                p(.class("empty")) { "Nothing was due." }
+                p(.class("empty")) {
+                    hasMoreRuns
+                        ? "None of the runs that were looked at is of here." : "Nothing was due."
+                }
             } else {
                 RunTable(parts: parts, runs: runs, title: "Fired").table
             }
@@ -131,7 +138,11 @@ extension CalendarDatesPage: PageContent {
                 span(.class("count")) { jobs.count.of("job") + (next == nil ? "" : " and more") }
             }
             if jobs.isEmpty {
-                p(.class("empty")) { "No job has a date here." }
+                p(.class("empty")) {
+                    next == nil
+                        ? "No job has a date here."
+                        : "None of the jobs that were looked at has a date here."
+                }
             } else {
                 ol(.class("rows")) { jobs.map(row) }
             }

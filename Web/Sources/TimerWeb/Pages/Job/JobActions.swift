@@ -38,21 +38,24 @@ struct JobActions {
                 : now(.pause, "Pause", "No date fires until it is resumed.")
         )
         if job.held == nil, job.fireDate != nil {
-            all.append(
-                with(
-                    .skip,
-                    "Skip",
-                    "the next ",
-                    skipped,
-                    " dates",
-                    "Cannot be undone."
+            // The dates of a pause are dropped, or made up for, when it goes on.
+            if job.state == .scheduled {
+                all.append(
+                    with(
+                        .skip,
+                        "Skip",
+                        "the next ",
+                        skipped,
+                        " dates",
+                        "Cannot be undone."
+                    )
                 )
-            )
+            }
             all.append(
                 with(.move, "Move", "the next fire to ", moved, "", "Can be undone.")
             )
         }
-        if job.isReadable, !job.definition.isTied {
+        if job.reasonNotToChange == nil {
             all.append(
                 item(
                     a(.class("button"), .href(link("change"))) { "Change" },
@@ -70,8 +73,7 @@ struct JobActions {
     }
 
     private var fireSentence: String {
-        let isOnce = job.definition.schedule.at != nil || job.definition.schedule.in != nil
-        return isOnce
+        job.endsWithFire
             ? "Once, now; that finishes it. Cannot be undone."
             : "Once, now. Its schedule stays. Cannot be undone."
     }
@@ -145,5 +147,14 @@ extension Parts {
     /// The next date that a form was made with, so that nobody's move in between is undone.
     func seen(_ job: Job) -> Node {
         job.fireDate.map { input(.type("hidden"), .name("from"), .value($0.rfc3339)) } ?? .empty
+    }
+}
+
+extension Job {
+    /// Whether a fire by hand is its last one: it has one date, or its count is full with it.
+    var endsWithFire: Bool {
+        let schedule = definition.schedule
+        return schedule.at != nil || schedule.in != nil
+            || definition.count.map { fires + 1 >= $0 } == true
     }
 }

@@ -9,7 +9,6 @@ import TimerWords
 struct JobFacts {
     let job: Job
     let parts: Parts
-    let status: StatusReply
 
     private struct Fact {
         var label: String

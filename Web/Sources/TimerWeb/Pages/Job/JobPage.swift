@@ -12,8 +12,8 @@ struct JobPage {
     private let history: JobHistory
     private let facts: JobFacts
 
-    /// The scripts wait for what happens to it.
-    static let dates = 5
+    /// How many of its next dates are shown.
+    private static let dates = 5
 
     init(_ id: JobID, _ visit: Visit, _ session: Session) async throws {
         parts = Parts(visit)
@@ -24,7 +24,7 @@ struct JobPage {
         request.limit = JobHistory.bars
         let runs = try await client.listRuns(request).runs
         history = JobHistory(job: job, runs: runs, parts: parts)
-        facts = JobFacts(job: job, parts: parts, status: session.status)
+        facts = JobFacts(job: job, parts: parts)
     }
 
     private var dates: LocalDate { parts.dates }
@@ -109,7 +109,9 @@ extension JobPage: PageContent {
                 ol(.class("dates")) { coming.map(coming(date:)) }
             }
             if let due = job.dueDate, let date = job.fireDate, due != date {
-                p(.class("note")) { "Its next date is put off by \((due - date).length) (jitter)." }
+                p(.class("note")) {
+                    "Its date \(dates.short(date)) is put off by \((due - date).length) (jitter)."
+                }
             }
             if let moved = job.movedFrom {
                 p(.class("note")) {

@@ -29,19 +29,17 @@ struct JobReader: Sendable {
         guard query.isDirect else { return try await found(from: cursor.flatMap(Int.init) ?? 0) }
         var request = query.request
         request.limit = Self.rows
-        request.cursor = cursor.flatMap(Self.decoded)
-        var reply = try await client.listJobs(request)
-        // One that looked at many jobs, of which none matched.
-        while reply.jobs.isEmpty, let cursor = reply.cursor {
-            request.cursor = cursor
-            reply = try await client.listJobs(request)
+        let (jobs, next) = try await ListReader.rows(from: cursor.flatMap(Self.decoded)) { start in
+            request.cursor = start
+            let reply = try await client.listJobs(request)
+            return (reply.jobs, reply.cursor)
         }
-        let isAll = cursor == nil && reply.cursor == nil
+        let isAll = cursor == nil && next == nil
         return Part(
-            jobs: reply.jobs,
+            jobs: jobs,
             first: cursor == nil ? 1 : nil,
-            total: isAll ? reply.jobs.count : nil,
-            cursor: reply.cursor.flatMap(Self.encoded)
+            total: isAll ? jobs.count : nil,
+            cursor: next.flatMap(Self.encoded)
         )
     }
 

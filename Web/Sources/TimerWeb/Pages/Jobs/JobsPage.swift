@@ -19,9 +19,7 @@ struct JobsPage {
         cursor = visit.query("cursor")
         part = try await JobReader(client: session.client, query: query).part(at: cursor)
         let status = session.status
-        // It counts the jobs of all users, and tells administrators alone when the next one fires.
-        let isOfAll = status.nextFireDate != nil
-        live = isOfAll ? (status.scheduled ?? 0) + (status.paused ?? 0) : nil
+        live = status.countsWhatIsShown ? status.live : nil
     }
 
     private var total: Int? { part.total ?? (query.isFiltered ? nil : live) }
@@ -34,7 +32,8 @@ extension JobsPage: PageContent {
                 h1 { "Jobs" }
                 " "
                 span(.class("count soft"), .data("live", "count"), .aria("live", "polite")) {
-                    total.map { $0.of("job") } ?? "more than \(part.jobs.count) jobs"
+                    total.map { $0.of("job") }
+                        ?? (part.jobs.isEmpty ? "" : "more than \(part.jobs.count) jobs")
                 }
             }
             filter
@@ -57,7 +56,11 @@ extension JobsPage: PageContent {
 
     private var none: Node {
         p(.class("empty")) {
-            if query.isFiltered || cursor != nil {
+            if let next = part.cursor {
+                "None of the jobs that were looked at matches. "
+                a(.href(query.link.with("cursor", next))) { "Look further" }
+                ", or "
+            } else if query.isFiltered || cursor != nil {
                 "No job matches. "
                 a(.href(Link("jobs"))) { "Show all" }
                 ", or "

@@ -17,11 +17,8 @@ struct QueuePage {
     init(_ name: String, _ visit: Visit, _ session: Session) async throws {
         parts = Parts(visit)
         let owner = visit.query("owner")
-        let all = try await session.client.listQueues(owner: owner)
-        let isOwn: (TaskQueue) -> Bool = { $0.owner == owner ?? visit.site.user }
-        guard
-            let queue = all.first(where: { $0.queue == name && isOwn($0) })
-                ?? all.first(where: { $0.queue == name })
+        let all = try await session.client.listQueues(owner: owner).filter { $0.queue == name }
+        guard let queue = all.first(where: { $0.owner == owner ?? visit.site.user }) ?? all.first
         else { throw NotFound(description: "there is no queue '\(name)'") }
         self.queue = queue
         var address = AddressReader(visit.link.query, once: ["state", "owner", "cursor"])
@@ -33,11 +30,20 @@ struct QueuePage {
             (tasks, next) = ([], nil)
             return
         }
+        var request = Self.request(for: queue, state)
+        (tasks, next) = try await ListReader.rows(from: cursor) { start in
+            request.cursor = start
+            let reply = try await session.client.listTasks(request)
+            return (reply.tasks, reply.cursor)
+        }
+    }
+
+    /// Asks for the tasks of one queue: without its owner an administrator would be told those of all users' queues of
+    /// that name, and act on them.
+    static func request(for queue: TaskQueue, _ state: QueuedTask.State?) -> ListTasks {
         var request = ListTasks()
-        (request.queue, request.state, request.owner) = (name, state, owner)
-        request.cursor = cursor
-        let reply = try await session.client.listTasks(request)
-        (tasks, next) = (reply.tasks, reply.cursor)
+        (request.queue, request.owner, request.state) = (queue.queue, queue.owner, state)
+        return request
     }
 
     /// Another's queue can be looked at alone.
@@ -119,23 +125,32 @@ extension QueuePage: PageContent {
             if !mistakes.isEmpty {
                 parts.mistaken(mistakes, all: own)
             } else if tasks.isEmpty {
-                p(.class("empty"), .data("live", "rows")) { "There is none." }
+                p(.class("empty"), .data("live", "rows")) {
+                    if let next {
+                        "None of the tasks that were looked at is one. "
+                        a(.href(further(next))) { "Look further" }
+                        "."
+                    } else {
+                        "There is none."
+                    }
+                }
             } else {
                 form(.method(.post), .action(link("tasks"))) {
                     parts.visit.formKey
                     table
                     if let next {
                         div(.class("pages")) {
-                            a(
-                                .href(own.with("state", state?.rawValue).with("cursor", "\(next)")),
-                                .named("rel", "next")
-                            ) { "Next page" }
+                            a(.href(further(next)), .named("rel", "next")) { "Next page" }
                         }
                     }
                     if isOwn { bulk }
                 }
             }
         }
+    }
+
+    private func further(_ next: FireID) -> Link {
+        own.with("state", state?.rawValue).with("cursor", "\(next)")
     }
 
     private func view(_ word: String, _ other: QueuedTask.State?) -> Node {
@@ -202,6 +217,10 @@ extension QueuePage: PageContent {
             button(.class("danger"), .name("do"), .value("drop"), .data("dialog")) { "Drop" }
             " "
             span(.class("soft"), .data("chosen"))
+            " "
+            span(.class("soft")) {
+                "Retry: dead ones are ready again, with all their retries. Neither can be undone."
+            }
         }
     }
 }

@@ -7,16 +7,22 @@ import TimerControl
 struct QueuesPage {
     private let parts: Parts
     private let queues: [TaskQueue]
+    /// Whose queues alone are shown; nil for those of all.
+    private let owner: String?
+    /// What the address says that means nothing.
+    private let mistakes: [String]
 
     init(_ visit: Visit, _ session: Session) async throws {
         parts = Parts(visit)
-        queues = try await session.client.listQueues(owner: visit.query("owner"))
+        let address = AddressReader(visit.link.query, once: ["owner"])
+        (owner, mistakes) = (address.text("owner"), address.mistakes)
+        queues = mistakes.isEmpty ? try await session.client.listQueues(owner: owner) : []
     }
 }
 
 extension QueuesPage: PageContent {
     var page: Page {
-        Page("Queues", in: .queues) {
+        Page("Queues", in: .queues, status: mistakes.status) {
             div(.class("head")) {
                 h1 { "Queues" }
                 if !queues.isEmpty {
@@ -25,7 +31,17 @@ extension QueuesPage: PageContent {
                 }
             }
             section(.id("list"), .data("live", "list")) {
-                if queues.isEmpty {
+                if !mistakes.isEmpty {
+                    parts.mistaken(mistakes, all: Link("queues"))
+                } else if queues.isEmpty, let owner {
+                    p(.class("empty")) {
+                        "There is no queue of '"
+                        bdi { owner }
+                        "'. "
+                        a(.href(Link("queues"))) { "Show all" }
+                        "."
+                    }
+                } else if queues.isEmpty {
                     p(.class("empty")) {
                         "There is no queue. A job with a queue hands its fires to workers: "
                         code { "timerctl add --in 1min --queue mails" }

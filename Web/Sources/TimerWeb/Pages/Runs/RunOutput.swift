@@ -12,9 +12,13 @@ struct RunOutput {
     private let stdout: OutputReply.Total
     private let stderr: OutputReply.Total
     private let isCut: Bool
+    /// Whether there is more behind what is shown, too.
+    private let hasMore: Bool
 
     /// Of each stream, where there is more than one reply holds.
     private static let most: Int64 = 128 << 10
+    /// How many replies are read for these: what JSON writes in six bytes, or in small pieces, takes several.
+    private static let replies = 4
 
     init(of run: RunID, only: StandardStream?, _ client: ControlClient) async throws {
         self.only = only
@@ -23,15 +27,25 @@ struct RunOutput {
         isCut = reply.more == true
         var document = OutputDocument(only: only)
         if isCut {
+            func end(_ stream: StandardStream, _ total: OutputReply.Total) -> Int64 {
+                only == nil || only == stream ? max(0, total.bytes - Self.most) : total.bytes
+            }
             let position = OutputPosition(
-                stdout: max(0, reply.stdout.bytes - Self.most),
-                stderr: max(0, reply.stderr.bytes - Self.most)
+                stdout: end(.stdout, reply.stdout),
+                stderr: end(.stderr, reply.stderr)
             )
             request.after = position
             reply = try await client.readOutput(request)
             document = OutputDocument(only: only, after: position)
         }
-        content = document.paint(reply)
+        var nodes = [document.paint(reply)]
+        while reply.more == true, nodes.count < Self.replies {
+            request.after = document.position
+            reply = try await client.readOutput(request)
+            nodes.append(document.paint(reply))
+        }
+        content = .group(nodes)
+        hasMore = reply.more == true
         shown = document.shown
         (isRunning, stdout, stderr) = (reply.running, reply.stdout, reply.stderr)
     }
@@ -53,7 +67,9 @@ struct RunOutput {
                 a(.class("more"), .href(link(Link("runs", id, "output.txt")))) { "As a file" }
             }
             if isCut {
-                p(.class("note")) { "The end of it: the whole is in the file." }
+                p(.class("note")) {
+                    "\(hasMore && !isRunning ? "A part of it, without its end" : "The end of it"): the whole is in the file."
+                }
             }
             pre(
                 .class("output"),

@@ -16,6 +16,7 @@ struct RunPage {
 
     init(_ id: RunID, _ visit: Visit, _ session: Session) async throws {
         parts = Parts(visit)
+        let only = try visit.chosenStream()
         let client = session.client
         run = try await client.run(id)
         do {
@@ -27,11 +28,7 @@ struct RunPage {
         request.job = run.job
         request.limit = 50
         times = RunTimes(job == nil ? [] : try await client.listRuns(request).runs)
-        output = try await RunOutput(
-            of: id,
-            only: visit.query("stream").flatMap(StandardStream.init),
-            client
-        )
+        output = try await RunOutput(of: id, only: only, client)
     }
 
     private var dates: LocalDate { parts.dates }
@@ -127,7 +124,7 @@ extension RunPage: PageContent {
                     li {
                         parts.ask(Link("runs", id, "kill"), "Kill", "button danger")
                         p {
-                            "SIGTERM, then SIGKILL \(job?.definition.killAfter ?? "5s") later. It is not tried again."
+                            "SIGTERM, then SIGKILL \(job?.definition.killAfter ?? "5s") later. It is not tried again. Cannot be undone."
                         }
                     }
                 }
@@ -140,7 +137,7 @@ extension RunPage: PageContent {
                         p {
                             "Fires "
                             parts.jobName(job)
-                            " once, now."
+                            " once, now. Cannot be undone."
                         }
                     }
                 }

@@ -14,8 +14,6 @@ struct RunsPage {
     private let mistakes: [String]
 
     private static let rows = 100
-    /// How many pages of the daemon are looked through for a part of a name.
-    private static let most = 20
 
     init(_ visit: Visit, _ session: Session) async throws {
         parts = Parts(visit)
@@ -32,9 +30,10 @@ struct RunsPage {
         request.job = address.value("job", expected: "a job's number") { JobID($0) }
         let text = visit.query("q")
         if let id = text.flatMap(JobID.init) { request.job = id }
-        request.open = visit.query("open") == nil ? nil : true
+        request.open = address.flag("open")
         // The daemon has either.
-        request.failed = visit.query("failed") == nil || request.open == true ? nil : true
+        let failed = address.flag("failed")
+        request.failed = request.open == nil ? failed : nil
         request.outcome = address.word(
             "outcome",
             "outcome",
@@ -52,20 +51,19 @@ struct RunsPage {
             return
         }
         let name = request.job == nil ? text?.lowercased() : nil
-        var found: [Run] = []
-        var looked = 0
-        repeat {
+        let (found, cursor) = try await ListReader.rows(Self.rows / 2, from: request.cursor) {
+            start in
+            request.cursor = start
             let reply = try await session.client.listRuns(request)
-            found += reply.runs.filter { run in
+            let shown = reply.runs.filter { run in
                 run.isShown(visit.dates.now)
                     && name.map { (run.name ?? "").lowercased().contains($0) } ?? true
             }
-            request.cursor = reply.cursor
-            looked += 1
-        } while request.cursor != nil && found.count < Self.rows / 2 && looked < Self.most
+            return (shown, reply.cursor)
+        }
         runs = found
         // try?: a cursor of the daemon is JSON.
-        next = request.cursor.flatMap { (try? JSONText(encoding: $0))?.text }
+        next = cursor.flatMap { (try? JSONText(encoding: $0))?.text }
     }
 }
 

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+@Suite("Notes in answers", .timeLimit(.minutes(1)))
+struct AnswerNotesTests {
+    private static func isRead(_ notes: [String]?) -> Bool {
+        notes?.count == 1 && notes?.first?.hasPrefix("'tomorrow' has no time; it is ") == true
+    }
+
+    @Test("How 'until' was understood is told with the job")
+    func until() async throws {
+        try await TestScheduler.with { test in
+            var definition = JobDefinition(schedule: ScheduleWords(every: "1h"))
+            definition.until = "tomorrow"
+            let reply = try await test.handler().handle(.addJobs(AddJobs(definition)), from: 0)
+                .get()
+            let notes = try #require(reply as? JobReply).notes
+            #expect(Self.isRead(notes), "\(notes ?? [])")
+        }
+    }
+
+    @Test("How 'after' was understood is told with the dates")
+    func after() async throws {
+        try await TestScheduler.with { test in
+            var request = PreviewSchedule(schedule: ScheduleWords(every: "1h"))
+            request.after = "tomorrow"
+            let reply = try await test.handler().handle(.previewSchedule(request), from: 0).get()
+            let notes = try #require(reply as? PreviewReply).notes
+            #expect(Self.isRead(notes), "\(notes ?? [])")
+        }
+    }
+}

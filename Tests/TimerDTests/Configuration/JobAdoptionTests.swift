@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Cluster
+import Postgres
+import Schedules
+import TestPostgres
+import Testing
+import TimerControl
+
+@testable import SQLite
+@testable import TimerD
+
+/// What `--adopt` finds in PostgreSQL, and who comes in between.
+@Suite(
+    "Adoption by a PostgreSQL that is in use",
+    .enabled(if: PostgresServer.isInstalled),
+    .timeLimit(.minutes(2))
+)
+struct JobAdoptionTests {
+    private let folder: TemporaryFolder
+    private let server: PostgresServer
+    private var file: String { folder.path + "/timerd.db" }
+
+    /// A file with one job, and a server without tables.
+    init() async throws {
+        folder = try TemporaryFolder()
+        let test = try await TestScheduler(folder: folder.path, isShared: false)
+        try await test.add(ScheduleWords(every: "1h"))
+        try await test.close()
+        server = try PostgresServer()
+    }
+
+    private func adoption() async throws -> JobAdoption {
+        let configuration = try await TimerD.Configuration.read(
+            commandLine: [
+                "database": server.address, "node": "alpha", "copy": folder.path + "/copy.db",
+            ],
+            environment: [:],
+            file: nil,
+            paths: DefaultPaths(environment: [:], uid: 0) { _ in false },
+            uid: 0
+        )
+        return try #require(JobAdoption(configuration))
+    }
+
+    private func connect() throws -> PostgresConnection {
+        try PostgresHome.connect(PostgresAddress(server.address), within: .seconds(30))
+    }
+
+    @Test("Numbers that were given out there by a node are not given out again")
+    func numbers() async throws {
+        let adoption = try await adoption()
+        #expect(try adoption.adopt(file).jobs == 1)
+        let connection = try connect()
+        try connection.script(
+            """
+            DELETE FROM timerd.jobs;
+            UPDATE timerd.daemon_state SET jobs_through = 1000000000001,
+                fires_through = 1000000000002, runs_through = 1000000000003,
+                notices_through = 1000000000004, event_seq_end = 1000000000005, copied_at_us = 7
+            """,
+            within: .seconds(30)
+        )
+        #expect(try adoption.adopt(file).jobs == 1)
+        let state = try connection.execute(
+            """
+            SELECT jobs_through, fires_through, runs_through, notices_through, event_seq_end,
+                copied_at_us FROM timerd.daemon_state
+            """,
+            within: .seconds(30)
+        )
+        let used = (0..<5).map { (state.integer(0, $0) ?? 0) - 1_000_000_000_000 }
+        #expect(used == [1, 2, 3, 4, 5])
+        // Of a copy of a backup more may have been given out.
+        #expect(state.integer(0, 5) == 7)
+    }
+
+    @Test(
+        "What somebody has set there beside jobs is not thrown away",
+        arguments: [
+            (
+                "INSERT INTO timerd.queues (owner_id, name, paused, max_reserved) VALUES (0, 'q', 0, 3)",
+                "1 queues that are paused or have a limit"
+            ),
+            ("UPDATE timerd.owners SET maintenance_us = 5", "1 users in maintenance"),
+            ("INSERT INTO timerd.notices (id) VALUES (1)", "1 notices to be handed over"),
+        ]
+    )
+    func kept(change: String, words: String) async throws {
+        let adoption = try await adoption()
+        #expect(try adoption.adopt(file).jobs == 1)
+        let connection = try connect()
+        try connection.script("DELETE FROM timerd.jobs", within: .seconds(30))
+        // A queue that says nothing is nobody's loss.
+        try connection.script(
+            "INSERT INTO timerd.queues (owner_id, name, paused) VALUES (0, 'empty', 0)",
+            within: .seconds(30)
+        )
+        let owners = "DELETE FROM timerd.owners WHERE id <> 0"
+        try connection.script("\(owners); \(change)", within: .seconds(30))
+        let refusal = #expect(throws: DaemonError.self) { try adoption.adopt(file) }
+        #expect(refusal?.description.contains(words) == true, "\(refusal?.description ?? "")")
+        #expect(refusal?.status == .configuration)
+        let jobs = try connection.execute("SELECT count(*) FROM timerd.jobs", within: .seconds(30))
+        #expect(jobs.integer(0, 0) == 0)
+    }
+
+    @Test("Its lease is one of ten minutes for the nodes, too, and given back as a node gives it")
+    func lease() throws {
+        let connection = try connect()
+        try ClusterTables.prepare(connection, within: .seconds(30))
+        let taken = try connection.execute(
+            JobAdoption.Statements.take,
+            [.text("(adoption)")],
+            within: .seconds(30)
+        )
+        let epoch = try #require(taken.integer(0, 0))
+        func row() throws -> PostgresRows {
+            try connection.execute(
+                "SELECT length_us, until > clock_timestamp(), node FROM timerd.lease",
+                within: .seconds(30)
+            )
+        }
+        let held = try row()
+        #expect(held.integer(0, 0) == 600_000_000)
+        #expect(held.boolean(0, 1) == true)
+        #expect(held.text(0, 2) == "(adoption)")
+        _ = try connection.execute(
+            JobAdoption.Statements.release,
+            [.integer(epoch)],
+            within: .seconds(30)
+        )
+        let released = try row()
+        #expect(released.boolean(0, 1) == false)
+        #expect(released.text(0, 2) == nil)
+    }
+
+    @Test("Where another leads by then, it says so, has changed nothing, and leaves no transaction")
+    func superseded() throws {
+        let connection = try connect()
+        try ClusterTables.prepare(connection, within: .seconds(30))
+        _ = try connection.execute(
+            "UPDATE timerd.lease SET epoch = 8, node = 'beta'",
+            within: .seconds(30)
+        )
+        let copy = folder.path + "/copied.db"
+        _ = try DatabaseCopy(of: file).write(to: copy, replacing: true, at: nil)
+        let error = #expect(throws: DatabaseError.self) {
+            try SharedCopy(at: copy).adopt(connection, node: "(adoption)", epoch: 7)
+        }
+        #expect(error?.sentence == "another node leads by now; nothing was changed")
+        // A node that meets it stands by.
+        #expect(error?.isLasting == false)
+        let tables = try connection.execute(
+            "SELECT to_regclass('timerd.jobs') IS NULL, number FROM timerd.store",
+            within: .seconds(30)
+        )
+        #expect(tables.boolean(0, 0) == true)
+        #expect(tables.integer(0, 1) == 0)
+    }
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+/// Mails as the programs on their way take them.
+@Suite("Mails of notices") struct NoticeMailTests {
+    private static func text(_ change: (inout NoticeDocument) -> Void) -> NoticeText {
+        let job = JobID(rawValue: 7)
+        var document = NoticeDocument(reason: .failed, job: job, name: "backup", owner: "ann")
+        change(&document)
+        return NoticeText(document: document, host: "mars")
+    }
+
+    private static func mail(_ text: NoticeText) throws -> (headers: String, body: String) {
+        let mail = NoticeMail.text(to: "ops", text, notice: "3", at: TestScheduler.start)
+        let end = try #require(mail.firstRange(of: "\n\n"))
+        return (String(mail[..<end.lowerBound]), String(mail[end.upperBound...]))
+    }
+
+    private static func x(_ count: Int) -> String { String(repeating: "x", count: count) }
+
+    /// The text of what is quoted-printable.
+    private static func decoded(_ text: String) throws -> String {
+        var bytes: [UInt8] = []
+        var rest = Array(text.replacing("=\n", with: "").utf8)[...]
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "=") else {
+                bytes.append(byte)
+                continue
+            }
+            let digits = String(decoding: rest.prefix(2), as: UTF8.self)
+            bytes.append(try #require(UInt8(digits, radix: 16)))
+            rest = rest.dropFirst(2)
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    @Test("Short lines of ASCII go as they are")
+    func plain() throws {
+        let text = Self.text { $0.stdout = "one\ta=b\n" + Self.x(998) }
+        let mail = try Self.mail(text)
+        #expect(mail.body == text.body)
+        #expect(mail.headers.hasSuffix("\nContent-Transfer-Encoding: 7bit"))
+    }
+
+    @Test(
+        "A body with a long line, or with more than ASCII, goes as quoted-printable, and loses nothing",
+        arguments: [
+            x(999), String(repeating: "a= ", count: 500), "grün \t\n ",
+            "\u{1b}[31mred\u{1b}[0m\r", String(repeating: "→", count: 100),
+        ]
+    )
+    func encoded(output: String) throws {
+        let text = Self.text { $0.stdout = output }
+        let mail = try Self.mail(text)
+        #expect(mail.headers.hasSuffix("\nContent-Transfer-Encoding: quoted-printable"))
+        for line in mail.body.utf8.split(separator: UInt8(ascii: "\n")) {
+            #expect(line.count <= 76)
+            #expect(line.allSatisfy { (0x20..<0x7F).contains($0) || $0 == UInt8(ascii: "\t") })
+            #expect(line.last != UInt8(ascii: " ") && line.last != UInt8(ascii: "\t"))
+        }
+        #expect(try Self.decoded(mail.body) == text.body)
+    }
+
+    @Test("Quoted-printable is that of RFC 2045")
+    func quotedPrintable() {
+        for (text, expected) in [
+            ("", ""), ("a=b\n", "a=3Db\n"), ("büro", "b=C3=BCro"), ("end \n\t", "end=20\n=09"),
+            ("\u{7}", "=07"), (Self.x(75), Self.x(75)), (Self.x(76), Self.x(75) + "=\nx"),
+            (Self.x(73) + "=", Self.x(73) + "=\n=3D"),
+        ] { #expect(QuotedPrintable.encoded(text) == expected) }
+    }
+
+    @Test(
+        "A long subject is cut, and no line of the headers is longer than mail servers take",
+        arguments: ["no such file ", "nicht möglich ", "e\u{301}\u{301}\u{301}"]
+    )
+    func subject(word: String) throws {
+        let text = Self.text {
+            $0.outcome = .notStarted
+            $0.error = String(repeating: word, count: 1000)
+        }
+        let headers = try Self.mail(text).headers
+        #expect(headers.utf8.split(separator: UInt8(ascii: "\n")).allSatisfy { $0.count <= 76 })
+        #expect(headers.contains("\nSubject: =?utf-8?B?W3RpbWVyZF0gYmFja3Vw"))
+    }
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+/// How workers share what comes, and what another rate of a queue counts.
+@Suite("Scheduler, shares of tasks", .timeLimit(.minutes(1))) struct TaskSharesTests {
+    struct Case: Sendable, CustomTestStringConvertible {
+        /// The queues of each worker that waits, in the order in which they came.
+        var workers: [[String]]
+        /// How many tasks each queue gets, all at once.
+        var tasks: [String: Int]
+        /// How many of each queue each worker has then.
+        var given: [[String: Int]]
+
+        var testDescription: String { "\(workers) share \(tasks)" }
+    }
+
+    @Test(
+        "Who came first is served first, and each has its share of each of its queues",
+        arguments: [
+            Case(
+                workers: [["a"], ["a", "b"]],
+                tasks: ["a": 1, "b": 6],
+                given: [["a": 1], ["b": 6]]
+            ),
+            Case(
+                workers: [["a"], ["a", "b"], ["b"]],
+                tasks: ["a": 4, "b": 4],
+                given: [["a": 2], ["a": 2, "b": 2], ["b": 2]]
+            ),
+            Case(
+                workers: [["a", "b"], ["a"]],
+                tasks: ["a": 4, "b": 4],
+                given: [["a": 2, "b": 4], ["a": 2]]
+            ),
+            Case(
+                workers: [["a"], ["a"], ["a"]],
+                tasks: ["a": 7],
+                given: [["a": 2], ["a": 2], ["a": 3]]
+            ),
+        ]
+    )
+    func shares(case: Case) async throws {
+        try await TestScheduler.with { test in
+            var (waiting, workers): ([String: Int], [Task<[QueuedTask], any Error>]) = ([:], [])
+            for queues in `case`.workers {
+                let order = ReserveOrder(
+                    owner: .root,
+                    queues: queues,
+                    count: 100,
+                    lease: .seconds(60)
+                )
+                workers.append(
+                    Task { try await test.scheduler.reserve(order, wait: .seconds(60), life: nil) }
+                )
+                for queue in queues { waiting[queue, default: 0] += 1 }
+                try await test.waits(waiting[queues[0]] ?? 0, for: queues[0])
+            }
+            let jobs = try `case`.tasks.flatMap { queue, count in
+                try (0..<count).map { _ in
+                    var definition = JobDefinition(schedule: ScheduleWords(in: "0s"))
+                    definition.queue = queue
+                    return try NewJob(definition, owner: 0, at: test.clock.now(), zone: .utc)
+                }
+            }
+            _ = try await test.scheduler.add(jobs, replace: false, caller: TestScheduler.root)
+            var given: [[String: Int]] = []
+            for worker in workers {
+                given.append(
+                    Dictionary(grouping: try await worker.value, by: \.queue).mapValues(\.count)
+                )
+            }
+            #expect(given == `case`.given)
+        }
+    }
+
+    @Test(
+        "Another rate puts the next task off by no more than one of its own",
+        arguments: [
+            ("1/h", "1000/s", TimeSpan.milliseconds(100)), ("2/min", "1000/s", .milliseconds(100)),
+            ("1/h", "20/h", .seconds(180)), ("1000/s", "1/min", .seconds(1)),
+        ]
+    )
+    func rateChanged(old: String, new: String, wait: TimeSpan) async throws {
+        try await TestScheduler.with { test in
+            func set(_ rate: String) async throws {
+                _ = try await test.scheduler.care(TestScheduler.root) { transaction in
+                    var request = SetQueue(queue: "mails")
+                    request.maxRate = rate
+                    return try transaction.set(request, of: .root)
+                }
+            }
+            for _ in 0..<3 {
+                _ = try await test.add(ScheduleWords(in: "0s")) { $0.queue = "mails" }
+            }
+            try await set(old)
+            #expect(try await test.reserve("mails").count == 1)
+            try await set(new)
+            try await test.advance(by: wait)
+            #expect(try await test.reserve("mails").count == 1)
+        }
+    }
+}

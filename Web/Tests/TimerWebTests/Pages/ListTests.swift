@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTML
+import Schedules
+import Testing
+import TimerControl
+import TimerWords
+
+@testable import TimerWeb
+
+/// What a page lists, and counts, of what there is.
+@Suite(
+    .enabled(if: TestDaemon.program != nil, "build the main package first, or set TIMERD_PROGRAMS")
+)
+struct ListTests {
+    /// A list of the daemon by the numbers of its pages; counts how many were asked for.
+    private func read(
+        _ pages: [[Int]],
+        enough: Int = 1,
+        from start: Int? = nil
+    ) async -> (rows: [Int], cursor: Int?, asked: Int) {
+        var asked = 0
+        let (rows, cursor) = await ListReader.rows(enough, from: start) { cursor in
+            asked += 1
+            let page = cursor ?? 0
+            return (pages[page], page + 1 < pages.count ? page + 1 : nil)
+        }
+        return (rows, cursor, asked)
+    }
+
+    @Test("Pages without a row are passed over, as far as that is bounded")
+    func pages() async {
+        let found = await read([[], [], [1, 2], [3]])
+        #expect((found.rows, found.cursor) == ([1, 2], 3))
+        let enough = await read([[], [], [1, 2], [3]], enough: 3)
+        #expect((enough.rows, enough.cursor) == ([1, 2, 3], nil))
+        let rest = await read([[1], [], [2]], from: 1)
+        #expect((rest.rows, rest.cursor) == ([2], nil))
+        let none = await read(Array(repeating: [], count: 1000))
+        #expect((none.rows, none.cursor, none.asked) == ([], ListReader.most, ListReader.most))
+    }
+
+    @Test("Tasks are asked for with the queue's owner: an administrator is told of others' too")
+    func owner() {
+        let queue = TaskQueue(queue: "mails", owner: "ann")
+        let request = QueuePage.request(for: queue, .dead)
+        #expect((request.queue, request.owner, request.state) == ("mails", "ann", .dead))
+    }
+
+    @Test("A task that stands behind many of other queues is shown")
+    func farTask() async throws {
+        let daemon = try await TestDaemon()
+        try await daemon.connected { client in
+            func task(_ queue: String) -> JobDefinition {
+                var definition = JobDefinition(schedule: ScheduleWords(in: "1ms"))
+                definition.queue = queue
+                return definition
+            }
+            // More than the daemon looks at for one page.
+            _ = try await client.addJobs(Array(repeating: task("many"), count: 2100))
+            _ = try await client.addJobs([task("few")])
+            // Once it is there.
+            var order = ReserveTasks(queues: ["few"])
+            order.wait = "20s"
+            _ = try await client.reserveTasks(order)
+        }
+        try await TestServer.run(socket: daemon.socket) { server in
+            let page = try await server.get("/queues/few")
+            #expect(!page.body.contains("There is none."))
+            #expect(page.body.contains("Choose task "))
+        }
+    }
+
+    @Test("An ordinary user's own jobs are counted, not those of all users that the daemon counts")
+    func counts() async throws {
+        let daemon = try await TestDaemon()
+        let site = Site(
+            access: Access(way: .loopback(port: 1)),
+            options: WebOptions(socket: daemon.socket, listening: .port(0), zone: .utc)
+        )
+        let visit = Visit(
+            link: Link(),
+            form: [],
+            back: nil,
+            dates: LocalDate(now: .now, zone: .utc),
+            site: site
+        )
+        try await daemon.connected { client in
+            let jobs = [false, true].map { isPaused in
+                var definition = JobDefinition(schedule: ScheduleWords(every: "1h"))
+                definition.paused = isPaused
+                return definition
+            }
+            _ = try await client.addJobs(jobs)
+            var status = try await client.status()
+            (status.scheduled, status.paused, status.held) = (900, 90, 9)
+            for isAdministrator in [true, false] {
+                // Who may not know it is not told.
+                status.nextFireDate = isAdministrator ? visit.dates.now : nil
+                let session = Session(client: client, status: status)
+                let now = try await NowPage(visit, session).page.content
+                let text = String(decoding: now.rendered, as: UTF8.self)
+                #expect(text.contains("<b>990</b> jobs") == isAdministrator)
+                #expect(text.contains("<b>2</b> jobs") == !isAdministrator)
+                #expect(text.contains("<b>90</b> paused") == isAdministrator)
+                #expect(text.contains("<b>1</b> paused") == !isAdministrator)
+                #expect(text.contains("</b> held") == isAdministrator)
+                let doctor = try await DoctorPage(visit, session).page.content
+                let words = String(decoding: doctor.rendered, as: UTF8.self)
+                #expect(words.contains("waiting, of all users") == !isAdministrator)
+                #expect(!words.contains("held, and fire"))
+            }
+        }
+    }
+
+    @Test("What a change leaves out is told before and after it")
+    func leftOut() async throws {
+        let daemon = try await TestDaemon()
+        let job = try await daemon.connected { client in
+            var definition = JobDefinition(schedule: ScheduleWords(every: "1h"))
+            (definition.command, definition.cwd) = (["true"], "/")
+            return try await client.addJob(definition).job
+        }
+        try await TestServer.run(socket: daemon.socket) { server in
+            let path = "/jobs/\(job.id)/change"
+            let fields = "kind=every&schedule=1h&tz=&command=&cwd=%2F&revision=\(job.revision)"
+            let words = "Left out, as it has no effect any more: cwd."
+            let preview = try await server.post(path, "\(fields)&do=preview")
+            #expect(preview.body.contains(words))
+            let changed = try await server.follow(path, "\(fields)&do=save")
+            #expect(changed.body.contains("was changed") && changed.body.contains(words))
+        }
+    }
+
+    @Test("The end of a long output is shown, also where it takes several replies of the daemon")
+    func longOutput() async throws {
+        let daemon = try await TestDaemon()
+        let run = try await daemon.connected { client -> RunID in
+            var definition = JobDefinition(schedule: ScheduleWords(every: "1h"))
+            definition.outputKept = "1M"
+            // JSON takes six bytes for each of these.
+            definition.command = [
+                "/bin/sh", "-c", "head -c 400000 /dev/zero | tr '\\0' '\\1'; echo the last line",
+            ]
+            let job = try await client.addJob(definition).job
+            try await client.subscribe()
+            try await client.fireJob(.id(job.id))
+            for try await event in client.events where event.type == .runFinished {
+                return try #require(event.run)
+            }
+            throw CancellationError()
+        }
+        try await TestServer.run(socket: daemon.socket) { server in
+            let page = try await server.get("/runs/\(run)")
+            #expect(page.body.contains("The end of it: the whole is in the file."))
+            #expect(page.body.contains("the last line\n</pre>"))
+        }
+    }
+}
