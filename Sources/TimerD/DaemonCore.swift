@@ -152,8 +152,9 @@ struct DaemonCore {
         self.scheduler = scheduler
         if lead?.drains == true { await scheduler.drainHere(true) }
         let watch = try await started.start {
-            try ClockWatch(on: epoll) { signal in
-                Task { await scheduler.clockSignalled(signal) }
+            // Weak: the scheduler has it told the dates.
+            try ClockWatch(on: epoll) { [weak scheduler] signal in
+                Task { await scheduler?.clockSignalled(signal) }
             }
         } stop: {
             $0.stop()

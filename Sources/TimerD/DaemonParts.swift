@@ -125,7 +125,8 @@ struct DaemonParts {
             await $0.stop(within: .seconds(1))
         }
         self.socket = socket
-        status.connections.set { socket.connectionCount }
+        // Weak: who answers its clients is the socket's.
+        status.connections.set { [weak socket] in socket?.connectionCount ?? 0 }
         self.started = started
     }
 

@@ -155,7 +155,7 @@ extension Scheduler {
         if rest.isEmpty { publishTasks(of: outcome) }
         // The scheduler looks now and then whether there are too many events.
         if before >> 8 != sequencer.next >> 8 {
-            loop.perform { self.assumeIsolated { $0.pruneIfManyEvents() } }
+            perform { $0.pruneIfManyEvents() }
         }
         guard !rest.isEmpty else { return nil }
         var left = outcome
@@ -169,7 +169,7 @@ extension Scheduler {
     private nonisolated func publishTasks(of outcome: StoreOutcome) {
         taskStanding.countAtOnce(outcome.tasksAtOnce)
         guard taskStanding.concerns(outcome.tasks) else { return }
-        loop.perform { self.assumeIsolated { $0.take(outcome.tasks) } }
+        perform { $0.take(outcome.tasks) }
     }
 }
 

@@ -56,7 +56,7 @@ extension Scheduler {
             try DaemonState.write(eventSequenceEnd: end, to: $0)
         } durable: { [self] in
             sequencer.extended(to: end)
-            loop.perform { self.assumeIsolated { $0.numbersExtended() } }
+            perform { $0.numbersExtended() }
         }
     }
 

@@ -66,7 +66,7 @@ extension Scheduler {
     nonisolated func noteUnreadable(_ jobs: [StoredJob]) {
         let ids = jobs.filter { $0.unread != nil && $0.held == nil && $0.state.isLive }.map(\.id)
         guard !ids.isEmpty else { return }
-        loop.perform { self.assumeIsolated { $0.holdUnreadable(ids) } }
+        perform { $0.holdUnreadable(ids) }
     }
 
     private func holdUnreadable(_ ids: [JobID]) {

@@ -56,7 +56,7 @@ extension Scheduler {
     private func takeSlice() {
         takeSome()
         guard !said.isEmpty else { return }
-        loop.perform { self.assumeIsolated { $0.takeSlice() } }
+        perform { $0.takeSlice() }
     }
 
     private func takeSome() {

@@ -147,11 +147,9 @@ extension Scheduler {
 
     private func dropWaiting(_ ids: ArraySlice<FireID>) {
         guard !ids.isEmpty else { return }
-        loop.perform {
-            self.assumeIsolated { scheduler in
-                scheduler.drop(Array(ids.prefix(SaidByStore.slice)))
-                scheduler.dropWaiting(ids.dropFirst(SaidByStore.slice))
-            }
+        perform { scheduler in
+            scheduler.drop(Array(ids.prefix(SaidByStore.slice)))
+            scheduler.dropWaiting(ids.dropFirst(SaidByStore.slice))
         }
     }
 

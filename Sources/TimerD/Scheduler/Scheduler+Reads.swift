@@ -31,7 +31,7 @@ extension Scheduler {
             readings[reading] = Reading(waiter: waiter, timer: timer)
             store.submit(seesAll: true) { _ in
             } completion: { [self] _ in
-                loop.perform { self.assumeIsolated { $0.goOnReading(reading) } }
+                perform { $0.goOnReading(reading) }
             }
         }
     }

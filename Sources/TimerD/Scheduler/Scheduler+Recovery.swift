@@ -36,16 +36,17 @@ extension Scheduler {
             )
         }
         let own = hosts.own
-        let known = try await runner.attach { [loop] change in
-            loop.perform { self.assumeIsolated { $0.runnerChanged(change, of: own) } }
+        // Weak, as all that the scheduler's parts keep of it: they are its own, and would keep it for ever.
+        let known = try await runner.attach { [weak self] change in
+            self?.perform { $0.runnerChanged(change, of: own) }
         }
         // Who only ends runs can do nothing without it.
         guard !known.isUnheard || !beginsNothing else {
             throw RunnerUnreachable("timerd-runner does not answer")
         }
         if !known.isUnheard { hosts.standing.attached(known.epoch) }
-        runner.attachOthers { [loop] node, change in
-            loop.perform { self.assumeIsolated { $0.runnerChanged(change, of: node) } }
+        runner.attachOthers { [weak self] node, change in
+            self?.perform { $0.runnerChanged(change, of: node) }
         }
         if keepsNothing { retention.startedWithNothing(now: clock.now().elapsed) }
         publish(untold)

@@ -52,7 +52,7 @@ extension Scheduler {
             let step = try pruner.prune()
             return (step, pruner.progress)
         } completion: { [self] result in
-            loop.perform { self.assumeIsolated { $0.pruned(result) } }
+            perform { $0.pruned(result) }
         }
     }
 

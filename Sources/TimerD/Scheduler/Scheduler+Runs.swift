@@ -54,12 +54,12 @@ extension Scheduler {
                     var request = request
                     request.epoch = command.place.runner
                     request.outlasted = { pids in
-                        self.loop.perform { self.assumeIsolated { $0.outlasted(command, pids) } }
+                        self.perform { $0.outlasted(command, pids) }
                     }
                     return try await body(runner, request) { pid in
                         let now = clock.now().wall
                         guard !isStarted else { return }
-                        self.loop.perform { self.assumeIsolated { $0.started(command, pid, now) } }
+                        self.perform { $0.started(command, pid, now) }
                     }
                 }
                 let result =

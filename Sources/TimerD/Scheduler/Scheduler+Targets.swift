@@ -20,8 +20,8 @@ extension Scheduler {
 
     /// Ties the life of a job to a process that `targets` holds for it.
     private func tie(_ job: JobID, to process: ProcessIdentity, of user: UInt32) {
-        targets.tie(job, to: process, for: user) { [self] jobs in
-            loop.perform { self.assumeIsolated { $0.targetGone(of: jobs) } }
+        targets.tie(job, to: process, for: user) { [weak self] jobs in
+            self?.perform { $0.targetGone(of: jobs) }
         }
     }
 
@@ -29,9 +29,7 @@ extension Scheduler {
     private func tie(_ job: JobID, to connection: ConnectionLife, of user: UInt32) {
         guard tiedJobs.tie(job, of: user, to: connection) else { return }
         connection.onEnd { [self] in
-            loop.perform {
-                self.assumeIsolated { $0.targetGone(of: $0.tiedJobs.end(connection)) }
-            }
+            perform { $0.targetGone(of: $0.tiedJobs.end(connection)) }
         }
     }
 
@@ -117,8 +115,8 @@ extension Scheduler {
     func tieUntied() -> TargetWatch.Refusal? {
         guard !untied.isEmpty, !isStopping else { return nil }
         // Registered first, as a descriptor may be freed while this goes on.
-        targets.onNextFree { [self] in
-            loop.perform { self.assumeIsolated { _ = $0.tieUntied() } }
+        targets.onNextFree { [weak self] in
+            self?.perform { _ = $0.tieUntied() }
         }
         var gone: [JobID: UInt32] = [:]
         defer { targetGone(of: gone) }

@@ -28,7 +28,7 @@ extension Scheduler {
         return try await withTaskCancellationHandler {
             try await waiter.answer.value()
         } onCancel: {
-            loop.perform { self.assumeIsolated { $0.giveUp(number) } }
+            perform { $0.giveUp(number) }
         }
     }
 
@@ -230,7 +230,7 @@ extension Scheduler {
     /// last reply.
     private func watch(_ life: ConnectionLife) {
         life.onSilence { [self] in
-            loop.perform { self.assumeIsolated { $0.connectionEnded(life) } }
+            perform { $0.connectionEnded(life) }
         }
     }
 

@@ -50,7 +50,7 @@ extension Scheduler {
         turnTimer = nil
         turnDate = date
         if date <= moment.elapsed {
-            loop.perform { self.assumeIsolated { $0.takeTurns() } }
+            perform { $0.takeTurns() }
         } else {
             turnTimer = loop.armTurns(at: moment.wallDate(date, on: .elapsed), for: self)
         }

@@ -146,10 +146,15 @@ actor Scheduler {
         store.onTold { [weak self] in self?.handOver() }
     }
 
+    /// Does `work` on the scheduler's thread, soon; never once that has ended.
+    nonisolated func perform(_ work: @escaping @Sendable (isolated Scheduler) -> Void) {
+        loop.perform { self.assumeIsolated { work($0) } }
+    }
+
     /// Has the scheduler's thread take over what the store has said in a batch; on the store's thread.
     private nonisolated func handOver() {
         guard let batch = handovers.take() else { return }
-        loop.perform { self.assumeIsolated { $0.takeOver(batch) } }
+        perform { $0.takeOver(batch) }
     }
 
     /// Goes by other settings from now on.

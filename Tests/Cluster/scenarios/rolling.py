@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each node in turn is ended and started again while clients go on; nodes drain; runs go on over a restart of their node."""
+import os
 import time
 
 from cluster.client import Refused, ask, ask_all
@@ -11,6 +12,7 @@ def run(world):
     restarts(world)
     drains(world)
     last_drained(world)
+    many_terms(world)
     runs_in_progress(world)
     end = time.monotonic() + world.seconds
     while time.monotonic() < end:
@@ -120,6 +122,28 @@ def runs_in_progress(world):
                     "a run over kill -9 of its node, started again at once: %r, its status was %d" % (row, jobs[row["job"]]))
     world.say("8 runs over a restart of the node that leads, within its lease of 4 s, and over kill -9 (%s leads then): true ends"
               % leader)
+    world.close_nodes()
+
+
+def many_terms(world):
+    """A node that has led often has no more descriptors than one that has led twice."""
+    _, nodes = world.cluster("ab", lease=2.0)
+    counts = []
+    for term in range(8):
+        leader = nodes[term % 2]
+        other = nodes[1 - term % 2]
+        if world.leader(nodes) is not leader:
+            ask(leader.socket, "node.drain", name=other.name)
+            world.check(world.leader(nodes, but=other) is leader, "another leads than %s" % leader.name)
+            ask(leader.socket, "node.drain", name=other.name, drains=False)
+        ask(leader.socket, "job.add", schedule={"every": "1h"}, command=["true"])
+        world.wait_for(lambda: other.states().get(other.name, {}).get("state") == "standby", "%s to stand by" % other.name)
+        counts.append(len(os.listdir("/proc/%d/fd" % other.process.pid)))
+    # The first two have what the first connections need.
+    most = max(counts[2:4])
+    world.wait_for(lambda: len(os.listdir("/proc/%d/fd" % other.process.pid)) <= most, "%s to have %d descriptors as before; it had %r"
+                   % (other.name, most, counts))
+    world.say("8 terms of two nodes in turn: descriptors of the one that stands by: %s" % " ".join(map(str, counts)))
     world.close_nodes()
 
 
