@@ -14,9 +14,14 @@
 // after an error of the write itself, and writes the log again from where the last commit ended. Nothing of a commit
 // that has failed, and of a transaction that was undone, is written later: a recovery might take it for one that had
 // not, and another program may have put a commit of its own in its place.
+//
+// Whoever cuts the log off while it is open takes commits out of it. A recovery stops where they were, and what is written
+// behind them would be lost with them: SQLite does not look, and leaves a hole. Each write begins within the file or right at
+// its end, so one that would not is refused, and the log counts as cut from then on.
 
 #include "gathered_log.h"
 
+#include <errno.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,10 +37,25 @@ struct log {
     /// Where in the file the bytes that wait belong, and how many there are.
     sqlite3_int64 start;
     sqlite3_int64 count;
+    int is_cut;
     unsigned char bytes[limit];
 };
 
 static struct log *log_of(sqlite3_file *file) { return (struct log *)file->pMethods; }
+
+/// Writes into the file, or at its end.
+static int write_within(sqlite3_file *file, const void *data, int count, sqlite3_int64 offset) {
+    struct log *log = log_of(file);
+    sqlite3_int64 size;
+    int code = log->own->xFileSize(file, &size);
+    if (code != SQLITE_OK) return code;
+    if (offset > size) log->is_cut = 1;
+    if (log->is_cut) return SQLITE_IOERR_WRITE;
+    errno = 0;
+    code = log->own->xWrite(file, data, count, offset);
+    // A file that is as large as this process may make one. SQLite 3.40 forgets the errno of a commit that has failed.
+    return code == SQLITE_IOERR_WRITE && errno == EFBIG ? SQLITE_FULL : code;
+}
 
 /// Writes what waits; if that fails, nothing waits any more.
 static int write_waiting(sqlite3_file *file) {
@@ -43,7 +63,7 @@ static int write_waiting(sqlite3_file *file) {
     if (log->count == 0) return SQLITE_OK;
     int count = (int)log->count;
     log->count = 0;
-    return log->own->xWrite(file, log->bytes, count, log->start);
+    return write_within(file, log->bytes, count, log->start);
 }
 
 static int log_write(sqlite3_file *file, const void *data, int count, sqlite3_int64 offset) {
@@ -55,7 +75,7 @@ static int log_write(sqlite3_file *file, const void *data, int count, sqlite3_in
         int code = write_waiting(file);
         if (code != SQLITE_OK) return code;
     }
-    if (count > limit) return log->own->xWrite(file, data, count, offset);
+    if (count > limit) return write_within(file, data, count, offset);
     if (log->count == 0) log->start = offset;
     sqlite3_int64 end = offset + count - log->start;
     memcpy(log->bytes + (offset - log->start), data, (size_t)count);
@@ -115,6 +135,7 @@ int gather_log(sqlite3 *database) {
     log->own = file->pMethods;
     log->methods = *file->pMethods;
     log->start = log->count = 0;
+    log->is_cut = 0;
     log->methods.xWrite = log_write;
     log->methods.xRead = log_read;
     log->methods.xSync = log_sync;
@@ -124,4 +145,9 @@ int gather_log(sqlite3 *database) {
     file->pMethods = &log->methods;
     sqlite3_rollback_hook(database, drop_waiting, database);
     return SQLITE_OK;
+}
+
+int is_log_cut(sqlite3 *database) {
+    sqlite3_file *file = log_file(database);
+    return file && file->pMethods->xWrite == log_write && log_of(file)->is_cut;
 }

@@ -13,7 +13,8 @@ public enum FireReason: String, Codable, Hashable, Sendable, CaseIterable {
     /// The date passed while the job's fire waited for its turn: its user's fires were more than a
     /// user's share.
     case overload
-    /// A run of the job was still in progress.
+    /// The fire before was not over: it ran, or waited for a place, its next attempt or a worker. Or, where `overlap` is
+    /// `replace`, a newer fire took its place.
     case overlap
     /// Fired by `job.fire`, not by the schedule.
     case manual
@@ -58,7 +59,7 @@ public enum FireReason: String, Codable, Hashable, Sendable, CaseIterable {
         case .held: "the job was held"
         case .withdrawn:
             "fired by hand, and ended, changed, replaced or dropped before it began"
-        case .overlap: "the run before was still in progress"
+        case .overlap: "the fire before was not over, or a newer one took its place (overlap)"
         case .manual: "fired by hand"
         case .skip: "dropped on request (skip)"
         case .moved: "the fire was moved to another date (set-fire-date)"

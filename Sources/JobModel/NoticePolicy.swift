@@ -8,7 +8,7 @@ package enum NoticeReason: String, Hashable, Sendable, CaseIterable {
     case failed
     /// A date passed, and no fire stands for it.
     case missed
-    /// A date was dropped because the run before was still in progress.
+    /// A date was dropped because the fire before was not over, or a newer one took its place (`overlap`).
     case skipped
     /// A fire began later than `notifyLate` after it was due.
     case late

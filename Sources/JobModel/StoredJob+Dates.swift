@@ -33,4 +33,10 @@ extension StoredJob {
         let end = dates.due(date) + tolerance(of: date)
         return end > date ? moment.wallDate(end, on: clock) : nil
     }
+
+    /// The same of the fire that `claim` is of; nil too where that is one by hand.
+    package func dueBy(of claim: Claim, at moment: ClockReading) -> Timestamp? {
+        guard claim.dateByHand == nil, let fireDate else { return nil }
+        return dueBy(fireDate, at: moment)
+    }
 }

@@ -62,12 +62,6 @@ package struct Window: Hashable, Sendable {
         lastLoad = now
     }
 
-    /// The first date of the waiting jobs; nil for none, and while nothing was loaded yet.
-    package var firstKnown: Timestamp? {
-        guard horizon > .distantPast else { return nil }
-        return ([nextWaiting] + parts.values.map(\.horizon)).compactMap(\.self).min()
-    }
-
     /// When to load, by elapsed time; nil while nothing waits or a load is under way.
     package var loadDate: Timestamp? {
         guard !isLoading, let nextWaiting else { return nil }

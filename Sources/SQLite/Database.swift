@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CGatheredLog
 import CSQLite
 import Glibc
 
@@ -129,7 +130,8 @@ package final class Database {
     ///
     /// A second call does nothing. There is no error: what was committed is durable in the log, whether or
     /// not it can be copied now. If one of its files was taken away, none is deleted, and the log is copied
-    /// only if the database itself is still in place.
+    /// only if the database itself is still in place, and the log whole: copied up to where it was cut off, it would leave pages
+    /// that do not belong together.
     package func close() {
         guard !isClosed else { return }
         rollback()
@@ -139,14 +141,15 @@ package final class Database {
         finishStatements()
         let loss = loss
         if loss != nil { csqlite_keep_log_on_close(handle) }
-        if mode == .readWriteCreate || mode == .copy, loss?.isMain != true {
+        if mode == .readWriteCreate || mode == .copy, loss?.what ?? .besides == .besides {
             sqlite3_wal_checkpoint_v2(handle, nil, SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
         }
         sqlite3_close(handle)
+        files = nil
     }
 
-    /// Which of its files was taken away since it was opened; nil for none, and for a reader.
-    package var loss: OpenedFiles.Loss? { files?.loss() }
+    /// Which of its files was taken away, or cut off, since it was opened; nil for none, for a reader, and once it is closed.
+    package var loss: OpenedFiles.Loss? { files?.loss(isLogCut: is_log_cut(handle) != 0) }
 
     // MARK: - Statements
 

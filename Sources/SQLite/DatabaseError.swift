@@ -52,14 +52,24 @@ package struct DatabaseError: Error, Sendable {
         if systemError != 0 {
             message += " (\(Errno(rawValue: systemError).text))"
         }
+        if code & 0xff == SQLITE_FULL || systemError == EFBIG { message += Self.fileLimit }
         self.init(code: code, systemError: systemError, message: message, sql: sql, path: path)
     }
 
     private var primaryCode: Int32 { code & 0xff }
 
-    /// There was no room: the disk, the quota or the largest size of the database.
+    /// How large a file this process may make, for whoever is told that there is no room; empty without a limit.
+    private static var fileLimit: String {
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0,
+            limit.rlim_cur != rlim_t.max
+        else { return "" }
+        return "; LimitFSIZE= or ulimit -f limits files to \(limit.rlim_cur) bytes"
+    }
+
+    /// There was no room: the disk, the quota, the largest size of a file or that of the database.
     package var isFull: Bool {
-        primaryCode == SQLITE_FULL || systemError == ENOSPC || systemError == EDQUOT
+        primaryCode == SQLITE_FULL || [ENOSPC, EDQUOT, EFBIG].contains(systemError)
     }
     /// Another connection held a lock for longer than this one waits.
     package var isBusy: Bool { primaryCode == SQLITE_BUSY || primaryCode == SQLITE_LOCKED }

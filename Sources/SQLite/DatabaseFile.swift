@@ -28,6 +28,7 @@ struct DatabaseFile {
 
     /// A connection to the file, in a state where SQL may be run on it.
     func open(_ mode: Database.Mode) throws(DatabaseError) -> OpaquePointer {
+        try refuseLogBesideLink()
         if try disk.size(of: path) == nil {
             guard mode == .readWriteCreate || mode == .copy else {
                 throw refusal(SQLITE_CANTOPEN, "cannot open", because: Glibc.ENOENT)
@@ -93,6 +94,26 @@ struct DatabaseFile {
             "database '\(path)' is missing or empty, but '\(log)' holds \(size) bytes"
                 + " of it; restore the database, or move both away"
         )
+    }
+
+    /// Refuses a log beside a symbolic link to the database: somebody has moved the file away from it, and put the link in
+    /// its place.
+    ///
+    /// SQLite looks for the log beside the file itself, and what was committed last would be missing without a word.
+    private func refuseLogBesideLink() throws(DatabaseError) {
+        var link = path
+        // As many as the system follows: path_resolution(7).
+        for _ in 0..<40 {
+            guard let target = disk.target(ofLink: link) else { return }
+            if let size = try disk.size(of: link + "-wal"), size > 0 {
+                throw refusal(
+                    SQLITE_NOTADB,
+                    "'\(link)' is a symbolic link to '\(target)', but '\(link)-wal' holds \(size) bytes of a"
+                        + " database that was there; put the database back, or move the log away"
+                )
+            }
+            link = target
+        }
     }
 
     // MARK: - The connection

@@ -19,8 +19,13 @@ package protocol Disk: Sendable {
 
     /// Identifies the file at `path`; nil if there is none.
     ///
+    /// `isItself`: a symbolic link there counts as what it is, and not as the file that it leads to.
+    ///
     /// - Throws: if that cannot be told.
-    func identity(of path: String) throws(DatabaseError) -> FileIdentity?
+    func identity(of path: String, isItself: Bool) throws(DatabaseError) -> FileIdentity?
+
+    /// Where the symbolic link at `path` leads; nil if there is none.
+    func target(ofLink path: String) -> String?
 
     /// Makes an empty file that only its owner may read, in place of one that is there.
     func create(_ path: String) throws(DatabaseError)
@@ -55,15 +60,26 @@ package struct SystemDisk: Disk {
         }
     }
 
-    package func identity(of path: String) throws(DatabaseError) -> FileIdentity? {
+    package func identity(of path: String, isItself: Bool) throws(DatabaseError) -> FileIdentity? {
         var status = stat()
-        guard stat(path, &status) == 0 else {
+        guard (isItself ? lstat(path, &status) : stat(path, &status)) == 0 else {
             guard errno == ENOENT || errno == ENOTDIR else {
                 throw DatabaseError(cannot: "look at", path, because: errno)
             }
             return nil
         }
         return FileIdentity(device: UInt64(status.st_dev), inode: UInt64(status.st_ino))
+    }
+
+    package func target(ofLink path: String) -> String? {
+        var bytes = [UInt8](repeating: 0, count: Int(PATH_MAX))
+        let count = bytes.withUnsafeMutableBytes { buffer -> Int in
+            guard let start = buffer.bindMemory(to: CChar.self).baseAddress else { return -1 }
+            return readlink(path, start, buffer.count)
+        }
+        guard count > 0 else { return nil }
+        let target = String(decoding: bytes[..<count], as: UTF8.self)
+        return target.hasPrefix("/") ? target : "\(path.parentFolder)/\(target)"
     }
 
     package func create(_ path: String) throws(DatabaseError) {

@@ -34,8 +34,8 @@ package struct Migrator: Sendable {
     ///
     /// The database's `user_version` is the number of the last one applied.
     ///
-    /// - Throws: if the database is newer than this program, or a migration fails, which leaves the
-    ///   file as it was. The connection is then good for nothing but `close`.
+    /// - Throws: if the database is newer than this program, or has what no program of this name has
+    ///   made, or a migration fails, which leaves the file as it was. The connection is then good for nothing but `close`.
     package func migrate(_ database: Database) throws(DatabaseError) {
         let version = try database.prepare("PRAGMA user_version").value(as: Int.self) ?? 0
         guard version <= migrations.count else {
@@ -43,6 +43,17 @@ package struct Migrator: Sendable {
                 code: SQLITE_SCHEMA,
                 message: "database '\(database.path)' has schema version \(version), and this"
                     + " timerd knows versions up to \(migrations.count); run a newer timerd",
+                path: database.path
+            )
+        }
+        var isOurs = version > 0
+        if version == 0 { isOurs = try isEmpty(database) }
+        guard isOurs else {
+            throw DatabaseError(
+                code: SQLITE_NOTADB,
+                message: "database '\(database.path)' has schema version \(version),"
+                    + " accepted are 1 to \(migrations.count), and 0 of one without tables; it was left alone;"
+                    + " restore a backup, or move it away to begin anew",
                 path: database.path
             )
         }
@@ -60,6 +71,11 @@ package struct Migrator: Sendable {
             throw error
         }
         try database.execute("PRAGMA foreign_keys = ON")
+    }
+
+    /// Whether it has no tables: all of it is committed with its first version.
+    private func isEmpty(_ database: Database) throws(DatabaseError) -> Bool {
+        try database.prepare("SELECT 1 FROM sqlite_schema LIMIT 1").value(as: Int.self) == nil
     }
 
     private func apply(_ migration: Migration, to database: Database) throws(DatabaseError) {

@@ -14,11 +14,15 @@ package struct FileIdentity: Hashable, Sendable {
 package struct OpenedFiles: Sendable {
     private struct File {
         var path: String
+        /// Whether a symbolic link in its place is another file.
+        var isItself: Bool
         var identity: FileIdentity
     }
 
     private let disk: any Disk
-    private let main: File?
+    private let log: String
+    /// The database: where it was asked for, if that is another place, and beside its log.
+    private let main: [File]
     /// The write-ahead log and its index.
     private let others: [File]
 
@@ -27,23 +31,29 @@ package struct OpenedFiles: Sendable {
     /// `path`: the one by which the database was opened. `real`: the path without symbolic links, beside
     /// which the others lie.
     init(path: String, real: String, on disk: any Disk) {
-        func file(_ path: String) -> File? {
+        func file(_ path: String, isItself: Bool = true) -> File? {
             // try?: what cannot be told from another is not watched.
-            guard let identity = try? disk.identity(of: path) else { return nil }
-            return File(path: path, identity: identity)
+            guard let identity = try? disk.identity(of: path, isItself: isItself) else {
+                return nil
+            }
+            return File(path: path, isItself: isItself, identity: identity)
         }
         self.disk = disk
-        main = file(path)
-        others = ["-wal", "-shm"].compactMap { file(real + $0) }
+        log = real + "-wal"
+        main = [path == real ? nil : file(path, isItself: false), file(real)].compactMap(\.self)
+        others = [log, real + "-shm"].compactMap { file($0) }
     }
 
-    /// Which of the files was removed or replaced; nil if all are where they were.
+    /// Which of the files was removed, replaced or cut off; nil if all are as they were.
     ///
-    /// Three calls of stat(2).
-    func loss() -> Loss? {
-        if let main, let text = change(of: main) { return Loss(text: text, isMain: true) }
+    /// Three calls of stat(2), or four. `isLogCut`: whether the log was found shorter than it was left.
+    func loss(isLogCut: Bool = false) -> Loss? {
+        for file in main {
+            if let text = change(of: file) { return Loss(text: text, what: .main) }
+        }
+        if isLogCut { return Loss(text: "'\(log)' was cut off", what: .logCut) }
         for file in others {
-            if let text = change(of: file) { return Loss(text: text, isMain: false) }
+            if let text = change(of: file) { return Loss(text: text, what: .besides) }
         }
         return nil
     }
@@ -51,7 +61,7 @@ package struct OpenedFiles: Sendable {
     private func change(of file: File) -> String? {
         let now: FileIdentity?
         // A look that fails says nothing of the file: of a server that is away for a moment, or for want of memory.
-        do { now = try disk.identity(of: file.path) } catch { return nil }
+        do { now = try disk.identity(of: file.path, isItself: file.isItself) } catch { return nil }
         guard now != file.identity else { return nil }
         return
             "'\(file.path)' was \(now == nil ? "removed or renamed" : "replaced by another file")"
@@ -60,17 +70,29 @@ package struct OpenedFiles: Sendable {
     package struct Loss: Hashable, Sendable {
         /// Which file, and what happened to it.
         var text: String
-        /// Whether it is the database itself, and not its log or the log's index.
-        var isMain: Bool
+        var what: What
+
+        enum What {
+            /// The database itself.
+            case main
+            /// Its log, or the log's index: SQLite has what was in it still open.
+            case besides
+            /// A part of what was in the log.
+            case logCut
+        }
 
         /// The error for the administrator of the daemon, and for whoever asked for what was committed last.
         ///
         /// That is in the log, which may be copied into the database yet, or put back with it.
         package func error(path: String) -> DatabaseError {
             let advice =
-                isMain
-                ? "put it back with its '-wal', or restore a backup"
-                : "what was in the log is copied into the database; leave these files to timerd"
+                switch what {
+                case .main: "put it back with its '-wal', or restore a backup"
+                case .besides:
+                    "what was in the log is copied into the database; leave these files to timerd"
+                case .logCut:
+                    "what was behind that place is lost; compare with a backup, and leave these files to timerd"
+                }
             return DatabaseError(
                 code: SQLITE_READONLY | (4 << 8),
                 message:

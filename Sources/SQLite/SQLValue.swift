@@ -30,6 +30,8 @@ extension Int64: SQLBindable, SQLReadable {
     }
 }
 
+/// Counters and sizes. One beyond 2^62 nobody has counted up to: it is of a damaged row, and cannot be read, so that whoever
+/// computes with what was read stays within bounds.
 extension Int: SQLBindable, SQLReadable {
     @inlinable
     package func bind(to statement: OpaquePointer, at index: Int32) -> Int32 {
@@ -38,7 +40,7 @@ extension Int: SQLBindable, SQLReadable {
 
     @inlinable
     package static func read(_ statement: OpaquePointer, _ column: Int32) -> Int? {
-        Int64.read(statement, column).flatMap(Int.init(exactly:))
+        Int64.read(statement, column).flatMap { $0.magnitude < 1 << 62 ? Int(exactly: $0) : nil }
     }
 }
 

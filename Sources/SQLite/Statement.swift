@@ -250,7 +250,10 @@ package struct Row: ~Copyable {
     func mismatch(_ column: Int, _ wanted: Any.Type) -> DatabaseError {
         let name = sqlite3_column_name(handle, Int32(column)).map(String.init(cString:)) ?? "?"
         let type = Self.typeName(sqlite3_column_type(handle, Int32(column)))
-        let word = String.read(handle, Int32(column)).map { ": '\($0.prefix(40))'" } ?? ""
+        let text =
+            String.read(handle, Int32(column))
+            ?? Int64.read(handle, Int32(column)).map { String($0) }
+        let word = text.map { ": '\($0.prefix(40))'" } ?? ""
         return DatabaseError(
             code: SQLITE_MISMATCH,
             message: "column \(column) ('\(name)') holds \(type), not \(wanted)\(word)",

@@ -110,6 +110,13 @@ extension ScheduleWords {
             )
         case .cron, .calendar:
             let schedule = try schedule(anchor: now, zone: zone())
+            // The one of the two that counts less would be dropped without a word.
+            if let tz, let own = schedule.ownZone, own != tz {
+                throw ScheduleError(
+                    .badSchedule,
+                    "calendar '\(words)' names its zone, '\(own)'; 'tz' is '\(tz)', expected none"
+                )
+            }
             let first = schedule.nextFireDate(after: now)
             if first == nil, schedule != .reboot {
                 let reason = schedule.reasonNotToFire(after: now)

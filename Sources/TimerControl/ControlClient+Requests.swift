@@ -55,14 +55,14 @@ extension ControlClient {
         try await call(.invalidateJobs(InvalidateJobs(jobs, kill: kill)))
     }
 
+    /// Moves the next fire; the reply says what the daemon chose for ambiguous words.
     @discardableResult
     public func setFireDate(
         of job: JobReference,
         to fireDate: String,
         from: Timestamp? = nil
-    ) async throws -> Job {
-        let request = SetFireDate(job: job, fireDate: fireDate, from: from)
-        return try await call(.setFireDate(request), as: JobReply.self).job
+    ) async throws -> JobReply {
+        try await call(.setFireDate(SetFireDate(job: job, fireDate: fireDate, from: from)))
     }
 
     @discardableResult

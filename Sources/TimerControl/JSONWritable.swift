@@ -135,6 +135,7 @@ extension Run: JSONWritable {
             writer.member("startedAt", startedAt)
             writer.member("state", state)
             writer.member("status", status)
+            writer.member("stopped", stopped)
             writer.member("survivors", survivors)
             writer.member("systemTime", systemTime)
             writer.member("through", through)

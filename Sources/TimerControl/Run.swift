@@ -11,6 +11,8 @@ public struct Run: Codable, Hashable, Sendable {
     public var job: JobID
     /// What the job is, or was, called; nil for a job without a name.
     public var name: String?
+    /// Whose it is, in a list of all users' runs; nil elsewhere.
+    public var owner: String?
     public var fire: FireID
     /// From 1; counts the retries of one fire.
     ///
@@ -36,6 +38,9 @@ public struct Run: Codable, Hashable, Sendable {
     public var outcome: Outcome?
     /// True if it ended as a failure, by the rules that its job had then; else nil.
     public var failed: Bool?
+    /// True if it was told to end: by `run.kill`, by `kill` of `job.invalidate`, or for a newer fire (`overlap` `replace`);
+    /// else nil.
+    public var stopped: Bool?
     /// The exit status, if `outcome` is `exited`.
     public var status: Int32?
     /// The signal's number, if `outcome` is `signalled`.

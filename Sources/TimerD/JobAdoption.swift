@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Cluster
-import Glibc
 import LinuxSystem
 import Postgres
 import SQLite
@@ -11,8 +10,8 @@ import SQLite
 /// Their numbers, history and events go with them. The file stays as it is.
 public struct JobAdoption {
     private let shared: SharedJobs
-    /// Where the copy is while it is read.
-    private let copy: String
+    /// The node's own file, beside which a copy is made to be read.
+    private let database: String
 
     private static let limit = Duration.seconds(60)
     /// Who leads meanwhile; no node can have that name.
@@ -22,7 +21,7 @@ public struct JobAdoption {
     public init?(_ configuration: Configuration) {
         guard let shared = configuration.shared else { return nil }
         self.shared = shared
-        copy = configuration.database + "-adopted"
+        database = configuration.database
     }
 
     /// What was put there.
@@ -47,24 +46,22 @@ public struct JobAdoption {
             let lock = try DatabaseLock(database: file)
             defer { lock.release() }
             let running = try check(file)
-            // Also what one that died has left.
-            removeCopy()
-            defer { removeCopy() }
+            try TrustedPath.checkDatabase(database)
+            let folder = try CopyFolder(for: database)
+            defer { folder.remove() }
             // Nobody has given out a number since: the next one follows the last.
-            _ = try DatabaseCopy(of: file).write(to: copy, replacing: true, at: nil)
+            try DatabaseCopy(of: file).make(in: folder, at: nil)
             let connection = try PostgresHome.connect(
                 PostgresAddress(shared.text),
                 within: Self.limit
             )
             defer { connection.close() }
             try ClusterTables.prepare(connection, within: Self.limit)
-            return Adopted(jobs: try adoptCopy(connection), running: running)
+            return Adopted(jobs: try adoptCopy(folder.copy, connection), running: running)
         } catch {
             throw DaemonError(starting: error)
         }
     }
-
-    private func removeCopy() { for ending in ["", "-wal", "-shm"] { unlink(copy + ending) } }
 
     /// Refuses a database of a newer timerd, and jobs that wait for the start of a machine, which jobs of several hosts cannot.
     ///
@@ -93,7 +90,7 @@ public struct JobAdoption {
         return try database.prepare(Statements.running).value(as: Int.self) ?? 0
     }
 
-    private func adoptCopy(_ connection: PostgresConnection) throws -> Int {
+    private func adoptCopy(_ copy: String, _ connection: PostgresConnection) throws -> Int {
         let taken = try connection.execute(Statements.take, [.text(Self.name)], within: Self.limit)
         guard let epoch = taken.integer(0, 0) else { throw try leaseRefusal(connection) }
         // try?: where it cannot be given back, it ends by itself.

@@ -17,6 +17,12 @@ extension Job {
         return definition
     }
 
+    /// "none is kept any more; it has fired 2 times", to be said where no fire of it is there; nil where it has not fired.
+    public var goneSentence: String? {
+        guard fires > 0 else { return nil }
+        return "none is kept any more; it has fired \(fires == 1 ? "1 time" : "\(fires) times")"
+    }
+
     /// Why it ended, as a sentence for each word of `endReason`; an unknown word stays as it is.
     public static func endSentence(_ word: String) -> String {
         switch word {
@@ -45,7 +51,7 @@ extension Job {
 
     /// The dates after now; a moved grid, the count and the last date are taken into account.
     ///
-    /// Where the next one has passed and jitter puts off its fire, when that is due.
+    /// Of the job's next date, when its fire is due, if jitter puts that off; those behind it may be put off too.
     ///
     /// `skip`: called with each date; returns up to when further dates are left out, nil to go on with the
     /// next.
@@ -63,7 +69,7 @@ extension Job {
         let due = nextFire ?? first
         var date = due > dates.now ? first : schedule.nextFireDate(after: dates.now)
         while let next = date, coming.count < min(left, limit), next <= last {
-            let fire = next > dates.now ? next : due
+            let fire = next == first ? due : next
             guard fire <= end else { break }
             coming.append(fire)
             // A fire that was moved alone stands for the date it was moved away from.

@@ -12,8 +12,10 @@ public enum PastDate {
     /// - Throws: `ScheduleError` for what is neither a duration nor a date that has passed.
     public static func parse(_ words: String, _ dates: LocalDate) throws(ScheduleError) -> Timestamp
     {
-        // try?: what is no duration may be a date.
-        if let span = try? TimeSpan(parsing: words), span >= .zero { return dates.now - span }
+        // A duration behind "+" lies ahead. try?: what is no duration may be a date.
+        if !words.contains("+"), let span = try? TimeSpan(parsing: words), span >= .zero {
+            return dates.now - span
+        }
         func read(at moment: Timestamp) throws(ScheduleError) -> Timestamp {
             do throws(ScheduleError) {
                 return try DateExpression.parse(words, now: moment, zone: dates.zone).date
@@ -23,11 +25,19 @@ public enum PastDate {
         }
         let soon = try read(at: dates.now)
         // A time of day means the next one; of a day earlier, by the clock, that is the last one.
-        let date = soon > dates.now ? try read(at: dayEarlier(dates)) : soon
+        let isTimeOfDay = soon > dates.now && !isFromNow(words)
+        let date = isTimeOfDay ? try read(at: dayEarlier(dates)) : soon
         guard date <= dates.now else {
             throw ScheduleError(.badDate, "'\(words)' is still to come; \(accepted)")
         }
         return date
+    }
+
+    /// Whether the words count from now, or from today: "+1h", "now + 1h", "tomorrow", "next day", "today 22:00".
+    private static func isFromNow(_ words: String) -> Bool {
+        let parts = words.lowercased().split(whereSeparator: \.isWhitespace)
+        return parts.first.map { $0.hasPrefix("+") || $0.hasPrefix("now") } == true
+            || parts.contains { $0 == "today" || $0 == "tomorrow" || $0 == "next" }
     }
 
     /// When the clock showed the same the day before, which may have had 23 or 25 hours.

@@ -36,12 +36,15 @@ public struct RunWords: Sendable {
         case .reserved where run.outcome == nil: return "with a worker" + since(run.startedAt)
         case .dead:
             return attempted + "dead; 'timerctl queue retry \(run.fire)' has it tried again"
-        case .done where run.id == nil && run.failed == true:
-            return "failed; its run is no longer kept"
+        case .done where isRunGone:
+            return "\(run.failed == true ? "failed" : "did not fail"); its run is no longer kept"
         case .done, .reserved, .skipped: return ended
         case .unreadable: return "unreadable"
         }
     }
+
+    /// Whether its command has run, and the record of that is no longer kept.
+    public var isRunGone: Bool { run.state == .done && run.id == nil && run.outcome == nil }
 
     /// How the last attempt at a task has ended, before where the task stands; empty before the first.
     private var attempted: String { run.outcome == nil ? "" : "\(ended); " }
@@ -114,6 +117,7 @@ public struct RunWords: Sendable {
     /// What was unusual about a fire that took place.
     public var circumstances: [String] {
         var all: [String] = []
+        if run.stopped == true { all.append("told to end by kill or a newer fire") }
         if let left = run.survivors { all.append(Self.survivors(left)) }
         if run.reason == .manual { all.append("by hand") }
         if let attempt = run.attempt, attempt > 1, run.handler == nil {
@@ -126,9 +130,24 @@ public struct RunWords: Sendable {
 
     /// How late it began; nil below a second, which is not worth a word.
     public var lateness: TimeSpan? {
-        guard run.reason != .manual, let begun = run.firedAt ?? run.startedAt else { return nil }
+        guard run.reason != .manual, let begun else { return nil }
         let lateness = begun - (run.dueBy ?? run.fireDate)
         return lateness >= .seconds(1) ? lateness : nil
+    }
+
+    /// When the fire began: with the first attempt at its command, whose start may take long; a task as it was queued.
+    private var begun: Timestamp? {
+        run.attempt == 1 && !isOfTask
+            ? run.startedAt ?? run.firedAt : run.firedAt ?? run.startedAt
+    }
+
+    /// Whether a worker has it, had it, or is to have it.
+    private var isOfTask: Bool {
+        switch (run.state, run.outcome) {
+        case (.queued, _), (.reserved, _), (.dead, _): true
+        case (_, .finished), (_, .failed), (_, .released), (_, .lost): true
+        default: false
+        }
     }
 
     /// "1 process of its group could not be ended".
@@ -136,9 +155,9 @@ public struct RunWords: Sendable {
         "\(count) \(count == 1 ? "process" : "processes") of its group could not be ended"
     }
 
-    /// "for 239 missed dates too".
+    /// "makes up for 239 missed dates", its own among them where that was missed.
     public static func missedDates(_ count: Int) -> String {
-        "for \(count) missed \(count == 1 ? "date" : "dates") too"
+        "makes up for \(count) missed \(count == 1 ? "date" : "dates")"
     }
 }
 

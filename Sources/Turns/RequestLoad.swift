@@ -104,8 +104,9 @@ package struct RequestLoad: Hashable, Sendable {
 
     /// What a request takes.
     ///
-    /// `waiting`: how many of its connection's workers wait already. `lineBytes`: the bytes of its line, or its share of a batch's line.
-    package init(of request: Request, lineBytes: Int, waiting: Int = 0) {
+    /// `waiting`: how many of its connection's workers wait already, nil for one in a batch, of which the replies are
+    /// counted together: it is none of the few. `lineBytes`: the bytes of its line, or its share of a batch's line.
+    package init(of request: Request, lineBytes: Int, waiting: Int? = 0) {
         switch request {
         case .addJobs(let request):
             self.init(changing: request.definitions.count, telling: lineBytes)
@@ -135,16 +136,18 @@ package struct RequestLoad: Hashable, Sendable {
             self.init(kind: request.wait == true ? .light : .lookup, bytes: 184_320)
         case .previewSchedule: self.init(kind: .check, bytes: 32 * Self.row)
         case .status, .metrics: self.init(kind: .lookup, bytes: 8 * Self.row)
-        // What it is answered with counts as what its connection holds.
+        // It has no tasks for as long as it waits; what it is answered with counts as what its connection holds.
         case .reserveTasks(let request)
-        where request.mayWaitForTask && waiting < Self.waitingAtOnce:
+        where request.mayWaitForTask && waiting.map { $0 < Self.waitingAtOnce } ?? false:
             self.init(kind: .waiting, bytes: min(lineBytes, Self.queueNames), lasts: true)
         case .reserveTasks(let request):
             let count = request.count ?? 1
+            // Who waits alone is not to keep what comes behind it, such as the end of a task, from being read.
+            let each = request.mayWaitForTask && waiting != nil ? Self.row : Self.task
             self.init(
                 kind: request.mayWaitForTask ? .light : .write,
                 units: 1 + count / 32,
-                bytes: min(count * Self.row, 1 << 18) + min(lineBytes, Self.queueNames),
+                bytes: min(count * each, Limits.pageBytes) + min(lineBytes, Self.queueNames),
                 lasts: request.mayWaitForTask
             )
         case .extendTasks(let request):
@@ -177,6 +180,8 @@ package struct RequestLoad: Hashable, Sendable {
 
     /// The bytes of a small job in a reply.
     private static let row = 1024
+    /// The most bytes of a task in a reply.
+    private static let task = row + Limits.userInfo
     /// The most bytes of a line that are the names of queues, whatever blanks it has.
     private static let queueNames = 1 << 17
 

@@ -10,7 +10,7 @@ struct Backup: AsyncParsableCommand {
         abstract: "Copy the daemon's database to a file, while it is in use.",
         discussion: """
             The daemon writes the copy, complete as of now, one file that only its user can read; \
-            it takes its name once it is on disk. 'timerd --restore FILE' puts it back.
+            it takes its name once it is checked and on disk. 'timerd --restore FILE' puts it back.
 
             Examples:
               timerctl backup /var/backups/timerd.db

@@ -104,10 +104,14 @@ struct EventLine {
     }
 
     private static func style(_ event: Event) -> Terminal.Style? {
-        switch event.type {
-        case .fireSkipped: .yellow
-        case .noticeFailed: .red
-        case .runFinished where event.outcome != .exited || event.status != 0: .red
+        switch (event.type, event.outcome) {
+        case (.fireSkipped, _): .yellow
+        case (.noticeFailed, _): .red
+        case (.runFinished, .finished), (.runFinished, .released): nil
+        case (.runFinished, .exited) where event.status == 0: nil
+        // An event does not tell whether the job counts its status as a success (--success-codes).
+        case (.runFinished, .exited) where event.handler == nil: .yellow
+        case (.runFinished, _): .red
         default: nil
         }
     }

@@ -104,7 +104,7 @@ struct JobOptions: ParsableArguments {
         command.isEmpty && runs.shell == nil && !event && queues.queue == nil && userInfo != "-"
     }
 
-    /// Adds the job and prints the answer; a script on standard input is read, or refused, but not dropped.
+    /// Adds the job and prints the answer; a script on standard input is read, or refused, or told to be left there.
     func add(_ schedule: ScheduleOptions, command: [String]) async throws {
         _ = try forUser.user()
         var script: JobScript?
@@ -140,6 +140,7 @@ struct JobOptions: ParsableArguments {
         let job = answer.value.job
         try Output.write(common.json ? answer.jsonLine("job") : "\(job.id)\n", added: job)
         for note in notes + (answer.value.notes ?? []) { Output.complain("note: \(note)") }
+        StandardInput.tellIfLeft()
         if answer.value.existing == true {
             Output.complain("note: job \(job.id) has this --key already; nothing was added")
         } else if !quiet {
@@ -174,6 +175,7 @@ struct JobOptions: ParsableArguments {
             try Output.write(answer.jsonLines("added") + answer.jsonLines("changed"))
         }
         for note in notes { Output.complain("note: \(note)") }
+        StandardInput.tellIfLeft()
         if let known = answer.value.existing?.first {
             return Output.tell("tried, nothing would be added: job \(known) has this --key already")
         }

@@ -12,6 +12,8 @@ struct JobPage {
     var dates: LocalDate
     /// How the daemon is, of which some has to do with the job; nil where that is not known.
     var status: StatusReply?
+    /// The queue that its fires are tasks in; nil where that is not known, or there is none.
+    var queue: TaskQueue?
 
     func text(for terminal: Terminal) -> String {
         let title = Self.lines(of: job.title, .bold, behind: "", terminal)
@@ -147,58 +149,6 @@ struct JobPage {
         ]
     }
 
-    private var state: String {
-        guard !job.state.isLive else {
-            guard job.state == .paused else { return job.state.rawValue }
-            return job.maintenance
-                ? "paused for maintenance; 'timerctl maintenance off' resumes what that has paused"
-                : "paused; 'timerctl resume \(job.id)' arms it"
-        }
-        let when = job.endedAt.map { " \(dates.distance($0)), \(dates.full($0))" } ?? ""
-        let why = job.endReason.map { ": \(Job.endSentence($0))" } ?? ""
-        return job.state.rawValue + when + why
-    }
-
-    /// Why it is held, and what to do.
-    private var held: Field? {
-        job.held.map {
-            Field(
-                label: "held",
-                value: "\($0); it goes on by itself once that is over; "
-                    + "'timerctl invalidate \(job.id)' ends it if it is not wanted any more",
-                style: .red
-            )
-        }
-    }
-
-    /// Why a fire that only lacks a place does not run.
-    private var waits: Field? {
-        guard runs.contains(where: { $0.state == .waiting && $0.waitsFor == .place }) else {
-            return nil
-        }
-        return status?.wait(of: job.definition, dates).map {
-            Field(label: "waits", value: $0, style: .yellow)
-        }
-    }
-
-    private var nextFire: Field? {
-        guard job.state.isLive, job.held == nil else { return nil }
-        guard let date = job.nextFire else {
-            let isReboot = job.definition.schedule.cron != nil
-            return Field(label: "next fire", value: isReboot ? "when the machine starts" : "none")
-        }
-        if job.state == .paused {
-            return Field(label: "next fire", value: "none while paused; due \(moment(date))")
-        }
-        let isOverdue = dates.now - date >= .seconds(1)
-        let moved = job.movedFrom.map { "; moved from \(dates.full($0))" } ?? ""
-        return Field(
-            label: "next fire",
-            value: (isOverdue ? "overdue: \(moment(date))" : moment(date)) + moved,
-            style: isOverdue ? .red : nil
-        )
-    }
-
     /// "10min; 2026-12-01 09:00:00 CET is put off by 3 min".
     private func jitter(_ words: String) -> String {
         guard let date = job.fireDate, let due = job.dueDate else { return words }
@@ -226,13 +176,13 @@ struct JobPage {
     }
 
     /// "in 4 min, 2026-12-01 09:00:05 CET".
-    private func moment(_ date: Timestamp) -> String {
+    func moment(_ date: Timestamp) -> String {
         "\(dates.distance(date)), \(dates.full(date))"
     }
 
     private var lastFires: [(text: String, style: Terminal.Style?)] {
         let begun = runs.filter { $0.state != .claimed }
-        if begun.isEmpty { return [("none yet", nil)] }
+        if begun.isEmpty { return [(job.goneSentence ?? "none yet", nil)] }
         return begun.map { run in
             let sentence = RunSentence(run, dates: dates)
             let node = run.node.map { " on \($0)" } ?? ""

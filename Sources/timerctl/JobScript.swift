@@ -71,6 +71,36 @@ enum StandardInput {
 
     static var current: Self { of(STDIN_FILENO) }
 
+    /// Tells of something piped in that nothing has read: a command that is given finds userInfo there.
+    static func tellIfLeft() {
+        guard isLeft(on: STDIN_FILENO) else { return }
+        Output.complain(
+            "note: what is on standard input was not read; --user-info - hands it to the runs, as "
+                + "JSON, and --shell - runs it as a script"
+        )
+    }
+
+    /// Whether something is there that is this program's alone to read; it neither waits nor reads.
+    ///
+    /// A loop of `while read` has its further lines there: in a file whose beginning was read, or in a pipe that is
+    /// the parent's input too. What is written to a pipe later on is not known. `parents`: the path of the
+    /// parent's input.
+    static func isLeft(
+        on descriptor: Int32,
+        parents path: String = "/proc/\(getppid())/fd/0"
+    ) -> Bool {
+        guard of(descriptor) == .stream else { return false }
+        var (own, parents) = (stat(), stat())
+        guard fstat(descriptor, &own) == 0 else { return false }
+        // Of a file the parent says nothing: dash has it as its own input for one command as well.
+        if own.st_mode & S_IFMT == S_IFREG { return lseek(descriptor, 0, SEEK_CUR) == 0 }
+        guard stat(path, &parents) == 0,
+            (own.st_dev, own.st_ino) != (parents.st_dev, parents.st_ino)
+        else { return false }
+        var bytes: Int32 = 0
+        return ioctl(descriptor, UInt(FIONREAD), &bytes) == 0 && bytes > 0
+    }
+
     static func of(_ descriptor: Int32) -> Self {
         if isatty(descriptor) == 1 { return .terminal }
         var status = stat()

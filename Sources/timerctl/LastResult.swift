@@ -36,9 +36,8 @@ struct LastResult {
             word = "unreadable"
             style = .red
         case .done:
-            let isSuccess = Self.isSuccess(run)
-            word = isSuccess ? "ok" : Self.failure(run)
-            style = isSuccess ? nil : .red
+            word = Self.isSuccess(run) ? "ok" : Self.failure(run)
+            style = run.failed == true ? .red : nil
         }
     }
 
@@ -47,8 +46,9 @@ struct LastResult {
         date.map { "\(word) \(dates.distance($0))" } ?? word
     }
 
-    /// Whether a run ended with an exit status that its job counted as a success then.
-    static func isSuccess(_ run: Run) -> Bool { run.outcome == .exited && run.failed != true }
+    /// Whether a run did what it was to do: its worker has done the task, or it ended with an exit status that its job
+    /// counted as a success then.
+    static func isSuccess(_ run: Run) -> Bool { RunWord.success.isOf(run) }
 
     private static func failure(_ run: Run) -> String {
         switch run.outcome {

@@ -75,6 +75,14 @@ struct List: AsyncParsableCommand {
             let dates = LocalDate(now: .now, zone: .local)
             let table = Self.table(of: jobs, columns: columns, dates: dates)
             try pager.write(table.text(for: .current))
+            let isLate = { (job: Job) in
+                job.state == .scheduled && job.held == nil && job.isOverdue(at: dates.now)
+            }
+            if jobs.contains(where: isLate),
+                let trouble = try await daemon.ask(.status, for: StatusReply.self).value.unwritable
+            {
+                Output.tell("dates that have passed are as they were last stored: \(trouble)")
+            }
         }
     }
 
@@ -101,9 +109,7 @@ struct List: AsyncParsableCommand {
         if job.maintenance { return .init("maintenance", .yellow) }
         guard job.state == .scheduled else { return .init(job.state.rawValue, job.state.style) }
         guard let date = job.nextFire else { return "at start-up" }
-        // A date that is overdue by a second or more is red: something is wrong then.
-        let isOverdue = dates.now - date >= .seconds(1)
-        return Table.Cell(dates.distance(date), isOverdue ? .red : nil)
+        return Table.Cell(dates.distance(date), job.isOverdue(at: dates.now) ? .red : nil)
     }
 
     static func last(_ job: Job, _ dates: LocalDate) -> Table.Cell {

@@ -15,8 +15,9 @@ struct Logs: AsyncParsableCommand {
             they were and in the order in which they came, each on its own stream again. Of a run \
             that wrote more than is kept (64 KiB of each stream; --output-kept of the job) the \
             beginning and the end are there, and standard error says between them how many bytes \
-            are left out. Of a run that wrote nothing, it says what became of it; --on-failure \
-            shows what the job's on-failure command wrote as well.
+            are left out. Of a run that wrote nothing, it says what became of it, and of a job's newest \
+            run whether a newer date was skipped; --on-failure shows what the job's on-failure \
+            command wrote as well.
 
             -t shows both streams as lines on standard output, each behind the date at which it \
             came and 'out' or 'err'.
@@ -96,9 +97,11 @@ struct Logs: AsyncParsableCommand {
             if let runNumber { RunID(rawValue: runNumber) } else { try await newestRun(daemon) }
         guard let end = try await show(run, &daemon) else { return }
         if !common.json { tell(of: end.run, wroteNothing: end.wroteNothing) }
-        guard onFailure || !common.json,
-            let alert = try await onFailureRun(of: end.run, &daemon), let id = alert.id
-        else { return }
+        guard onFailure || !common.json else { return }
+        guard let id = try await onFailureRun(of: end.run, &daemon)?.id else {
+            if onFailure, !common.json { tellNoAlert(of: end.run) }
+            return
+        }
         guard onFailure else {
             return Output.tell("the on-failure command was run \(id); --on-failure shows it too")
         }
@@ -216,6 +219,16 @@ struct Logs: AsyncParsableCommand {
         Output.complain("run \(id): \(RunWords.survivors(count))")
     }
 
+    /// Says why there is nothing of an on-failure command, which was asked for.
+    private func tellNoAlert(of run: Run) {
+        let number = run.id.map { "run \($0)" } ?? "the run"
+        Output.tell(
+            run.failed == true
+                ? "no on-failure command has followed \(number), or its run is no longer kept"
+                : "\(number) did not fail: no on-failure command followed it"
+        )
+    }
+
     /// The run of the on-failure command that followed, nil where there is none.
     private func onFailureRun(of run: Run, _ daemon: inout Daemon) async throws -> Run? {
         guard run.failed == true, run.handler == nil else { return nil }
@@ -257,34 +270,5 @@ struct Logs: AsyncParsableCommand {
 
     private func isWanted(_ stream: StandardStream) -> Bool {
         stream == .stdout ? stdout || !stderr : stderr || !stdout
-    }
-
-    /// The newest run there is; fires that ran no command have none.
-    private func newestRun(_ daemon: Daemon) async throws -> RunID {
-        let reference = job ?? name.map { .name($0) }
-        var request = ListRuns()
-        switch reference {
-        case .id(let id): request.job = id
-        case .name(let name): request.name = name
-        case nil: break
-        }
-        request.limit = 100
-        repeat {
-            let page = try await daemon.ask(.listRuns(request), for: RunsReply.self).value
-            // The command of a handler is no run of the job's own.
-            let own = page.runs.lazy.filter { $0.handler == nil }
-            if let run = own.first(where: { $0.id != nil || $0.outcome == .notStarted }) {
-                if let id = run.id { return id }
-                let dates = LocalDate(now: .now, zone: .local)
-                throw Failure(
-                    .refused,
-                    "nothing was written for the date \(dates.full(run.fireDate)): "
-                        + RunSentence(run, dates: dates).text
-                )
-            }
-            request.cursor = page.cursor
-        } while request.cursor != nil
-        guard let reference else { throw Failure(.refused, "no job has run a command yet") }
-        throw Failure(.refused, "\(reference.title) has run no command yet")
     }
 }

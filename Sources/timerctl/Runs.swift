@@ -13,8 +13,8 @@ struct Runs: AsyncParsableCommand {
         discussion: """
             Every date has its line: a run with its outcome, an event, or why it was skipped. Dates \
             that are still ahead, and are skipped already, come last. With --failed only runs that \
-            failed, the last to end first. NODE is the host that a run was on, where several share \
-            their jobs.
+            failed and are still kept, the last to end first. NODE is the host that a run was on, \
+            where several share their jobs.
 
             Examples:
               timerctl runs
@@ -36,7 +36,9 @@ struct Runs: AsyncParsableCommand {
     @Option(help: "The name of a job, also of one that looks like an id.", completion: .jobs)
     var name: String?
 
-    @Flag(help: "Only runs that failed, by their jobs' own rules; with --since, that ended since.")
+    @Flag(
+        help: "Only runs that failed, and are kept, by their jobs' own rules; --since: ended since."
+    )
     var failed = false
 
     @Option(
@@ -100,10 +102,7 @@ struct Runs: AsyncParsableCommand {
             request.cursor = page.value.cursor
         } while request.cursor != nil && left > 0
         if left == number {
-            return try NothingFound.tell(
-                request.isNarrowed ? "no such runs" : "no fires yet",
-                owner: owner
-            )
+            return try NothingFound.tell(await emptySentence(request, daemon), owner: owner)
         }
         if common.json { return }
         let table = Self.table(
@@ -112,6 +111,19 @@ struct Runs: AsyncParsableCommand {
             dates: dates
         )
         try pager.write(table.text(for: .current))
+    }
+
+    /// What is said in place of an empty list.
+    private func emptySentence(
+        _ request: ListRuns,
+        _ daemon: Daemon
+    ) async throws(Failure) -> String {
+        if request.isNarrowed { return "no such runs" }
+        guard let reference = job ?? name.map({ .name($0) }) else {
+            return "no fires yet, or none is kept any more"
+        }
+        let job = try await daemon.ask(.getJob(reference), for: JobReply.self).value.job
+        return job.goneSentence ?? "no fires yet"
     }
 
     /// What took place, the newest first, then the dates ahead that will not fire.
@@ -151,6 +163,9 @@ struct Runs: AsyncParsableCommand {
         if showsNode { columns.append(.init(title: "NODE", narrowest: 8, rank: 4)) }
         columns.append(.init(title: "OUTCOME"))
         if isOfOneJob { columns.removeSubrange(1...2) }
+        // Whose they are is only worth a column where it differs.
+        let showsOwner = Set(runs.lazy.compactMap(\.owner)).count > 1
+        if showsOwner { columns.insert(.init(title: "OWNER", narrowest: 8, rank: 4), at: 2) }
         var table = Table(columns: columns)
         table.rows = runs.map { run in
             let sentence = RunSentence(run, dates: dates)
@@ -161,6 +176,7 @@ struct Runs: AsyncParsableCommand {
             if showsNode { cells.append(.init(run.node ?? "-")) }
             cells.append(.init(sentence.text, sentence.style))
             if isOfOneJob { cells.removeSubrange(1...2) }
+            if showsOwner { cells.insert(.init(run.owner ?? "-"), at: 2) }
             return cells
         }
         return table

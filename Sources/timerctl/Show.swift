@@ -32,8 +32,11 @@ struct Show: AsyncParsableCommand {
             request.job = job.id
             let runs = try await daemon.runs(request, atMost: 10).page.runs
             var page = JobPage(job: job, runs: runs, dates: LocalDate(now: .now, zone: .local))
-            if job.definition.command != nil {
-                page.status = try await daemon.ask(.status, for: StatusReply.self).value
+            page.status = try await daemon.ask(.status, for: StatusReply.self).value
+            if let queue = job.definition.queue, JobPage.waitsForWorker(runs) {
+                page.queue = try await daemon.queues().first {
+                    $0.queue == queue && $0.owner == job.owner
+                }
             }
             try Output.write((isFirst ? "" : "\n") + page.text(for: .current))
             isFirst = false

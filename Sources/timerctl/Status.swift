@@ -127,6 +127,9 @@ extension StatusReply {
         return "\(runs) in progress; 'maxRuns' and 'maxRunsPerUser' say how many may be"
     }
 
+    /// That nothing is stored, and why; nil while the database takes writes.
+    var unwritable: String? { trouble.map { "the database takes no writes: \($0)" } }
+
     /// How many jobs there are by state; `?` for what the daemon could not read.
     var liveJobs: String {
         let (scheduled, paused) = (scheduled.map { "\($0)" }, paused.map { "\($0)" })

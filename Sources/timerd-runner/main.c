@@ -77,9 +77,10 @@ static void watch_signals(void) {
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGINT);
     sigset_t blocked = set;
-    // A command that has closed its input is to cost its run a write that fails, not all runs their runner. Blocked, and not
-    // ignored: what is ignored would be so in commands.
+    // A command that has closed its input is to cost its run a write that fails, not all runs their runner; and so is a
+    // write beyond ulimit -f. Blocked, and not ignored: what is ignored would be so in commands.
     sigaddset(&blocked, SIGPIPE);
+    sigaddset(&blocked, SIGXFSZ);
     sigprocmask(SIG_SETMASK, &blocked, NULL);
     // Of SIGCHLD, too: were it ignored, the kernel would throw away how each run ended (wait(2)).
     reset_signals();

@@ -97,7 +97,6 @@ struct WindowTests {
         #expect(window.loadDate == Self.second(497), "what waits of others tells when to load")
         window.waits(for: Self.second(104), of: Self.ann)
         #expect(window.loadDate == Self.second(497), "the clock has nothing to do with it")
-        #expect(window.firstKnown == Self.second(103))
     }
 
     @Test("A crowded user's jobs are loaded once half of the places are free, or at once")

@@ -142,6 +142,10 @@ import Testing
                 "'from' belongs to 'every'; 'cron' has no grid"
             ),
             (
+                ScheduleWords(calendar: "daily Asia/Tokyo", tz: "UTC"), .badSchedule,
+                "calendar 'daily Asia/Tokyo' names its zone, 'Asia/Tokyo'; 'tz' is 'UTC', expected none"
+            ),
+            (
                 ScheduleWords(every: "5s", tz: "UTC"), .badSchedule,
                 "'tz' belongs to 'at', 'from', 'cron' and 'calendar'; a length of time has no zone"
             ),

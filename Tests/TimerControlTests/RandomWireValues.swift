@@ -149,7 +149,9 @@ struct RandomWireValues {
         run.peakMemory = maybe { $0.number() }
         run.survivors = maybe { $0.small() }
         run.failed = maybe { $0.dice.isTrue(0.5) }
+        run.stopped = maybe { $0.dice.isTrue(0.5) }
         run.name = maybe { $0.text() }
+        run.owner = maybe { $0.text() }
         run.unread = maybe { $0.text() }
         return run
     }

@@ -60,6 +60,31 @@ import TimerControl
         )
     }
 
+    @Test("Whose the jobs are is told where they are several users'")
+    func owners() {
+        let jobs = [
+            Self.named(1, "backup", ScheduleWords(at: "2026-12-01T09:00:00Z"), in: Self.hour),
+            Self.named(2, "backup", ScheduleWords(at: "2026-12-01T10:00:00Z"), in: .seconds(7200)) {
+                $0.owner = "ben"
+            },
+        ]
+        let lines = AgendaLine.lines(
+            of: jobs,
+            testDates,
+            until: testNow + .seconds(86_400),
+            each: 6
+        )
+        #expect(
+            Agenda.table(of: lines, dates: testDates).text(for: .plain) == """
+                DATE                                JOB  OWNER  NAME    COMMAND
+                Tue 2026-12-01 10:00:00  in 60 min    1  anna   backup  run 1
+                Tue 2026-12-01 11:00:00  in 2 h       2  ben    backup  run 2
+
+                """
+        )
+        #expect(lines.last?.json["owner"] == .string("ben"))
+    }
+
     @Test("A fire that jitter puts off beyond now comes when it is due, though its date has passed")
     func putOff() {
         let due = testNow + .seconds(420)
@@ -79,6 +104,19 @@ import TimerControl
         #expect(
             hourly.comingDates(testDates, atMost: 2) == [due, testNow - .seconds(60) + Self.hour]
         )
+    }
+
+    @Test("The next fire of a job with jitter comes when it is due, as in a list")
+    func ahead() {
+        let due = testNow + .seconds(3000)
+        let hourly = Self.named(1, "hourly", ScheduleWords(every: "1h"), in: .seconds(300)) {
+            $0.dueDate = due
+        }
+        #expect(hourly.nextFire == due)
+        #expect(
+            hourly.comingDates(testDates, atMost: 2) == [due, testNow + .seconds(300) + Self.hour]
+        )
+        #expect(hourly.comingDates(testDates, until: due - .seconds(1), atMost: 2).isEmpty)
     }
 
     @Test("Each date has its line where it is asked for, and what was not counted is said")

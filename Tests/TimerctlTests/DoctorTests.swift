@@ -179,8 +179,57 @@ import TimerWords
         arguments: [(1, "1 job is held, and fires"), (2, "2 jobs are held, and fire")]
     )
     func held(count: Int, words: String) {
-        let finding = Diagnosis.held(status { $0.held = count }, [])
-        #expect(finding?.text == "\(words) nothing")
+        let jobs = (1...count).map { job(Int64($0)) { $0.held = "no such user" } }
+        let finding = Diagnosis.held(status { $0.held = 9 }, JobsReply(jobs: jobs))
+        #expect(finding?.level == .warning)
+        #expect(finding?.text.hasPrefix("\(words) nothing: job 1: no such user") == true)
+    }
+
+    @Test("Held jobs of other users are no warning to who cannot see them")
+    func heldOfOthers() {
+        let none = JobsReply(jobs: [])
+        #expect(Diagnosis.held(status { $0.held = 0 }, none) == nil)
+        let one = Finding.ok("held", "1 job of other users is held; root sees which, and why")
+        #expect(Diagnosis.held(status { $0.held = 1 }, none) == one)
+        var own = JobsReply(jobs: [job { $0.held = "no such user" }])
+        own.cursor = .id(JobID(rawValue: 2))
+        let finding = Diagnosis.held(status { $0.held = 9 }, own)
+        #expect(finding?.text.hasPrefix("more than 1 ") == true)
+    }
+
+    @Test("A paused queue with tasks is a warning that names it, and how it goes on")
+    func queues() {
+        let empty = TaskQueue(queue: "sums", owner: "anna", paused: true, delayed: 4)
+        let open = TaskQueue(queue: "logs", owner: "anna", ready: 3)
+        #expect(Diagnosis.queues([empty, open]) == nil)
+        var mails = TaskQueue(queue: "mails", owner: "anna", paused: true, ready: 2)
+        let finding = Diagnosis.queues([empty, mails, open])
+        #expect(finding?.level == .warning)
+        #expect(finding?.text == "1 queue is paused and has tasks: 'mails', with 2 ready")
+        #expect(finding?.advice?.hasPrefix("timerctl queue resume mails, ") == true)
+        mails.owner = "ben"
+        #expect(
+            Diagnosis.queues([open, mails])?.text.contains("'mails' of ben, with 2 ready") == true
+        )
+    }
+
+    @Test("The advice after failures names the job that failed last; the fires that wait are told")
+    func lastFailure() {
+        func failed(_ job: Int64) -> Run {
+            var run = Run(
+                job: JobID(rawValue: job),
+                fire: FireID(rawValue: job),
+                state: .done,
+                fireDate: testNow
+            )
+            (run.outcome, run.failed) = (.timedOut, true)
+            return run
+        }
+        let finding = Diagnosis.runs([failed(7), failed(3), failed(7), failed(5)])
+        #expect(finding.text == "of the last 4, some failed: job 7, 3, 5")
+        #expect(finding.advice == "timerctl runs 7; timerctl logs 7")
+        let jobs = Diagnosis.jobs(status { ($0.running, $0.waiting) = (4, 20) })
+        #expect(jobs.text.hasSuffix(", 4 running, 20 waiting"))
     }
 
     @Test("Tells apart why nobody answers")

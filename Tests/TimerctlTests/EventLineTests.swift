@@ -34,7 +34,7 @@ import TimerControl
                 $0.missed = 1
                 $0.redelivered = true
                 $0.userInfo = JSONText(.object(["text": .string("a/b\u{1b}")]))
-            }, #"12 ms late; for 1 missed date too; redelivered; {"text":"a/b\u001b"}"#
+            }, #"12 ms late; makes up for 1 missed date; redelivered; {"text":"a/b\u001b"}"#
         ),
         (
             event(.fireFired) {
@@ -49,7 +49,7 @@ import TimerControl
         (event(.fireFired) { $0.reason = "manual" }, "by hand"),
         (
             event(.fireSkipped) { $0.reason = "overlap" },
-            "skipped: the run before was still in progress"
+            "skipped: the fire before was not over, or a newer one took its place (overlap)"
         ),
         (
             event(.fireSkipped) {
@@ -79,6 +79,19 @@ import TimerControl
     @Test("An event tells what happened", arguments: events)
     func what(event: Event, words: String) {
         #expect(EventLine(event, dates: testDates).what == words)
+    }
+
+    @Test(
+        "Red is what failed whatever the job's rules, yellow a status that may count as a success",
+        arguments: [
+            (Run.Outcome.exited, 0, nil), (.exited, 3, .yellow), (.signalled, nil, .red),
+            (.timedOut, nil, .red), (.notStarted, nil, .red), (.lost, nil, .red),
+            (.finished, nil, nil), (.released, nil, nil),
+        ] as [(Run.Outcome, Int32?, Terminal.Style?)]
+    )
+    func style(outcome: Run.Outcome, status: Int32?, style: Terminal.Style?) {
+        let event = Self.event(.runFinished) { ($0.outcome, $0.status) = (outcome, status) }
+        #expect(EventLine(event, dates: testDates).style == style)
     }
 
     @Test("A line has time, type, job, name and what happened, in columns")

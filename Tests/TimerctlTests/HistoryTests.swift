@@ -25,13 +25,32 @@ import TimerWords
         #expect(
             Runs.table(of: runs, isOfOneJob: false, dates: testDates).text(for: .plain) == """
                 RUN  JOB  NAME    FIRE DATE                       OUTCOME
-                  -    2  -       2026-12-01 09:00:00  now        skipped: the run before was still in progress
+                  -    2  -       2026-12-01 09:00:00  now        skipped: the fire before was not over, or a newer one took its place (overlap)
                  12   10  backup  2026-12-01 08:55:00  5 min ago  not started: no such file^Jor directory
 
                 """
         )
         let ofOneJob = Runs.table(of: runs, isOfOneJob: true, dates: testDates)
         #expect(ofOneJob.text(for: .plain).hasPrefix("RUN  FIRE DATE "))
+    }
+
+    @Test("Whose a run is has a column where the runs are several users'")
+    func owners() {
+        var runs = [
+            run(.fired) { ($0.name, $0.owner) = ("backup", "anna") },
+            run(.fired) { ($0.job, $0.name, $0.owner) = (JobID(rawValue: 3), "backup", "ben") },
+        ]
+        #expect(
+            Runs.table(of: runs, isOfOneJob: false, dates: testDates).text(for: .plain) == """
+                RUN  JOB  OWNER  NAME    FIRE DATE                 OUTCOME
+                  -    2  anna   backup  2026-12-01 09:00:00  now  fired
+                  -    3  ben    backup  2026-12-01 09:00:00  now  fired
+
+                """
+        )
+        runs.removeLast()
+        let ofOneUser = Runs.table(of: runs, isOfOneJob: false, dates: testDates)
+        #expect(ofOneUser.columns.allSatisfy { $0.title != "OWNER" })
     }
 
     @Test("The node of a run has a column where any run has one")
@@ -99,6 +118,14 @@ import TimerWords
             "accepted are a duration such as '8h', and a date such as '22:00' or 'yesterday 03:00'"
         let ahead = #expect(throws: ValidationError.self) { try since("2026-12-03") }
         #expect(ahead?.message == "--since: '2026-12-03' is still to come; \(accepted)")
+        // What counts from now, or from today, is none of a day earlier.
+        for words in [
+            "+1h", "now + 1h", "next hour", "tomorrow", "tomorrow 09:00", "next day", "today 22:00",
+        ] {
+            let error = #expect(throws: ValidationError.self) { try since(words) }
+            #expect(error?.message == "--since: '\(words)' is still to come; \(accepted)")
+        }
+        #expect(try since("today 08:00") == testNow - .seconds(3600))
         let nonsense = #expect(throws: ValidationError.self) { try since("whenever") }
         #expect(nonsense?.message.hasPrefix("--since: ") == true)
         #expect(nonsense?.message.hasSuffix("; \(accepted)") == true)
@@ -111,6 +138,43 @@ import TimerWords
         let ahead = run(.skipped) { $0.fireDate = testNow + .seconds(60) }
         let (done, missed) = (run(.done), run(.skipped) { $0.fireDate = testNow - .seconds(60) })
         #expect(Runs.aheadLast([ahead, done, missed], testDates) == [done, missed, ahead])
+    }
+
+    @Test("The newest run is the newest with a command; a newer date that was skipped is known")
+    func newestRun() {
+        let ahead = run(.skipped) { ($0.fireDate, $0.reason) = (testNow + .seconds(60), .skip) }
+        let skipped = run(.skipped) { $0.reason = .overlap }
+        let handler = run(.done) { ($0.id, $0.onFailure) = (RunID(rawValue: 13), true) }
+        let done = run(.done) { $0.id = RunID(rawValue: 12) }
+        let older = run(.done) { $0.id = RunID(rawValue: 11) }
+        var newest = NewestRun()
+        let isFound = newest.read([ahead, skipped, handler, done, older], now: testNow)
+        #expect(isFound)
+        #expect(newest.run == done)
+        #expect(newest.skipped == skipped)
+
+        newest = NewestRun()
+        let isFoundAgain = newest.read([done, skipped], now: testNow)
+        #expect(isFoundAgain)
+        #expect(newest.skipped == nil)
+    }
+
+    @Test("Where no run is found, it is known whether one may still come")
+    func noRun() {
+        var newest = NewestRun()
+        let isNothing = newest.read([run(.skipped), run(.done)], now: testNow)
+        #expect(!isNothing)
+        #expect(!newest.isToCome)
+        let isRest = newest.read([run(.waiting)], now: testNow)
+        #expect(!isRest)
+        #expect(newest.isToCome)
+    }
+
+    @Test("A job that has fired, and whose fires are no longer kept, says how often it has")
+    func gone() {
+        #expect(job().goneSentence == nil)
+        #expect(job { $0.fires = 1 }.goneSentence == "none is kept any more; it has fired 1 time")
+        #expect(job { $0.fires = 2 }.goneSentence == "none is kept any more; it has fired 2 times")
     }
 
     @Test("Logs are those of one run, or of the newest run of a job")

@@ -52,7 +52,7 @@ import TimerWords
                   added        2 h ago, 2026-12-01 07:00:00 CET
 
                 last fires
-                  2026-12-01 09:00:00 CET  skipped: the run before was still in progress
+                  2026-12-01 09:00:00 CET  skipped: the fire before was not over, or a newer one took its place (overlap)
                   2026-12-01 08:59:55 CET  exit 22 after 1.2 s  (run 9)
 
                 coming dates
@@ -78,7 +78,7 @@ import TimerWords
                 "  state     finished 60 s ago, 2026-12-01 08:59:00 CET: its one date has passed\n"
             )
         )
-        #expect(text.contains("last fires\n  none yet\n"))
+        #expect(text.contains("last fires\n  none is kept any more; it has fired 1 time\n"))
         #expect(!text.contains("coming dates"))
         #expect(!text.contains("next fire"))
     }
@@ -113,6 +113,33 @@ import TimerWords
         #expect(!page([run(.waiting) { $0.waitsFor = .retry }]).contains("  waits "))
     }
 
+    @Test("A task that waits: the page says that its queue is paused, or has as many as it may")
+    func queue() {
+        let job = job { $0.definition.queue = "mails" }
+        var queue = TaskQueue(queue: "mails", owner: "anna", paused: true, ready: 1)
+        func page(_ run: Run) -> String {
+            JobPage(job: job, runs: [run], dates: testDates, queue: queue).text(for: .plain)
+        }
+        let paused = "  waits      queue 'mails' is paused; 'timerctl queue resume mails', by its "
+        #expect(page(run(.queued)).contains(paused))
+        #expect(!page(run(.reserved)).contains("  waits "))
+        #expect(!page(run(.queued) { $0.nextAttemptAt = testNow }).contains("  waits "))
+        (queue.paused, queue.maxReserved, queue.reserved) = (false, 5, 4)
+        #expect(!page(run(.queued)).contains("  waits "))
+        queue.reserved = 5
+        #expect(page(run(.queued)).contains("  waits      workers have 5 tasks of queue 'mails', "))
+    }
+
+    @Test("A job that has not fired has no fires; one whose history is gone says how often it has")
+    func noFires() {
+        func text(_ fires: Int) -> String {
+            let job = job { $0.fires = fires }
+            return JobPage(job: job, runs: [], dates: testDates).text(for: .plain)
+        }
+        #expect(text(0).contains("last fires\n  none yet\n"))
+        #expect(text(2).contains("last fires\n  none is kept any more; it has fired 2 times\n"))
+    }
+
     @Test("A paused job says how it is armed, and when it would be due")
     func paused() {
         let job = job { $0.state = .paused }
@@ -128,6 +155,30 @@ import TimerWords
         let text = JobPage(job: job, runs: [], dates: testDates).text(for: .plain)
         #expect(text.contains("next fire  overdue: 3 s ago, 2026-12-01 08:59:57 CET\n"))
         #expect(text.contains("coming dates\n  Tue 2026-12-01 09:00:02 CET  in 2 s\n"))
+    }
+
+    @Test("An overdue job says what keeps it; an event is not overdue while nothing is stored")
+    func delay() {
+        var status = TopTests.status
+        let event = job { $0.fireDate = testNow - .seconds(3) }
+        let command = job {
+            ($0.fireDate, $0.definition.command) = (testNow - .seconds(3), ["true"])
+        }
+        func page(_ job: Job) -> String {
+            JobPage(job: job, runs: [], dates: testDates, status: status).text(for: .plain)
+        }
+        (status.trouble, status.runner) = ("the disk is full", nil)
+        let date = "3 s ago, 2026-12-01 08:59:57 CET; "
+        let trouble = "the database takes no writes: the disk is full\n"
+        #expect(page(command).contains("next fire  overdue: \(date)\(trouble)"))
+        #expect(page(event).contains("next fire  \(date)as it was last stored: \(trouble)"))
+        status.trouble = nil
+        status.runner = .init(pid: nil, version: nil, runs: 0, trouble: "no answer")
+        #expect(page(command).contains("next fire  overdue: \(date)commands wait: no answer\n"))
+        #expect(page(event).contains("next fire  overdue: 3 s ago, 2026-12-01 08:59:57 CET\n"))
+        // What is still to come waits for nothing yet.
+        let coming = job { $0.definition.command = ["true"] }
+        #expect(page(coming).contains("next fire  in 5 s, 2026-12-01 09:00:05 CET\n"))
     }
 
     @Test("No coming date lies after the last one")

@@ -62,6 +62,32 @@ import TimerControl
         #expect(StandardInput.of(file) == .stream)
     }
 
+    @Test("What nobody has read of a pipe or a file is left there; to look at it reads nothing")
+    func left() throws {
+        var ends: [Int32] = [0, 0]
+        try #require(pipe(&ends) == 0)
+        defer { for end in ends { close(end) } }
+        func isLeft(_ descriptor: Int32, parents: String = "/dev/null") -> Bool {
+            StandardInput.isLeft(on: descriptor, parents: parents)
+        }
+        #expect(!isLeft(ends[0]), "an empty pipe")
+        #expect(write(ends[1], "x", 1) == 1)
+        for _ in 1...2 { #expect(isLeft(ends[0])) }
+        #expect(!isLeft(ends[0], parents: "/proc/self/fd/\(ends[0])"), "the parent's own")
+        #expect(!isLeft(ends[0], parents: "/nowhere"))
+        var byte: UInt8 = 0
+        #expect(read(ends[0], &byte, 1) == 1 && byte == UInt8(ascii: "x"))
+        #expect(!isLeft(ends[0]), "it was read")
+        #expect(!isLeft(-1))
+        let file = fileno(tmpfile())
+        #expect(write(file, "xy", 2) == 2)
+        #expect(!isLeft(file), "at its end")
+        lseek(file, 0, SEEK_SET)
+        #expect(isLeft(file))
+        lseek(file, 1, SEEK_SET)
+        #expect(!isLeft(file), "somebody reads it")
+    }
+
     @Test("An event is refused where a script may wait on standard input")
     func dropped() throws {
         let failure = #expect(throws: Failure.self) { try JobScript.refuseDropped(.stream) }

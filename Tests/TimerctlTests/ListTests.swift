@@ -133,6 +133,7 @@ import TimerControl
             (run(.done) { $0.outcome = .timedOut }, "timed out now"),
             (run(.done) { $0.outcome = .notStarted }, "not started now"),
             (ended(.exited, 4), "ok 12 s ago"), (failed(1), "exit 1 12 s ago"),
+            (ended(.finished, 0), "ok 12 s ago"),
             // By the rules that its job had then, whatever they are by now.
             (failed(0), "exit 0 12 s ago"),
         ]
@@ -140,6 +141,13 @@ import TimerControl
     func last(run: Run, words: String) {
         #expect(LastResult(run).text(testDates) == words)
         #expect(LastResult.isSuccess(run) == words.hasPrefix("ok"))
+    }
+
+    @Test("What failed is red; a status that counts as a success and a task that is done are not")
+    func colour() {
+        #expect(LastResult(Self.failed(1)).style == .red)
+        #expect(LastResult(Self.ended(.exited, 4)).style == nil)
+        #expect(LastResult(Self.ended(.finished, 0)).style == nil)
     }
 
     @Test("A job that fires between two pages is listed once, as JSON too")

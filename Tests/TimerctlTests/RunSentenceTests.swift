@@ -29,6 +29,7 @@ import TimerWords
             done(1.2) { ($0.id, $0.outcome, $0.failed) = (nil, nil, true) },
             "failed; its run is no longer kept"
         ),
+        (run(.done), "did not fail; its run is no longer kept"),
         (
             done(0.003) {
                 $0.outcome = .exited
@@ -41,6 +42,36 @@ import TimerWords
                 $0.outcome = .signalled
                 $0.signal = 9
             }, "signal 9 (KILL) after 3 min 20 s"
+        ),
+        (
+            done(1) { ($0.outcome, $0.signal, $0.stopped) = (.signalled, 15, true) },
+            "signal 15 (TERM) after 1.0 s; told to end by kill or a newer fire"
+        ),
+        // The start of the first attempt took long; a later attempt, a handler and a worker come later anyhow.
+        (
+            done(1) {
+                ($0.outcome, $0.status) = (.exited, 0)
+                ($0.fireDate, $0.firedAt) = (testNow - .seconds(6), testNow - .seconds(6))
+            }, "exit 0 after 1.0 s; 6.0 s late"
+        ),
+        (
+            done(1) {
+                ($0.outcome, $0.status, $0.attempt) = (.exited, 0, 2)
+                ($0.fireDate, $0.firedAt) = (testNow - .seconds(6), testNow - .seconds(6))
+            }, "exit 0 after 1.0 s; attempt 2"
+        ),
+        (
+            done(1) {
+                ($0.outcome, $0.status, $0.attempt) = (.exited, 0, nil)
+                $0.onFailure = true
+                ($0.fireDate, $0.firedAt) = (testNow - .seconds(6), testNow - .seconds(6))
+            }, "on failure: exit 0 after 1.0 s"
+        ),
+        (
+            done(1) {
+                $0.outcome = .finished
+                ($0.fireDate, $0.firedAt) = (testNow - .seconds(6), testNow - .seconds(6))
+            }, "finished by its worker after 1.0 s"
         ),
         (
             run(.done) {
@@ -65,8 +96,9 @@ import TimerWords
                 $0.outcome = .exited
                 $0.status = 0
                 $0.missed = 239
-                $0.firedAt = testNow + .seconds(200)
-            }, "exit 0 after 1.0 s; for 239 missed dates too; 3 min 20 s late"
+                $0.fireDate = testNow - .seconds(200)
+                $0.firedAt = testNow
+            }, "exit 0 after 1.0 s; makes up for 239 missed dates; 3 min 20 s late"
         ),
         (
             run(.fired) {
@@ -107,7 +139,10 @@ import TimerWords
     @Test(
         "A skipped date tells its reason",
         arguments: [
-            (FireReason.overlap, "skipped: the run before was still in progress"),
+            (
+                FireReason.overlap,
+                "skipped: the fire before was not over, or a newer one took its place (overlap)"
+            ),
             (.misfire, "missed, and not made up for (misfire policy)"),
             (.coalesced, "missed; one later fire stands for it"),
         ]
@@ -120,7 +155,10 @@ import TimerWords
     @Test(
         "A range of skipped dates tells how many, from when to when, and why",
         arguments: [
-            (FireReason.overlap, "skipped: the run before was still in progress"),
+            (
+                FireReason.overlap,
+                "skipped: the fire before was not over, or a newer one took its place (overlap)"
+            ),
             (.misfire, "missed, and not made up for (misfire policy)"),
             (.coalesced, "missed; one later fire stands for them"),
         ]

@@ -125,6 +125,16 @@ import TimerControl
         #expect(frame.text(for: .plain).contains("\ntrouble: the disk is ^[full\n"))
     }
 
+    @Test("An event is not late while nothing is stored: it fires, and is told of later")
+    func events() {
+        var frame = Self.frame
+        #expect(frame.entries.count { $0.kind == .late } == 1)
+        frame.status.trouble = "the disk is full"
+        #expect(frame.entries.count { $0.kind == .late } == 0)
+        frame.jobs[0].definition.command = ["true"]
+        #expect(frame.entries.count { $0.kind == .late } == 1)
+    }
+
     @Test("News are told once, but the end for good")
     func signals() async {
         let signals = TopSignals()

@@ -74,6 +74,20 @@ import TimerControl
         #expect(!brief.lasts)
     }
 
+    @Test(
+        "Who reserves tasks takes room for the words of each, up to a page; in a batch so does who waits",
+        arguments: [(nil, 66_660), (3, 199_780), (4, 262_244), (1000, 262_244)] as [(Int?, Int)]
+    )
+    func reserved(count: Int?, bytes: Int) {
+        for wait in [nil, "1h"] {
+            var reserve = ReserveTasks(queues: ["mails"])
+            (reserve.count, reserve.wait) = (count, wait)
+            let load = RequestLoad(of: .reserveTasks(reserve), lineBytes: 100, waiting: nil)
+            #expect(load.bytes == bytes)
+            #expect(load.kind.isRequest)
+        }
+    }
+
     @Test("A subscription takes memory for each job that it names, and is no request in progress")
     func subscription() {
         var subscribe = Subscribe()

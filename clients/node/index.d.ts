@@ -89,7 +89,8 @@ export class Client {
   cancel(job: Target, options?: CallOptions & { kill?: boolean }): Promise<{ jobs: Job[]; others?: Integer[] }>
   pause(job: Target, options?: CallOptions): Promise<{ jobs: Job[]; others?: Integer[] }>
   resume(job: Target, options?: CallOptions): Promise<{ jobs: Job[]; others?: Integer[] }>
-  setFireDate(job: Integer | string, fireDate: string | Date, options?: CallOptions): Promise<Job>
+  /** `from`: the fire date that the job is to have now; a conflict where it has another one. */
+  setFireDate(job: Integer | string, fireDate: string | Date, options?: CallOptions & { from?: string | Date }): Promise<Job>
   fire(job: Integer | string, options?: CallOptions): Promise<{ job: Job; fire: Integer }>
   reserve(queues: string | string[], options?: CallOptions & { count?: number; lease?: string; wait?: string; whileConnected?: boolean }): Promise<Task[]>
   extend: Say<{ lease?: string; whileConnected?: boolean }>

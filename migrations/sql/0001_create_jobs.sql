@@ -54,8 +54,8 @@ CREATE TABLE owners (
     -- Why its jobs are held: its name and uid no longer match. NULL where they do.
     held TEXT,
     -- What is stored of it: 1024 for each job, live or ended, and the bytes of its definition, its userInfo,
-    -- of what is kept of its runs' output and of event_words. Kept by triggers, so that no write can leave
-    -- it out, but for new jobs, whose bytes are counted in the outbox.
+    -- of what is kept of its runs' output and errors, of event_words and of the reasons of events. Kept by
+    -- triggers, so that no write can leave it out, but for new jobs, whose bytes are counted in the outbox.
     bytes INTEGER NOT NULL DEFAULT 0,
     -- The highest number of an event of the owner that was removed.
     events_pruned INTEGER NOT NULL DEFAULT 0,
@@ -326,7 +326,8 @@ CREATE TABLE runs (
         OR outcome = 'finished' OR outcome = 'failed' OR outcome = 'released' OR outcome = 'lost'),
     -- The exit status, or the number of the signal.
     code INTEGER,
-    -- Why it could not be started.
+    -- Why it could not be started; of an attempt at a task what its worker says it has failed with, or how it was
+    -- lost. NULL as well where that had to make room.
     error TEXT,
     -- The node that was asked for it; NULL of a daemon that shares its jobs with no other, and of a task.
     node TEXT,
@@ -342,7 +343,8 @@ CREATE TABLE runs (
     peak_memory_bytes INTEGER,
     -- How many processes of its group could not be ended with its end; NULL for none.
     survivors INTEGER,
-    -- Whose failure it is: the job's owner, where it ended as one by the job's rules of that time; else NULL.
+    -- Whose failure it is: the job's owner, where it ended as one by the job's rules of that time; else NULL. A
+    -- run with an error is a failure, but for one that was ended before it began.
     failed_owner_id INTEGER,
     -- 1 where somebody ends it, or a newer fire takes its place: it is not tried again; else NULL.
     stopped INTEGER,
@@ -366,6 +368,21 @@ CREATE INDEX runs_by_fire ON runs (fire_id);
 CREATE INDEX runs_failed ON runs (ended_at_us, id) WHERE failed_owner_id IS NOT NULL;
 CREATE INDEX runs_failed_by_owner ON runs (failed_owner_id, ended_at_us, id)
     WHERE failed_owner_id IS NOT NULL;
+
+-- The oldest error of one user, whose bytes are more than a user may have.
+CREATE INDEX runs_with_error ON runs (failed_owner_id, id) WHERE error IS NOT NULL;
+
+-- A run without an error writes nothing of the owner.
+CREATE TRIGGER error_changed AFTER UPDATE OF error ON runs WHEN old.error IS NOT new.error BEGIN
+    UPDATE owners SET bytes = bytes - length(CAST(old.error AS BLOB))
+    WHERE id = old.failed_owner_id AND old.error IS NOT NULL;
+    UPDATE owners SET bytes = bytes + length(CAST(new.error AS BLOB))
+    WHERE id = new.failed_owner_id AND new.error IS NOT NULL;
+END;
+
+CREATE TRIGGER error_removed AFTER DELETE ON runs WHEN old.error IS NOT NULL BEGIN
+    UPDATE owners SET bytes = bytes - length(CAST(old.error AS BLOB)) WHERE id = old.failed_owner_id;
+END;
 
 -- What is kept of what a run wrote to both streams, in the order in which it came, in parts of 64 KiB at most; no
 -- row where there was nothing.
@@ -432,6 +449,25 @@ CREATE TABLE events (
 -- What one user is told of the past, without a look at what is told to others; and whose oldest make
 -- room, of whom more are kept than may be.
 CREATE INDEX events_by_owner ON events (owner_id, seq);
+
+-- The oldest reason of one user that is no single word, but a text: the error of a run.
+CREATE INDEX events_with_text ON events (owner_id, seq) WHERE length(reason) > 32;
+
+-- An event without such a text writes nothing of the owner.
+CREATE TRIGGER reason_added AFTER INSERT ON events WHEN length(new.reason) > 32 BEGIN
+    UPDATE owners SET bytes = bytes + length(CAST(new.reason AS BLOB)) WHERE id = new.owner_id;
+END;
+
+-- A reason makes room: no event gets another one.
+CREATE TRIGGER reason_forgotten AFTER UPDATE OF reason ON events
+    WHEN length(old.reason) > 32 AND new.reason IS NULL
+BEGIN
+    UPDATE owners SET bytes = bytes - length(CAST(old.reason AS BLOB)) WHERE id = old.owner_id;
+END;
+
+CREATE TRIGGER reason_removed AFTER DELETE ON events WHEN length(old.reason) > 32 BEGIN
+    UPDATE owners SET bytes = bytes - length(CAST(old.reason AS BLOB)) WHERE id = old.owner_id;
+END;
 
 -- What watchers are to be told and were not, for all we know: stored with the change itself, up to 64 events of
 -- one write in a row, and moved to events once they have numbers. What a crash leaves here is told again, with
@@ -636,9 +672,7 @@ CREATE TABLE tasks (
     attempt INTEGER NOT NULL DEFAULT 0,
     -- How often it has failed, and was lost, since it was queued or retried.
     failures INTEGER NOT NULL DEFAULT 0,
-    losses INTEGER NOT NULL DEFAULT 0,
-    -- What its last attempt has failed with.
-    reason TEXT
+    losses INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
 -- What is handed out next.
@@ -651,6 +685,9 @@ CREATE INDEX tasks_resting ON tasks (owner_id, queue, state, ready_us)
 
 -- What becomes due next, of all users.
 CREATE INDEX tasks_due ON tasks (due_us) WHERE due_us IS NOT NULL;
+
+-- The same of one user: whose turn it is while more is due than one write does.
+CREATE INDEX tasks_due_by_owner ON tasks (owner_id, due_us) WHERE due_us IS NOT NULL;
 
 -- The ones that workers have, whose leases begin anew with the daemon.
 CREATE INDEX tasks_reserved ON tasks (fire_id) WHERE state = 'reserved';

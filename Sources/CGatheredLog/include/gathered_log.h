@@ -15,3 +15,6 @@ struct sqlite3;
 ///
 /// Returns SQLITE_OK also where the log stays as it is; SQLITE_NOMEM without memory.
 int gather_log(struct sqlite3 *database);
+
+/// Whether a write found the log shorter than it was left, and was refused.
+int is_log_cut(struct sqlite3 *database);

@@ -41,15 +41,15 @@ extension CommandHandler {
             throw error
         }
         let views = view(added)
-        let existing = added.filter(\.isExisting).map(\.id)
+        let existing = added.existing
         guard !request.isList, let only = views.first else {
-            return JobsReply(jobs: views, existing: existing.isEmpty ? nil : existing)
+            return JobsReply(jobs: views, existing: existing)
         }
         let notes = jobs[0].notes
         return JobReply(
             job: only,
             notes: notes.isEmpty ? nil : notes,
-            existing: existing.isEmpty ? nil : true
+            existing: existing.map { _ in true }
         )
     }
 
@@ -220,12 +220,13 @@ func requireDistinctNames(
     in list: String,
     replace: Bool = false
 ) throws(ControlError) {
-    var (seen, keys): ([String: Int], Set<String>) = ([:], [])
+    var (seen, keys): ([ByteText: Int], Set<ByteText>) = ([:], [])
     for index in definitions.indices {
         let mayBeThere =
-            definitions[index].key.map { !replace || !keys.insert($0).inserted } ?? false
+            definitions[index].key.map { !replace || !keys.insert(ByteText($0)).inserted }
+            ?? false
         guard let name = definitions[index].name, !mayBeThere else { continue }
-        if let first = seen.updateValue(index, forKey: name) {
+        if let first = seen.updateValue(index, forKey: ByteText(name)) {
             throw ControlError(
                 .nameTaken,
                 "\(list)[\(index)]: the name '\(name)' is that of \(list)[\(first)] as well"

@@ -7,6 +7,8 @@ extension CommandHandler {
     /// `run.list`: what became of the fires of one job, or of all, newest first, or of one fire; a page ends by its
     /// bytes, and by what was looked at, too.
     ///
+    /// Those of all users have their owners' names.
+    ///
     /// - Throws: `notFound` for a fire that is not kept, or is another owner's.
     func listRuns(_ request: ListRuns, _ caller: Caller) async throws -> Answer {
         var filter = RunFilter()
@@ -25,7 +27,13 @@ extension CommandHandler {
             if let fire = request.fire, request.cursor == nil, page.runs.isEmpty {
                 throw ControlError.noFire(fire)
             }
-            return RunsReply(runs: page.runs, cursor: page.cursor)
+            var runs = page.runs
+            if filter.owner == nil, filter.job == nil, filter.fire == nil {
+                for index in runs.indices {
+                    runs[index].owner = try queries.owner(of: runs[index].fire)
+                }
+            }
+            return RunsReply(runs: runs, cursor: page.cursor)
         }
     }
 

@@ -42,16 +42,15 @@ struct StatusReport: Sendable {
     /// That date would tell a user about other users' jobs.
     @Sendable func reply(to caller: Caller) async -> StatusReply {
         let runner = await scheduler.runnerStanding
-        let (armed, running, waiting, next) = await scheduler.standing(
-            withNextDate: caller.isAdministrator
-        )
+        let moment = clock.now()
+        var due: Timestamp?
         var live: (scheduled: Int, paused: Int, held: Int)?
         var maintenance: [StatusReply.Maintenance] = []
         var notices: StatusReply.Notices?
         var trouble = store.writer.statistics.trouble.map { "\($0)" }
         let givenUp = caller.isAdministrator ? await scheduler.counters.notices.givenUp : nil
         do {
-            (live, maintenance, notices) = try await store.reader.read { database in
+            (live, maintenance, notices, due) = try await store.reader.read { database in
                 let only = try Queries(database).id(of: caller.onlyOwner)
                 let owners = try Owners(database).inMaintenance(only)
                 let store = NoticeStore(database)
@@ -66,12 +65,17 @@ struct StatusReport: Sendable {
                         held: standing?.held ?? 0,
                         oldest: standing?.oldest,
                         givenUp: givenUp
-                    )
+                    ),
+                    caller.isAdministrator ? try JobStore(database).nextDue(at: moment) : nil
                 )
             }
         } catch {
             trouble = trouble ?? "\(error)"
         }
+        // After the look at what waits: a job that is armed in between is in both then, and not in neither.
+        let (armed, running, waiting, soonest) = await scheduler.standing(
+            withSoonest: caller.isAdministrator
+        )
         var reply = StatusReply(
             version: timerdVersion,
             pid: getpid(),
@@ -88,7 +92,7 @@ struct StatusReport: Sendable {
             connections: connections.value,
             watchers: watchers(),
             seq: newestEvent(),
-            nextFireDate: next,
+            nextFireDate: [soonest, due].compactMap(\.self).min(),
             trouble: trouble
         )
         reply.controlGroups = scheduler.runner.controlGroups.map { groups in
@@ -129,18 +133,19 @@ extension StatusReport {
 }
 
 extension Scheduler {
-    /// How many jobs are armed, how many runs are in progress and fires wait for theirs, and the next fire
-    /// date of all.
+    /// How many jobs are armed, how many runs are in progress and fires wait for theirs, and when the first
+    /// of the armed jobs is due.
     ///
     /// Only that date needs a look at all armed jobs, so it is found for administrators alone.
     func standing(
-        withNextDate isNextWanted: Bool
-    ) -> (armed: Int, running: Int, waiting: Int, nextFireDate: Timestamp?) {
+        withSoonest isSoonestWanted: Bool
+    ) -> (armed: Int, running: Int, waiting: Int, soonest: Timestamp?) {
         let (running, waits) = (fires.running, fires.waiting)
-        guard isNextWanted else { return (armed.count, running, waits, nil) }
+        guard isSoonestWanted else { return (armed.count, running, waits, nil) }
         let moment = clock.now()
-        let soonest = armed.all.lazy.compactMap { $0.job.wallFireDate(at: moment) }.min()
-        let waiting = window.firstKnown.map { moment.wallDate($0, on: .elapsed) }
-        return (armed.count, running, waits, soonest ?? waiting)
+        let soonest = armed.all.lazy.compactMap { entry in
+            entry.job.dueDate.map { moment.wallDate($0, on: entry.job.clock) }
+        }.min()
+        return (armed.count, running, waits, soonest)
     }
 }

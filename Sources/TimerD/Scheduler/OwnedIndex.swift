@@ -8,7 +8,7 @@ struct OwnedWord: Hashable, Sendable {
 
     var owner: Owner
     var kind: Kind
-    var word: String
+    @ByteText var word: String
 }
 
 extension StoredJob {

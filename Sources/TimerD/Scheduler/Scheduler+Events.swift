@@ -104,8 +104,7 @@ extension Scheduler {
         event.fire = claim.fire
         event.fireDate =
             claim.dateByHand ?? job.wallFireDate(at: moment)
-        event.dueBy =
-            claim.dateByHand == nil ? job.fireDate.flatMap { job.dueBy($0, at: moment) } : nil
+        event.dueBy = job.dueBy(of: claim, at: moment)
         event.firedAt = moment.wall
         event.userInfo = job.definition.userInfo
         event.missed = claim.missed > 0 ? claim.missed : nil

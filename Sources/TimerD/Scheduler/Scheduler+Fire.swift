@@ -139,7 +139,7 @@ extension Scheduler {
             id: claim.fire,
             job: job,
             fireDate: claim.dateByHand ?? job.wallFireDate(at: now) ?? now.wall,
-            dueBy: claim.dateByHand == nil ? job.fireDate.flatMap { job.dueBy($0, at: now) } : nil,
+            dueBy: job.dueBy(of: claim, at: now),
             missed: claim.missed,
             isByHand: claim.dateByHand != nil
         )

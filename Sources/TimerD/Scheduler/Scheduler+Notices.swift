@@ -109,7 +109,10 @@ extension Scheduler {
 
 extension StoredNotice {
     /// The number of this try for the runner: below 0, where no run of a job is, and another one for each try.
-    fileprivate var runNumber: Int64 { -(id.rawValue << 16 | Int64(attempts & 0xFFFF)) }
+    fileprivate var runNumber: Int64 {
+        // Of a long id, as a restored database gives, the upper bits are cut; two of which no more differs are not under way at once.
+        -1 - (id.rawValue << 16 | Int64(attempts & 0xFFFF)) & (.max >> 1)
+    }
 }
 
 extension SchedulerSettings {

@@ -35,7 +35,8 @@ extension Connection {
         let held = heldBytes
         // What waits for something to happen keeps nothing else from beginning alone.
         guard inFlight < environment.maxInFlight,
-            held + load.bytes <= Self.heldLimit || !load.lasts && held == output.lasting
+            held + load.bytes <= Self.heldLimit || !load.lasts && held == output.lasting,
+            !mayBatchFill(before: load)
         else { return false }
         guard takeTurn() else { return false }
         guard environment.gate.take(load, for: user, self) else {
@@ -44,6 +45,13 @@ extension Connection {
         }
         hold(load)
         return true
+    }
+
+    /// Whether requests in progress may yet fill the batch that the head is of: by what they are answered it is carried out
+    /// or refused.
+    private func mayBatchFill(before load: RequestLoad) -> Bool {
+        guard inFlight > 0, case .request(_, let ticket, _)? = head?.0 else { return false }
+        return replies.size(of: ticket) + output.reserved + load.bytes > Limits.batchReply
     }
 
     /// Whether the head could take effect before an earlier request of this connection.
@@ -77,7 +85,8 @@ extension Connection {
     func nextHead() -> (Head, RequestLoad)? {
         if let (envelope, ticket) = backlog.popFirst() {
             if backlog.isEmpty { output.backlog = 0 }
-            return (.request(envelope, ticket, checked: nil), load(of: envelope, backlogShare))
+            let load = load(of: envelope, backlogShare, isInBatch: true)
+            return (.request(envelope, ticket, checked: nil), load)
         }
         guard let line = lines.next() ?? (isInputEnded ? lines.finish() : nil) else { return nil }
         switch line {
@@ -115,14 +124,18 @@ extension Connection {
         }
     }
 
-    private func load(of envelope: RequestEnvelope, _ lineBytes: Int) -> RequestLoad {
+    private func load(
+        of envelope: RequestEnvelope,
+        _ lineBytes: Int,
+        isInBatch: Bool = false
+    ) -> RequestLoad {
         switch envelope.request {
         case .failure: .refusal
         case .success(let request):
             RequestLoad(
                 of: request,
                 lineBytes: lineBytes,
-                waiting: inProgress[.waiting, default: 0]
+                waiting: isInBatch ? nil : inProgress[.waiting, default: 0]
             )
         }
     }

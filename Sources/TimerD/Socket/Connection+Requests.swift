@@ -25,6 +25,9 @@ extension Connection {
                         + "this request was not carried out"
                 )
             )
+        // Nobody would hear which tasks are his, and they would wait for their leases to end.
+        case .success(.reserveTasks) where envelope.id == nil:
+            answer = .failure(ControlError(.invalidRequest, "'task.reserve' needs an 'id'"))
         case .success(.subscribe(let request)):
             answer = subscribe(request, line: ticket.line)
             // `endWatching` gives it back.

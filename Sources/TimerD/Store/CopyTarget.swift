@@ -11,9 +11,6 @@ struct CopyTarget {
     /// Whether an earlier copy of that name is replaced.
     let replacing: Bool
 
-    /// What is written before it has its name: a name that nobody else uses, as one that a dead daemon left is removed.
-    var part: String { file + ".timerd-part" }
-
     /// Why a copy of `source` may not be written there, in a sentence; nil if it may.
     func problem(withCopyOf source: String) -> String? {
         // As root this would otherwise make, write and rename files wherever a stranger's link leads.
@@ -24,9 +21,17 @@ struct CopyTarget {
             return "cannot write a backup to '\(file)': it is one of the database's own files"
         }
         var status = stat()
-        guard lstat(file, &status) == 0 else { return nil }
-        guard replacing else { return "'\(file)' is there already, and was left alone" }
-        return problem(replacing: status).map { "'\(file)' \($0), and was left alone" }
+        if lstat(file, &status) == 0 {
+            guard replacing else { return "'\(file)' is there already, and was left alone" }
+            if let problem = problem(replacing: status) {
+                return "'\(file)' \(problem), and was left alone"
+            }
+        }
+        // It would be read as the copy's own: a restore refuses that.
+        return TrustedPath.log(beside: file).map {
+            "cannot write a backup to '\(file)': '\($0)' lies beside it, of another database of that name;"
+                + " accepted is a name without one"
+        }
     }
 
     /// Whether it has the name of the database, of a file that SQLite keeps beside it, or of what is its runner's.
@@ -51,9 +56,6 @@ struct CopyTarget {
     private func problem(replacing status: stat) -> String? {
         guard status.st_mode & S_IFMT == S_IFREG else { return "is no regular file" }
         guard status.st_size == 0 || isDatabase else { return "is no earlier backup" }
-        guard access(file + "-wal", F_OK) != 0 else {
-            return "is a database that is in use: '\(file)-wal' lies beside it"
-        }
         return nil
     }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CSQLite
 import JobModel
 import SQLite
 import Schedules
@@ -14,9 +15,34 @@ struct DaemonState: Hashable, Sendable {
 
     /// `now`: by the wall clock; the numbers of a copy go on from it, or from the last date in the copy, where that is later:
     /// a clock that was not set yet skips nothing.
+    ///
+    /// - Throws: where its row is missing or damaged, an error that is lasting: numbers that go on from a wrong one would end
+    ///   soon, or come twice.
     static func read(_ database: Database, now: Timestamp) throws -> DaemonState {
-        let state = try database.prepare(SQL.read).first { row in
-            let end: Int64 = try row.get(4)
+        do {
+            guard let state = try stored(in: database, now: now) else {
+                throw damage("it is empty", database)
+            }
+            return state
+        } catch let error as DatabaseError where error.isUnreadableValue {
+            throw damage(error.message, database)
+        }
+    }
+
+    private static func damage(_ what: String, _ database: Database) -> DatabaseError {
+        DatabaseError(
+            code: SQLITE_CORRUPT,
+            message: "table 'daemon_state' of database '\(database.path)' is damaged (\(what)),"
+                + " and nothing can be numbered; restore a backup",
+            path: database.path
+        )
+    }
+
+    private static func stored(in database: Database, now: Timestamp) throws -> DaemonState? {
+        try database.prepare(SQL.read).first { row in
+            // Within the bounds of an `Int` that is read: all are counted on.
+            let end = Int64(try row.get(4, as: Int.self))
+            _ = (try row.get(6, as: Int.self), try row.get(7, as: Int.self))
             let isCopy = try row.get(5, as: Int64?.self) != nil
             let anchor = ClockAnchor(
                 bootID: try row.get(0),
@@ -31,8 +57,6 @@ struct DaemonState: Hashable, Sendable {
                 goesOnFrom: isCopy ? date : nil
             )
         }
-        guard let state else { throw StoreError.unreadable("daemon_state is empty") }
-        return state
     }
 
     static func write(_ anchor: ClockAnchor, to database: Database) throws {
@@ -91,9 +115,14 @@ struct DaemonState: Hashable, Sendable {
                 FROM daemon_state)
             """
         }
+        private static let counts = """
+            scheduled, paused, held, events_pruned, jobs_through, fires_through, runs_through,
+                notices_through, notices_waiting, notices_held
+            """
         static let read = """
             SELECT boot_id, elapsed_base_us, shift_us, elapsed_us,
-                max(event_seq_end, (SELECT coalesce(max(seq), 0) + 1 FROM events)), copied_at_us
+                max(event_seq_end, (SELECT coalesce(max(seq), 0) + 1 FROM events)) AS event_seq_end,
+                copied_at_us, max(\(counts)) AS largest, min(\(counts)) AS least
             FROM daemon_state
             """
         static let writeAnchor = """

@@ -16,55 +16,63 @@ struct DatabaseCopy {
         self.source = source
     }
 
-    /// Writes the copy to `file`, mode 0600, by way of `CopyTarget.part` beside it.
+    /// Writes the copy to `file`, mode 0600, by way of a `CopyFolder` beside it.
+    ///
+    /// `now`: as for `make`.
+    ///
+    /// - Returns: its size in bytes.
+    /// - Throws: `DatabaseError`, where `CopyTarget` finds a reason against that file, for a copy that no restore would take,
+    ///   and for what keeps it from being written. A file that is there stays as it is.
+    func write(to file: String, replacing: Bool, at now: Timestamp?) throws -> Int64 {
+        let target = CopyTarget(file: file, replacing: replacing)
+        if let problem = target.problem(withCopyOf: source) { throw refusal(problem) }
+        let folder = try CopyFolder(for: file)
+        defer { folder.remove() }
+        try make(in: folder, at: now)
+        let size = try sync(folder.copy, O_RDWR)
+        try move(folder.copy, to: file, replacing: replacing)
+        try sync(file.parentFolder, O_DIRECTORY)
+        return size
+    }
+
+    /// Makes the copy, complete in one file, and checks it as a restore does.
     ///
     /// The copy records its own date, so that a daemon that starts on it gives out no number again. `now`: nil if nothing
     /// begins on the source any more, so that numbers go on where they are; only of its runs another runner may be asked.
-    ///
-    /// - Returns: its size in bytes.
-    /// - Throws: where `CopyTarget` finds a reason against that file, and what keeps it from being written.
-    func write(
-        to file: String,
-        replacing: Bool,
-        at now: Timestamp?
-    ) throws(DatabaseError) -> Int64 {
-        let target = CopyTarget(file: file, replacing: replacing)
-        if let problem = target.problem(withCopyOf: source) { throw refusal(problem) }
-        let part = target.part
-        try makeEmpty(part)
-        do throws(DatabaseError) {
-            try fill(part, of: file, now)
-            let size = try sync(part, O_RDWR)
-            try move(part, to: file, replacing: replacing)
-            try sync(file.parentFolder, O_DIRECTORY)
-            return size
-        } catch {
-            for ending in ["", "-journal"] { unlink(part + ending) }
-            throw error
+    func make(in folder: CopyFolder, at now: Timestamp?) throws {
+        try makeEmpty(folder.copy)
+        do {
+            try fill(folder.copy, now)
+        } catch let error as DatabaseError {
+            throw Self.trouble(error, writing: folder.file)
         }
     }
 
-    /// Makes an empty file; replaces a part that another copy left when its daemon died.
+    /// Makes the file before SQLite does, which would let others read it once it has left its folder.
     private func makeEmpty(_ part: String) throws(DatabaseError) {
-        unlink(part)
         let flags = O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | O_NOFOLLOW
         let descriptor = Glibc.open(part, flags, 0o600)
         guard descriptor >= 0 else { throw refusal("cannot create '\(part)'", because: errno) }
         Glibc.close(descriptor)
     }
 
-    private func fill(_ part: String, of file: String, _ now: Timestamp?) throws(DatabaseError) {
+    private func fill(_ part: String, _ now: Timestamp?) throws {
         let database = try Database(path: source, mode: .readOnly)
         defer { database.close() }
         // `query_only` refuses to write any file, also one that is not the database's.
         try database.execute("PRAGMA query_only = OFF")
-        do throws(DatabaseError) {
-            try database.prepare("VACUUM INTO ?1").run(part)
-        } catch {
-            throw Self.trouble(error, writing: file)
-        }
+        // What a daemon that starts on the copy reads first.
+        if let now { _ = try DaemonState.read(database, now: now) }
+        try database.prepare("VACUUM INTO ?1").run(part)
         let copy = try Database(path: part, mode: .readWriteCreate)
         defer { copy.close() }
+        if let problem = try copy.problems().first {
+            throw DatabaseError(
+                code: SQLITE_CORRUPT,
+                message: "database '\(source)' is damaged: \(problem); no copy of it was kept",
+                path: source
+            )
+        }
         if let now {
             try copy.prepare("UPDATE daemon_state SET copied_at_us = ?1").run(now)
         } else {
@@ -93,7 +101,6 @@ struct DatabaseCopy {
         guard (replacing ? rename(part, file) : link(part, file)) == 0 else {
             throw refusal("cannot name the copy '\(file)'", because: errno)
         }
-        if !replacing { unlink(part) }
     }
 
     /// Syncs what was written to `path`; returns its size in bytes.

@@ -22,8 +22,8 @@ final class DatabaseMaintenance: Sendable {
     /// `now`: asked for the date of the copy at that moment.
     ///
     /// - Returns: the size of the copy in bytes.
-    /// - Throws: `DatabaseError` for a file that is there and not to be replaced, and for one that cannot be
-    ///   written; `CancellationError` if the task is cancelled before its turn.
+    /// - Throws: `DatabaseError` for a file that is there and not to be replaced, for one that cannot be
+    ///   written, and for a database that is damaged; `CancellationError` if the task is cancelled before its turn.
     func copy(
         to file: String,
         replacing: Bool,

@@ -16,11 +16,11 @@ public struct DatabaseRestore {
         self.database = database
     }
 
-    /// Puts a copy of `backup`, checked before, in the place of the database.
+    /// Puts a copy of `backup`, on which a daemon can start, in the place of the database.
     ///
     /// - Returns: what the old database is called now; nil if there was none.
-    /// - Throws: `DaemonError`, for a database whose daemon runs, and a backup that is not sound; the
-    ///   database is as it was.
+    /// - Throws: `DaemonError`, for a database that a daemon or another program has open, and a backup that is not
+    ///   sound; the database is as it was, unless the error says otherwise.
     public func restore(_ backup: String) throws(DaemonError) -> String? {
         do {
             try TrustedPath.checkDatabase(database)
@@ -34,70 +34,120 @@ public struct DatabaseRestore {
 
     private func replace(with backup: String) throws -> String? {
         let now = SystemClock.read().wall
-        // SQLite makes files beside the file that it reads, also where a stranger's link leads. And a
-        // stranger could replace the file between its check and its copy.
-        if let problem = TrustedPath.problem(with: backup) {
+        // A stranger could replace the file between its check and its copy.
+        if let problem = TrustedPath.problem(withDatabase: backup) {
             throw DaemonError(
                 "cannot restore '\(backup)': \(problem); copy it to a folder of your own first",
                 .configuration
             )
         }
+        if let log = TrustedPath.log(beside: backup) {
+            throw DaemonError(
+                "cannot restore '\(backup)': '\(log)' lies beside it; accepted is a file alone, as 'timerctl backup' writes it",
+                .configuration
+            )
+        }
         let lock = try DatabaseLock(database: database)
         defer { lock.release() }
-        try check(backup)
-        let new = database + ".restored"
-        _ = try DatabaseCopy(of: backup).write(to: new, replacing: true, at: now)
-        guard let old = try putAside(now) else {
-            try SystemDisk().rename(new, to: database)
-            return nil
-        }
-        guard rename(new, database) == 0 else {
-            throw failure("cannot name the restored database '\(database)'")
-        }
-        try SystemDisk().syncFolder(of: database)
-        return old
+        let folder = try CopyFolder(for: database)
+        defer { folder.remove() }
+        try copyBytes(of: backup, to: folder.copy)
+        try makeReady(folder.copy, of: backup, at: now)
+        try bringLogIn()
+        return try DatabaseExchange(database, at: now).replace(with: folder)
     }
 
-    private func check(_ backup: String) throws {
-        let file = try Database(path: backup, mode: .readOnly)
-        defer { file.close() }
-        let version = try file.prepare("PRAGMA user_version").value(as: Int.self) ?? 0
-        guard version <= [Migration].released.count else {
-            throw DaemonError(
-                "'\(backup)' has schema version \(version), and this timerd knows versions"
-                    + " up to \([Migration].released.count); restore it with a newer timerd",
-                .configuration
+    /// Copies the bytes alone: SQLite would read, and make, files beside the backup.
+    private func copyBytes(of backup: String, to copy: String) throws {
+        // Refuses a folder, and a pipe.
+        _ = try SystemDisk().size(of: backup)
+        do {
+            let source = try FileDescriptor.open(
+                FilePath(backup),
+                .readOnly,
+                options: .closeOnExec
             )
-        }
-        if let problem = try file.problems().first {
-            throw DaemonError(
-                "'\(backup)' is damaged: \(problem); nothing was changed",
-                .configuration
-            )
-        }
-    }
-
-    /// Gives the database a second name, and renames its log to match that.
-    ///
-    /// At each instant there is a database under its own name, the old one or the new: a daemon that found
-    /// none would begin an empty one.
-    private func putAside(_ now: Timestamp) throws -> String? {
-        guard access(database, F_OK) == 0 else { return nil }
-        // Brings the log into the file. try?: what cannot be read is kept as it is.
-        if let old = try? Database(path: database, mode: .readWriteCreate) { old.close() }
-        let old = database + ".replaced-\(now.rfc3339)"
-        guard link(database, old) == 0 else {
-            throw failure("cannot keep '\(database)' as '\(old)'")
-        }
-        for suffix in ["-wal", "-shm"] where access(database + suffix, F_OK) == 0 {
-            guard rename(database + suffix, old + suffix) == 0 else {
-                throw failure("cannot rename '\(database + suffix)'")
+            try source.closeAfter {
+                let target = try FileDescriptor.open(
+                    FilePath(copy),
+                    .writeOnly,
+                    options: [.create, .exclusiveCreate, .closeOnExec],
+                    permissions: .ownerReadWrite
+                )
+                try target.closeAfter { try Self.copyBytes(from: source, to: target) }
             }
+        } catch let error as Errno {
+            throw DaemonError("cannot copy '\(backup)': \(error.text)", .unavailable)
         }
-        return old
     }
 
-    private func failure(_ what: String) -> DaemonError {
-        DaemonError("\(what): \(Errno.last.text)", .unavailable)
+    private static func copyBytes(from source: FileDescriptor, to target: FileDescriptor) throws {
+        var bytes = [UInt8](repeating: 0, count: 1 << 20)
+        while true {
+            let count = try bytes.withUnsafeMutableBytes { try source.read(into: $0) }
+            guard count > 0 else { return }
+            try target.writeAll(bytes.prefix(count))
+        }
+    }
+
+    /// Does with the copy, and puts on disk, what a daemon does with it at its start.
+    private func makeReady(_ copy: String, of backup: String, at now: Timestamp) throws {
+        do {
+            let file = try Database(path: copy, mode: .readWriteCreate)
+            defer { file.close() }
+            if let problem = try file.problems().first {
+                throw DaemonError("it is damaged: \(problem)", .configuration)
+            }
+            try Migrator(.released).migrate(file)
+            // So that the daemon gives out no number again.
+            try file.prepare("UPDATE daemon_state SET copied_at_us = ?1").run(now)
+            _ = try DaemonState.read(file, now: now)
+            try KnownZoneRules.read(file)
+            // Copies the log into the file, which is synced, and removes it.
+            try file.execute("PRAGMA journal_mode = DELETE")
+        } catch {
+            throw refusal(of: backup, copy, error)
+        }
+    }
+
+    /// The reason in words of what the user knows, and not of the copy.
+    private func refusal(of backup: String, _ copy: String, _ error: any Error) -> DaemonError {
+        let stored = error as? DatabaseError
+        let isPassing =
+            stored.map { $0.isFull || $0.isIOError || $0.isOutOfMemory || $0.isBusy } ?? false
+        let reason = stored?.sentence ?? "\(error)"
+        return DaemonError(
+            "cannot restore '\(backup)': "
+                + reason.replacing(copy, with: isPassing ? database : backup)
+                + "; nothing was changed",
+            isPassing ? .unavailable : .configuration
+        )
+    }
+
+    /// Brings the log of the old database into its file.
+    ///
+    /// One that cannot be opened is kept as it is, with what lies beside it.
+    private func bringLogIn() throws {
+        var status = stat()
+        guard lstat(database, &status) == 0 else { return }
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            throw DaemonError(
+                "'\(database)' is no regular file, and was left alone",
+                .configuration
+            )
+        }
+        do throws(DatabaseError) {
+            try Database(path: database, mode: .readWriteCreate).close()
+        } catch {
+            guard error.isBusy else { return }
+            throw error
+        }
+        // The last connection to a database removes its log.
+        guard let log = TrustedPath.log(beside: database) else { return }
+        throw DaemonError(
+            "cannot replace '\(database)': '\(log)' stays beside it, as another program has it open, or its disk is full;"
+                + " end that first",
+            .unavailable
+        )
     }
 }

@@ -40,6 +40,19 @@ extension EventLog {
         try database.prepare(SQL.deleteOfOwner).run(owner, seq)
     }
 
+    /// Makes room: forgets the oldest reason of `owner` that is a text, and says of the events up to that one that they are not
+    /// kept any more.
+    ///
+    /// - Returns: whether there was any.
+    func forgetOldestText(of owner: OwnerID) throws -> Bool {
+        guard let seq = try database.prepare(SQL.oldestText).value(owner, as: Int64.self) else {
+            return false
+        }
+        try database.prepare(SQL.forgetText).run(seq)
+        try notePruned(of: owner, through: seq)
+        return true
+    }
+
     /// Stores up to which number events of an owner have been removed.
     func notePruned(of owner: OwnerID, through seq: Int64) throws {
         try database.prepare(SQL.notePruned).run(seq)
@@ -60,6 +73,11 @@ extension EventLog.SQL {
     static let oldestOfOwner = """
         SELECT seq FROM events WHERE owner_id = ?1 ORDER BY seq LIMIT ?2
         """
+    static let oldestText = """
+        SELECT seq FROM events INDEXED BY events_with_text
+        WHERE owner_id = ?1 AND length(reason) > 32 ORDER BY seq LIMIT 1
+        """
+    static let forgetText = "UPDATE events SET reason = NULL WHERE seq = ?1"
     static let delete = "DELETE FROM events WHERE seq <= ?1"
     static let deleteOfOwner = "DELETE FROM events WHERE owner_id = ?1 AND seq <= ?2"
     static let notePruned = """

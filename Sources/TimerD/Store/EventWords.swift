@@ -45,7 +45,8 @@ struct EventWords {
     /// Found by one look at their rows where these are neighbours, as those of a list of new jobs are.
     func unchanged(_ events: [OutboxEvent]) throws -> [JobID: Int64] {
         let ids = events.lazy.map(\.event.job.rawValue)
-        guard events.count > 1, let first = ids.min(), let last = ids.max(),
+        // Of a damaged row it may be below 0, and as far from the last as no number goes.
+        guard events.count > 1, let first = ids.min(), first > 0, let last = ids.max(),
             last - first < Int64(2 * events.count)
         else { return [:] }
         var jobs = [JobID: Int64](minimumCapacity: events.count)

@@ -29,6 +29,13 @@ extension JobStore {
         return try database.prepare(SQL.nextDueOfOwner).value(owner, clock)
     }
 
+    /// When the first of them all is due, by the wall clock; nil for none.
+    func nextDue(at moment: ClockReading) throws -> Timestamp? {
+        try [ScheduleClock.wall, .elapsed].compactMap { clock in
+            try nextDue(on: clock, of: nil).map { moment.wallDate($0, on: clock) }
+        }.min()
+    }
+
     /// The next user after `last`, in the order of the rows, with a job that waits.
     func waitingOwner(after last: OwnerID) throws -> OwnerID? {
         try database.prepare(SQL.waitingOwner).first(last) { try $0.get(0) }

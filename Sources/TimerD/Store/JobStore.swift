@@ -230,7 +230,9 @@ struct JobStore {
             """
         static let update = """
             UPDATE jobs SET state = ?2, anchor_us = ?3, fire_date_us = ?4, due_us = ?5,
-                moved_from_us = ?6, claim_id = ?7, fires = ?8, ended_at_us = ?9, end_reason = ?10,
+                moved_from_us = ?6, claim_id = ?7,
+                fires = iif(fires < \(1 << 62) OR ?9 IS NOT NULL, ?8, fires),
+                ended_at_us = ?9, end_reason = ?10,
                 rows_since_trim = ?11, last_seq = coalesce(?12, last_seq)
             WHERE id = ?1
             """

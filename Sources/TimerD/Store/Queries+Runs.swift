@@ -55,6 +55,12 @@ extension Queries {
         return page
     }
 
+    /// Whose fire it is; nil where that cannot be read.
+    func owner(of fire: FireID) throws -> String? {
+        try database.prepare(SQL.ownerOfFire).first(fire) { $0.ifReadable(0) as String? }
+            .flatMap(\.self)
+    }
+
     /// Whether a job has a tag.
     func isTagged(_ job: JobID, _ tag: String) throws -> Bool {
         try database.prepare(SQL.isTagged).value(job, tag) ?? false
@@ -198,6 +204,10 @@ extension Queries.SQL {
             """
     }
 
+    static let ownerOfFire = """
+        SELECT owners.name FROM fires CROSS JOIN owners ON owners.id = fires.owner_id
+        WHERE fires.id = ?1
+        """
     static let isTagged = """
         SELECT EXISTS (
             SELECT 1 FROM jobs CROSS JOIN job_tags ON job_tags.owner_id = jobs.owner_id

@@ -135,3 +135,33 @@ extension Queries {
         return task
     }
 }
+
+extension TaskStore.SQL {
+    private static let listed = """
+        tasks.fire_id, tasks.job_id, tasks.owner_id, tasks.queue, tasks.priority, tasks.state,
+        tasks.ready_us, tasks.due_us, tasks.attempt, fires.wall_date_us, job_definitions.name,
+        job_definitions.user_info, owners.name, \(reason)
+        """
+    /// What the last attempt that has ended failed with, or how it was lost; uses runs_by_fire.
+    private static let reason = """
+        (SELECT CASE WHEN runs.outcome <> 'lost' THEN runs.error
+            WHEN tasks.state = 'dead'
+                THEN 'lost ' || tasks.losses || ' times, the last time because ' || runs.error
+            ELSE 'lost: ' || runs.error END
+        FROM runs WHERE runs.fire_id = tasks.fire_id AND runs.outcome IS NOT NULL
+        ORDER BY runs.id DESC LIMIT 1)
+        """
+    private static let listSource = """
+        JOIN fires ON fires.id = tasks.fire_id
+            JOIN job_definitions ON job_definitions.job_id = tasks.job_id
+            LEFT JOIN owners ON owners.id = tasks.owner_id
+        """
+    static let list = """
+        SELECT \(listed) FROM tasks \(listSource)
+        WHERE tasks.fire_id > ?1 ORDER BY tasks.fire_id LIMIT ?2
+        """
+    static let listOfOwner = """
+        SELECT \(listed) FROM tasks INDEXED BY tasks_by_owner \(listSource)
+        WHERE tasks.owner_id = ?3 AND tasks.fire_id > ?1 ORDER BY tasks.fire_id LIMIT ?2
+        """
+}

@@ -115,12 +115,12 @@ struct QueueStore {
     ///
     /// The oldest of each priority is the first of it in the index.
     func oldest(_ key: QueueKey) throws -> Timestamp? {
-        var (oldest, above): (Timestamp?, Int) = (nil, .max)
+        var (oldest, above): (Timestamp?, Int64) = (nil, .max)
         while let (priority, date) = try database.prepare(SQL.oldest).first(
             key.owner,
             key.name,
             above,
-            row: { (try $0.get(0, as: Int.self), try $0.get(1, as: Timestamp.self)) }
+            row: { (try $0.get(0, as: Int64.self), try $0.get(1, as: Timestamp.self)) }
         ) {
             oldest = min(date, oldest ?? date)
             above = priority
@@ -195,8 +195,8 @@ extension QueueRow {
     fileprivate init(_ row: borrowing Row) throws {
         key = QueueKey(owner: try row.get(0), name: try row.get(1))
         isPaused = try row.get(2)
-        maxReserved = try row.count(3, above: 0)
-        let (count, period): (Int?, TimeSpan?) = (try row.get(4), try row.get(5))
+        maxReserved = row.ifReadable(3, as: Int.self).flatMap { $0 > 0 ? $0 : nil }
+        let (count, period): (Int?, TimeSpan?) = (row.ifReadable(4), try row.get(5))
         if let count, let period, (1...Limits.tasksInProgress).contains(count),
             period > .zero, period <= .longestInterval
         {
@@ -204,14 +204,7 @@ extension QueueRow {
         }
         rateUntil = try row.get(6)
         (ready, delayed, reserved, dead) = (
-            try row.tasks(7), try row.tasks(8), try row.tasks(9), try row.tasks(10)
+            try row.number(7), try row.number(8), try row.number(9), try row.number(10)
         )
-    }
-}
-
-extension Row {
-    /// How many tasks there are, of which sums can be made.
-    fileprivate borrowing func tasks(_ column: Int) throws -> Int {
-        try min(max(get(column, as: Int.self), 0), 1 << 40)
     }
 }

@@ -33,7 +33,7 @@ enum RunRow {
         CASE WHEN \(isLastOfWaiting) THEN fires.waits_for END, runs.survivors,
         (runs.failed_owner_id IS NOT NULL OR runs.id IS NULL AND fires.failed IS NOT NULL),
         (SELECT name FROM job_definitions WHERE job_definitions.job_id = fires.job_id), runs.node,
-        fires.due_by_us, \(isLastOfTask)
+        fires.due_by_us, \(isLastOfTask), runs.stopped
         """
     /// Whether the fire waits, and this is its last run, or it has none.
     private static let isLastOfWaiting = """
@@ -92,7 +92,7 @@ enum RunRow {
         run.name = row.ifReadable(24)
         run.node = row.ifReadable(25)
         run.dueBy = row.ifReadable(26)
-        return RunOnPage(run, date: row.ifReadable(28))
+        return RunOnPage(run, date: row.ifReadable(29))
     }
 
     private static func read(_ row: borrowing Row) throws -> RunOnPage {
@@ -130,7 +130,8 @@ enum RunRow {
         // The fire may wait for its next attempt; this one is over. Of a task the last one says where that stands.
         if run.outcome != nil, try !row.get(27, as: Bool.self) { run.state = .done }
         run.waitsFor = try row.get(21)
-        return RunOnPage(run, date: row.ifReadable(28))
+        run.stopped = try row.get(28, as: Int?.self) == nil ? nil : true
+        return RunOnPage(run, date: row.ifReadable(29))
     }
 }
 

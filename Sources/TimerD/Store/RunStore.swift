@@ -64,6 +64,9 @@ struct RunStore {
     /// `failureOf`: whose failure it is; nil where it is none.
     func markFinished(_ run: RunID, _ ended: EndedRun, failureOf owner: OwnerID?) throws {
         let (outcome, code, error) = ended.outcome.columns
+        // The end may be stored before the note that somebody asked for it. What never began may have been withdrawn for
+        // other reasons.
+        let stopped: Int? = ended.isStopped && ended.outcome.wasStarted ? 1 : nil
         try database.prepare(SQL.markFinished).run {
             $0.add(run)
             $0.add(outcome)
@@ -78,6 +81,7 @@ struct RunStore {
             $0.add(owner)
             $0.add(Self.orNil(ended.output.total(of: .stdout)))
             $0.add(Self.orNil(ended.output.total(of: .stderr)))
+            $0.add(stopped)
         }
     }
 
@@ -197,6 +201,12 @@ struct RunStore {
         return database.changes
     }
 
+    /// Forgets the error of an owner's oldest run that has one; returns whether there was any.
+    func forgetOldestError(of owner: OwnerID) throws -> Bool {
+        try database.prepare(SQL.forgetOldestError).run(owner)
+        return database.changes > 0
+    }
+
     enum SQL {
         static let insert = """
             INSERT INTO runs (id, job_id, fire_id, attempt, handler, node, runner)
@@ -222,7 +232,8 @@ struct RunStore {
             UPDATE runs SET outcome = ?2, code = ?3, error = ?4,
                 started_at_us = coalesce(?5, started_at_us), ended_at_us = ?6,
                 user_us = ?7, system_us = ?8, peak_memory_bytes = ?9, survivors = ?10,
-                failed_owner_id = ?11, stdout_bytes = ?12, stderr_bytes = ?13
+                failed_owner_id = ?11, stdout_bytes = ?12, stderr_bytes = ?13,
+                stopped = coalesce(stopped, ?14)
             WHERE id = ?1
             """
         static let insertOutput = """
@@ -284,6 +295,11 @@ struct RunStore {
         static let deleteOldestOutput = """
             DELETE FROM run_output WHERE rowid IN (
                 SELECT rowid FROM run_output WHERE owner_id = ?1 ORDER BY run_id, part LIMIT 1)
+            """
+        static let forgetOldestError = """
+            UPDATE runs SET error = NULL WHERE id = (
+                SELECT id FROM runs INDEXED BY runs_with_error
+                WHERE failed_owner_id = ?1 AND error IS NOT NULL ORDER BY id LIMIT 1)
             """
     }
 }

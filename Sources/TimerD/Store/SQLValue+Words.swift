@@ -31,6 +31,13 @@ extension Row {
         }
         return date
     }
+
+    /// A number to compute with: for one that there cannot be, of a damaged row, the nearest that there can be.
+    ///
+    /// For rows of which others wait for each other, so that none may stand in their way.
+    borrowing func number(_ column: Int) throws -> Int {
+        Int(min(max(try get(column, as: Int64.self), 0), 1 << 40))
+    }
 }
 
 /// Stored as µs.

@@ -7,7 +7,7 @@ import TimerControl
 /// A queue of one user's.
 struct QueueKey: Hashable, Sendable {
     var owner: OwnerID
-    var name: String
+    @ByteText var name: String
 }
 
 /// A task as its row has it; dates are in elapsed time.
@@ -34,17 +34,6 @@ struct TaskPlace: Sendable {
 
     /// Ahead of all.
     static let first = TaskPlace(due: .distantPast, fire: FireID(rawValue: 0))
-}
-
-/// What a task's last attempt that has ended failed with, or how it was lost.
-enum LastReason: Sendable {
-    /// No attempt has ended since.
-    case stays
-    /// Nil where this attempt gave none: that of an older one is not for it.
-    case of(String?)
-
-    var isNew: Bool { if case .of = self { true } else { false } }
-    var text: String? { if case .of(let text) = self { text } else { nil } }
 }
 
 /// The rows of tasks: SQL alone, no decision.
@@ -92,9 +81,11 @@ struct TaskStore {
         try database.prepare(SQL.invalidatedJobs).all { try $0.get(0) }
     }
 
-    /// Whether a task of the job waits or is with a worker.
-    func isBusy(_ job: JobID) throws -> Bool {
-        try database.prepare(SQL.isBusy).value(job, as: Int.self) != nil
+    /// The queue of the job's oldest task that waits or is with a worker; nil for none.
+    ///
+    /// The job may have been given another queue since.
+    func busyQueue(of job: JobID) throws -> String? {
+        try database.prepare(SQL.busyQueue).value(job)
     }
 
     /// The ended jobs with a tag of the owner's that have a task; `isRevoking`: also those that were invalidated.
@@ -125,17 +116,38 @@ struct TaskStore {
         }
     }
 
-    /// Tasks whose time has come, the earliest first; of one that cannot be read, why.
-    func due(at now: Timestamp, limit: Int) throws -> [(
-        fire: FireID, task: Result<TaskRow, DatabaseError>
-    )] {
-        try database.prepare(SQL.due).all(now, limit) { row in
+    /// Of a task that cannot be read, why.
+    typealias DueTask = (fire: FireID, task: Result<TaskRow, DatabaseError>)
+
+    /// Tasks whose time has come, of all users or of `owner`, the earliest first.
+    func due(at now: Timestamp, of owner: OwnerID? = nil, limit: Int) throws -> [DueTask] {
+        func read(_ row: borrowing Row) throws -> DueTask {
             do {
                 return (try row.get(0), .success(try TaskRow(row)))
             } catch let error as DatabaseError where error.isUnreadableValue {
                 return (try row.get(0), .failure(error))
             }
         }
+        guard let owner else {
+            return try database.prepare(SQL.due).all(now, limit) { try read($0) }
+        }
+        return try database.prepare(SQL.dueOfOwner).all(owner, now, limit) { try read($0) }
+    }
+
+    /// The users with a task whose time has come, in the order of their rows: one search of an index for each user with one
+    /// whose time comes.
+    func dueOwners(at now: Timestamp) throws -> [OwnerID] {
+        var owners: [OwnerID] = []
+        var last = OwnerID.nobody
+        let search = try database.prepare(SQL.timedOwner)
+        func next() throws -> (owner: OwnerID, first: Timestamp)? {
+            try search.first(last) { (try $0.get(0), try $0.get(1)) }
+        }
+        while let next = try next() {
+            if next.first <= now { owners.append(next.owner) }
+            last = next.owner
+        }
+        return owners
     }
 
     /// Has a task that is due wait until then.
@@ -188,7 +200,7 @@ struct TaskStore {
     func renewLeases(at now: Timestamp) throws { try database.prepare(SQL.renewLeases).run(now) }
 
     /// Stores where a task stands that no worker has any more.
-    func rest(_ task: TaskRow, due: Timestamp?, reason: LastReason = .stays) throws {
+    func rest(_ task: TaskRow, due: Timestamp?) throws {
         try database.prepare(SQL.rest).run {
             $0.add(task.fire)
             $0.add(task.state.rawValue)
@@ -197,8 +209,6 @@ struct TaskStore {
             $0.add(task.attempt)
             $0.add(task.failures)
             $0.add(task.losses)
-            $0.add(reason.isNew)
-            $0.add(reason.text)
         }
     }
 
@@ -237,7 +247,9 @@ struct TaskStore {
             SELECT jobs.id FROM own CROSS JOIN jobs ON jobs.id = own.job
             WHERE jobs.state = 'invalidated'
             """
-        static let isBusy = "SELECT 1 FROM tasks WHERE job_id = ?1 AND state <> 'dead' LIMIT 1"
+        static let busyQueue = """
+            SELECT queue FROM tasks WHERE job_id = ?1 AND state <> 'dead' ORDER BY fire_id LIMIT 1
+            """
         private static let hasEnded = """
             EXISTS (SELECT 1 FROM jobs WHERE jobs.id = named.job_id
                     AND (jobs.state = 'finished' OR (?3 AND jobs.state = 'invalidated')))
@@ -267,6 +279,15 @@ struct TaskStore {
         static let due = """
             SELECT \(columns) FROM tasks INDEXED BY tasks_due WHERE due_us <= ?1 ORDER BY due_us LIMIT ?2
             """
+        /// Uses tasks_due_by_owner, as does the next.
+        static let dueOfOwner = """
+            SELECT \(columns) FROM tasks INDEXED BY tasks_due_by_owner
+            WHERE owner_id = ?1 AND due_us <= ?2 ORDER BY due_us LIMIT ?3
+            """
+        static let timedOwner = """
+            SELECT owner_id, due_us FROM tasks INDEXED BY tasks_due_by_owner
+            WHERE owner_id > ?1 AND due_us IS NOT NULL ORDER BY owner_id, due_us LIMIT 1
+            """
         static let putOff = "UPDATE tasks SET due_us = ?2 WHERE fire_id = ?1"
         static let dueBehind = """
             SELECT \(columns), due_us FROM tasks INDEXED BY tasks_due
@@ -283,33 +304,16 @@ struct TaskStore {
             """
         static let extend = "UPDATE tasks SET lease_us = ?2, due_us = ?3 WHERE fire_id = ?1"
         static let renewLeases = """
-            UPDATE tasks INDEXED BY tasks_reserved SET due_us = max(due_us, ?1 + lease_us)
+            UPDATE tasks INDEXED BY tasks_reserved SET due_us = max(due_us, ?1
+                + min(lease_us, \(TimeSpan.longestInterval.microseconds)))
             WHERE state = 'reserved'
             """
         static let rest = """
             UPDATE tasks SET state = ?2, ready_us = ?3, due_us = ?4, attempt = ?5, failures = ?6,
-                losses = ?7, reason = CASE WHEN ?8 THEN ?9 ELSE reason END
+                losses = ?7
             WHERE fire_id = ?1
             """
         static let delete = "DELETE FROM tasks WHERE fire_id = ?1"
-        private static let listed = """
-            tasks.fire_id, tasks.job_id, tasks.owner_id, tasks.queue, tasks.priority, tasks.state,
-            tasks.ready_us, tasks.due_us, tasks.attempt, fires.wall_date_us, job_definitions.name,
-            job_definitions.user_info, owners.name, tasks.reason
-            """
-        private static let listSource = """
-            JOIN fires ON fires.id = tasks.fire_id
-                JOIN job_definitions ON job_definitions.job_id = tasks.job_id
-                LEFT JOIN owners ON owners.id = tasks.owner_id
-            """
-        static let list = """
-            SELECT \(listed) FROM tasks \(listSource)
-            WHERE tasks.fire_id > ?1 ORDER BY tasks.fire_id LIMIT ?2
-            """
-        static let listOfOwner = """
-            SELECT \(listed) FROM tasks INDEXED BY tasks_by_owner \(listSource)
-            WHERE tasks.owner_id = ?3 AND tasks.fire_id > ?1 ORDER BY tasks.fire_id LIMIT ?2
-            """
         static let readyRows = """
             SELECT \(columns) FROM tasks INDEXED BY tasks_ready
             WHERE owner_id = ?1 AND queue = ?2 AND state = 'ready'
@@ -332,12 +336,15 @@ struct TaskWords: Sendable {
 }
 
 extension TaskRow {
+    /// A number or a lease that there cannot be, of a damaged row, counts as the nearest: the other tasks of the queue wait
+    /// behind it.
     fileprivate init(_ row: borrowing Row) throws {
         (fire, job) = (try row.get(0), try row.get(1))
         key = QueueKey(owner: try row.get(2), name: try row.get(3))
-        priority = try row.get(4)
+        priority = Int(try row.get(4, as: Int64.self))
         state = try row.get(5)
-        (readyAt, lease, run) = (try row.get(6), try row.get(7), try row.get(8))
-        (attempt, failures, losses) = (try row.get(9), try row.get(10), try row.get(11))
+        (readyAt, run) = (try row.get(6), try row.get(8))
+        lease = min(try row.get(7), .longestInterval)
+        (attempt, failures, losses) = (try row.number(9), try row.number(10), try row.number(11))
     }
 }

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CSQLite
+import Glibc
 import LinuxSystem
 import SQLite
 
 extension TrustedPath {
+    /// How the names of the files end that SQLite keeps beside a database and reads as a part of it.
+    static let endingsOfLogs = ["-wal", "-shm", "-journal"]
     /// How the names of a database and of the files beside it end.
-    static let endingsOfDatabase = ["", "-wal", "-shm", "-journal", ".lock"]
+    static let endingsOfDatabase = [""] + endingsOfLogs + [".lock"]
 
     /// The same for a database: its folder, the file, and the files beside it.
     static func problem(withDatabase path: String) -> String? {
@@ -23,5 +26,18 @@ extension TrustedPath {
             message: "cannot open database '\(path)': \(problem)",
             path: path
         )
+    }
+
+    /// The first of SQLite's files that lies beside a database; nil for none.
+    static func log(beside path: String) -> String? {
+        // try?: what has no folder has nothing beside it.
+        let real = (try? DatabaseLock.resolve(path)) ?? path
+        return endingsOfLogs.lazy.map { real + $0 }.first(where: isThere)
+    }
+
+    /// Whether anything has that name, a link that leads nowhere as well.
+    static func isThere(_ path: String) -> Bool {
+        var status = stat()
+        return lstat(path, &status) == 0
     }
 }

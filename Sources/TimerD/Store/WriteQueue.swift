@@ -255,8 +255,8 @@ actor WriteQueue {
             return database.loggedCommits > before ? ContinuousClock.now - start : nil
         } catch {
             database.rollback()
-            lost = database.home?.loss
-            batch = .failed(asDatabaseError(error))
+            lost = database.home == nil ? database.loss?.error(path: path) : database.home?.loss
+            batch = .failed(lost ?? asDatabaseError(error))
             return nil
         }
     }

@@ -165,3 +165,15 @@ extension JobTransaction {
         return try resolveAndPut(job, depth: depth, most: depth)
     }
 }
+
+extension [StoredJob] {
+    /// Of jobs that one request has added, those that were there before it, by their key; nil for none.
+    ///
+    /// One that it has made itself, and whose key it says again, was not.
+    var existing: [JobID]? {
+        guard contains(where: \.isExisting) else { return nil }
+        let made = Set(lazy.filter { !$0.isExisting }.map(\.id))
+        let ids = filter { $0.isExisting && !made.contains($0.id) }.map(\.id)
+        return ids.isEmpty ? nil : ids
+    }
+}

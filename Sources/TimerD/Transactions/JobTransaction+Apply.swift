@@ -30,10 +30,7 @@ struct AppliedChanges: Sendable {
     var added: [StoredJob] = []
 
     /// Those of `added` that were there, by their key; nil for none.
-    var existing: [JobID]? {
-        let ids = added.filter(\.isExisting).map(\.id)
-        return ids.isEmpty ? nil : ids
-    }
+    var existing: [JobID]? { added.existing }
 }
 
 extension JobTransaction {

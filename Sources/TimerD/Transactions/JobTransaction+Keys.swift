@@ -12,7 +12,7 @@ extension JobTransaction {
     func keptJob(of key: String, _ owner: OwnerID, isDeclared: Bool = false) throws -> StoredJob? {
         guard let id = try jobs.id(ofKey: key, owner: owner), var job = try job(id),
             // It may have been given another key, or none.
-            job.definition.key == key
+            job.definition.key.map({ ByteText($0) }) == ByteText(key)
         else { return nil }
         if isDeclared, try wasEndedAlive(job) { return nil }
         if !job.state.isLive, let end = job.endedAt, try !fires.hasOpen(id) {
@@ -24,10 +24,10 @@ extension JobTransaction {
 
     /// Those of `new` that are none more of a job that is there by its key, or that an earlier one of them will be.
     func fresh(of new: [NewJob], _ owner: OwnerID, isDeclared: Bool) throws -> [NewJob] {
-        var keys: Set<String> = []
+        var keys: Set<ByteText> = []
         return try new.filter { job in
             guard let key = job.definition.key else { return true }
-            return try keys.insert(key).inserted
+            return try keys.insert(ByteText(key)).inserted
                 && keptJob(of: key, owner, isDeclared: isDeclared) == nil
         }
     }
@@ -62,9 +62,8 @@ extension JobTransaction {
     func requireQueues(for new: [NewJob], of owner: OwnerID, isDeclared: Bool) throws {
         let tasks = new.filter { $0.policy.queue != nil }
         let fresh = try fresh(of: tasks, owner, isDeclared: isDeclared)
-        for name in Set(fresh.compactMap { $0.policy.queue?.queue }) {
-            try ensure(QueueKey(owner: owner, name: name))
-        }
+        let names = fresh.compactMap { $0.policy.queue?.queue }
+        for key in Set(names.map { QueueKey(owner: owner, name: $0) }) { try ensure(key) }
         guard !fresh.isEmpty, new[0].owner.uid != 0 else { return }
         let atOnce = fresh.count { new in
             guard new.isTaskOnceDue, new.definition.paused != true, !isInMaintenance,

@@ -31,7 +31,9 @@ extension JobTransaction {
         }
         // Then the oldest events, as far as they need more than their own rows.
         let words = EventWords(database)
-        while bytes > maxBytes, bytes > before, try words.removeOldest(of: id) {
+        while bytes > maxBytes, bytes > before,
+            try words.removeOldest(of: id) || forgetOldestReasons(of: id)
+        {
             bytes = try self.bytes(of: id)
         }
         guard bytes > maxBytes, bytes > before else { return value }
@@ -66,9 +68,23 @@ extension JobTransaction {
         return isDone
     }
 
+    /// Forgets the oldest error of a user's runs, and the oldest text that one of his events has as its reason: most are the
+    /// same, and so the newest of both stay.
+    ///
+    /// - Returns: whether there was any.
+    func forgetOldestReasons(of owner: OwnerID) throws -> Bool {
+        let hasError = try runs.forgetOldestError(of: owner)
+        return try events.forgetOldestText(of: owner) || hasError
+    }
+
     /// Tells the scheduler if a user has more stored than the bound allows.
     mutating func checkQuota(of job: StoredJob) throws {
-        guard let maxBytes, job.owner.uid != 0 else { return }
-        if try bytes(of: job.ownerID) > maxBytes { outcome.isOverfull = true }
+        if try isOverfull(job) { outcome.isOverfull = true }
+    }
+
+    /// Whether the job's user has more stored than the bound allows.
+    func isOverfull(_ job: StoredJob) throws -> Bool {
+        guard let maxBytes, job.owner.uid != 0 else { return false }
+        return try bytes(of: job.ownerID) > maxBytes
     }
 }

@@ -104,6 +104,7 @@ extension JobTransaction {
             )
         }
         let (outcome, code, error) = ended.outcome.columns
+        if error != nil { try checkQuota(of: job) }
         try enqueue(.runFinished, job, fire: ended.fire, run: run) {
             $0.fireDate = ended.fireDate
             $0.attempt = ended.handler == nil ? ended.attempt : nil

@@ -16,7 +16,7 @@ extension JobTransaction {
         if let reason = try refusal(of: job) { return try recordSkipped(job, reason) }
         try makeRoom(for: job)
         let fireDate = job.wallFireDate(at: moment) ?? moment.wall
-        let dueBy = job.fireDate.flatMap { job.dueBy($0, at: moment) }
+        let dueBy = job.dueBy(of: claim, at: moment)
         try begin(
             claim.fire,
             of: job,
@@ -31,7 +31,9 @@ extension JobTransaction {
 
     /// Why the job's fire does not become a task; nil if it does.
     private func refusal(of job: StoredJob) throws -> FireReason? {
-        if job.policy.run.overlap == .skip, try tasks.isBusy(job.id) { return .overlap }
+        if job.policy.run.overlap == .skip, try tasks.busyQueue(of: job.id) != nil {
+            return .overlap
+        }
         // One that was accepted and fires once becomes a task in any case.
         guard !job.isOneShot, job.owner.uid != 0 else { return nil }
         return try queues.tasks(of: job.ownerID) >= maxTasks ? .overload : nil
@@ -55,11 +57,11 @@ extension JobTransaction {
     ///   would give its owner too many.
     mutating func beginByHand(_ fire: FireID, of job: StoredJob, date: Timestamp) throws {
         guard let queue = job.policy.queue else { return }
-        if job.policy.run.overlap == .skip, try tasks.isBusy(job.id) {
+        if job.policy.run.overlap == .skip, let busy = try tasks.busyQueue(of: job.id) {
             throw ControlError(
                 .conflict,
                 "a task of job \(job.id) is not over, and its overlap is 'skip'; "
-                    + "'timerctl queue tasks \(queue.queue)' shows it"
+                    + "'timerctl queue tasks \(busy)' shows it"
             )
         }
         // As with its dates: one that fires once was accepted, and becomes a task in any case.
@@ -158,81 +160,11 @@ extension JobTransaction {
         }
     }
 
-    /// Does what is due by itself of some tasks; the outcome says when to look again.
-    ///
-    /// One that cannot be read, or whose fire or job cannot, is put off: no other waits for it.
-    mutating func takeDueTasks() throws {
-        for (fire, task) in try tasks.due(at: moment.elapsed, limit: Self.dueTasks) {
-            do {
-                try takeDue(try task.get())
-            } catch let error as DatabaseError where error.isUnreadableValue {
-                try tasks.putOff(fire, until: moment.elapsed + Self.unreadPutOff)
-                if database.notes.unreadTasks.insert(fire).inserted {
-                    outcome.tasks.unread[fire] = error.message
-                }
-            }
-        }
-        outcome.tasks.note(try tasks.nextDue())
-    }
-
-    private mutating func takeDue(_ task: TaskRow) throws {
-        guard let job = try jobToChange(task.job, of: nil) else {
-            // Its job is gone, which has taken the fire with it.
-            return try tasks.delete(task.fire)
-        }
-        switch task.state {
-        case .reserved: try lose(task, of: job, "its lease has ended")
-        case .delayed: try makeReady(task, of: job)
-        case .ready: try expire(task, of: job)
-        case .dead, .done: try drop(task, of: job, .dropped)
-        }
-    }
-
-    /// After how long a task that could not be read is looked at again.
-    private static let unreadPutOff = TimeSpan.seconds(3600)
-    private static let dueTasks = 100
-
-    private mutating func expire(_ task: TaskRow, of job: StoredJob) throws {
-        // The clock may have been set back since, or the job given another end.
-        let until = taskEnd(of: job)
-        if let until, until <= moment.elapsed { return try drop(task, of: job, .expired) }
-        try tasks.rest(task, due: until)
-        noteRoom(in: task.key)
-    }
-
-    /// Until when the job's tasks wait for a worker, in elapsed time; nil for without end.
-    private func taskEnd(of job: StoredJob) -> Timestamp? {
-        job.policy.until.map { moment.elapsedDate($0, on: .wall) }
-    }
-
-    /// Has the job's tasks that are ready wait until its `until`, as it is now.
-    mutating func renewTaskEnds(of job: StoredJob) throws {
-        let until = taskEnd(of: job)
-        if try tasks.setEnd(until, ofReadyOf: job.id) { outcome.tasks.note(until) }
-    }
-
-    /// The same for a piece of all tasks, those behind `place`, by what the wall clock says now.
-    ///
-    /// - Returns: behind which to go on; nil behind the last.
-    mutating func renewTaskEnds(behind place: TaskPlace) throws -> TaskPlace? {
-        let piece = try tasks.due(behind: place, limit: Self.dueTasks)
-        for case (let task?, _) in piece where task.state == .ready {
-            guard let job = try jobToChange(task.job, of: nil), let until = taskEnd(of: job) else {
-                continue
-            }
-            try tasks.rest(task, due: until)
-            outcome.tasks.note(until)
-        }
-        return piece.count == Self.dueTasks ? piece.last?.place : nil
-    }
-
     /// Has a task wait for a worker, from now on.
-    mutating func makeReady(_ task: TaskRow, of job: StoredJob, _ reason: LastReason = .stays)
-        throws
-    {
+    mutating func makeReady(_ task: TaskRow, of job: StoredJob) throws {
         var task = task
         (task.state, task.readyAt) = (.ready, moment.elapsed)
-        try rest(task, of: job, reason)
+        try rest(task, of: job)
     }
 
     /// Gives a task back that its worker has lost, to another one, or to none.
@@ -244,15 +176,14 @@ extension JobTransaction {
         guard try !jobs.isInvalidated(job.id) else { return try close(task) }
         if isDead {
             task.state = .dead
-            let reason = "lost \(task.losses) times, the last time because \(why)"
-            try rest(task, of: job, .of(reason))
+            try rest(task, of: job)
         } else {
-            try makeReady(task, of: job, .of("lost: \(why)"))
+            try makeReady(task, of: job)
         }
     }
 
     /// Stores where a task stands that no worker has, and tells who waits for it.
-    mutating func rest(_ task: TaskRow, of job: StoredJob, _ reason: LastReason = .stays) throws {
+    mutating func rest(_ task: TaskRow, of job: StoredJob) throws {
         var due: Timestamp?
         switch task.state {
         case .ready: due = taskEnd(of: job)
@@ -260,7 +191,7 @@ extension JobTransaction {
         case .dead: due = moment.elapsed + deadKept
         case .reserved, .done: break
         }
-        try tasks.rest(task, due: due, reason: reason)
+        try tasks.rest(task, due: due)
         task.state == .dead ? try fires.markDead(task.fire) : try fires.markQueuedAgain(task.fire)
         outcome.tasks.note(due)
         noteRoom(in: task.key)
@@ -270,6 +201,9 @@ extension JobTransaction {
     mutating func noteRoom(in key: QueueKey) { outcome.tasks.ready.insert(key) }
 
     /// Stores how an attempt has ended; `isLast`: none follows it by itself.
+    ///
+    /// Why it has failed is not stored of a user who has too much stored already: a worker can say more of it than the writes
+    /// between make room for.
     mutating func end(
         _ task: TaskRow,
         of job: StoredJob,
@@ -277,6 +211,8 @@ extension JobTransaction {
         isLast: Bool = false
     ) throws {
         guard let run = task.run, let date = try fires.wallDate(of: task.fire) else { return }
+        var outcome = outcome
+        if case .failed(_?) = outcome, try isOverfull(job) { outcome = .failed(nil) }
         let ended = EndedRun(
             fire: task.fire,
             fireDate: date,

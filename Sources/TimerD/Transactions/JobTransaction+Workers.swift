@@ -39,7 +39,9 @@ extension JobTransaction {
         -> GivenTasks
     {
         let owner = try owners.row(of: order.owner)
-        let keys = Set(order.queues).sorted().map { QueueKey(owner: owner, name: $0) }
+        var named: Set<QueueKey> = []
+        let keys = order.queues.map { QueueKey(owner: owner, name: $0) }
+            .filter { named.insert($0).inserted }
         var shares: [QueueKey: Int] = [:]
         var found: [TaskRow] = []
         var rows: [QueueKey: QueueRow] = [:]
@@ -116,7 +118,8 @@ extension JobTransaction {
         return task
     }
 
-    /// Undoes a reservation whose worker went away before it heard of it: it was no attempt.
+    /// Undoes a reservation whose worker went away before it heard of it: it was no attempt, and the task is ready since
+    /// when it was.
     mutating func takeBack(_ given: [TaskReference]) throws {
         for reference in given {
             guard var task = try tasks.task(reference.fire), task.state == .reserved,
@@ -129,7 +132,8 @@ extension JobTransaction {
                 noteRoom(in: task.key)
                 continue
             }
-            try makeReady(task, of: job)
+            task.state = .ready
+            try rest(task, of: job)
         }
     }
 
@@ -172,7 +176,7 @@ extension JobTransaction {
             task.state = delay > .zero ? .delayed : .ready
             task.readyAt = moment.elapsed + delay
         }
-        try rest(task, of: job, .of(failed.reason))
+        try rest(task, of: job)
         return told(task)
     }
 
@@ -184,7 +188,7 @@ extension JobTransaction {
         guard try !jobs.isInvalidated(job.id) else { return try closed(task) }
         task.state = released.delaySpan > .zero ? .delayed : .ready
         task.readyAt = moment.elapsed + released.delaySpan
-        try rest(task, of: job, .of(nil))
+        try rest(task, of: job)
         return told(task)
     }
 

@@ -106,7 +106,7 @@ struct Pruner {
     }
 
     /// Makes room where more of a user is stored than may be: the oldest ended jobs go, then the oldest
-    /// output, then what the oldest events alone need; the users take turns.
+    /// output, then what the oldest events alone need, then the oldest reasons; the users take turns.
     ///
     /// - Returns: whether nothing more can be removed.
     private mutating func pruneUsers() throws -> Bool {
@@ -132,9 +132,15 @@ struct Pruner {
         else { return false }
         while try isFull() {
             // One at a time, so that no more is removed than necessary.
-            let outputs = try transaction.runs.deleteOldestOutput(of: owner)
-            guard try outputs > 0 || words.removeOldest(of: owner) else { break }
-            budget.spend(parts: 1)
+            if try transaction.runs.deleteOldestOutput(of: owner) > 0 {
+                budget.spend(parts: 1)
+            } else if try words.removeOldest(of: owner) {
+                budget.spend(parts: 1)
+            } else if try transaction.forgetOldestReasons(of: owner) {
+                budget.spend(rows: 2)
+            } else {
+                break
+            }
             if budget.isSpent { return false }
         }
         return true

@@ -82,22 +82,26 @@ struct Agenda: AsyncParsableCommand {
 
     static func table(of lines: [AgendaLine], dates: LocalDate) -> Table {
         let hasMany = lines.contains { $0.many != nil }
+        // Whose they are is only worth a column where it differs.
+        let showsOwner = Set(lines.lazy.map(\.owner)).count > 1
         var columns: [Table.Column] = [
             .init(title: "DATE", rank: 3), .init(title: ""),
             .init(title: "JOB", isRightAligned: true, rank: 1),
-            .init(title: "NAME", narrowest: 8), .init(title: "TIMES", rank: 4),
-            .init(title: "COMMAND", rank: 2),
         ]
-        if !hasMany { columns.remove(at: 4) }
+        if showsOwner { columns.append(.init(title: "OWNER", narrowest: 8, rank: 4)) }
+        columns.append(.init(title: "NAME", narrowest: 8))
+        if hasMany { columns.append(.init(title: "TIMES", rank: 5)) }
+        columns.append(.init(title: "COMMAND", rank: 2))
         var table = Table(columns: columns)
         table.rows = lines.map { line in
             var cells: [Table.Cell] = [
                 .init("\(dates.weekday(line.date)) \(dates.dayAndTime(line.date))"),
-                .init(dates.distance(line.date)), "\(line.job)", .init(line.name ?? "-"),
-                .init(line.times(dates)), .init(line.action),
+                .init(dates.distance(line.date)), "\(line.job)",
             ]
-            if !hasMany { cells.remove(at: 4) }
-            return cells
+            if showsOwner { cells.append(.init(line.owner)) }
+            cells.append(.init(line.name ?? "-"))
+            if hasMany { cells.append(.init(line.times(dates))) }
+            return cells + [.init(line.action)]
         }
         return table
     }

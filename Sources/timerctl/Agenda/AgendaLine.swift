@@ -7,6 +7,7 @@ import TimerWords
 /// A date of a job to come, or the first of many.
 struct AgendaLine: Hashable {
     var job: JobID
+    var owner: String
     var name: String?
     var action: String
     var date: Timestamp
@@ -47,6 +48,7 @@ struct AgendaLine: Hashable {
         let line = { date in
             AgendaLine(
                 job: job.id,
+                owner: job.owner,
                 name: job.definition.name,
                 action: job.action,
                 date: date
@@ -70,11 +72,11 @@ extension AgendaLine {
             : "\(many.count) times, the last \(dates.phrase(many.last))"
     }
 
-    /// `{"action":…,"fireDate":…,"job":…,"name":…,"times":…,"last":…}`.
+    /// `{"action":…,"fireDate":…,"job":…,"name":…,"owner":…,"times":…,"last":…}`.
     var json: JSONValue {
         var members: [String: JSONValue] = [
             "job": .integer(job.rawValue), "action": .string(action),
-            "fireDate": .string(date.rfc3339),
+            "fireDate": .string(date.rfc3339), "owner": .string(owner),
         ]
         members["name"] = name.map { .string($0) }
         if let many {

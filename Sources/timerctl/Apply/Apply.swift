@@ -15,7 +15,8 @@ struct Apply: AsyncParsableCommand {
             Jobs that carry the label are compared with them: new ones are added, others changed \
             or removed, and no other job is touched. All of it happens or nothing, up to 100,000 \
             jobs and 32 MiB. A changed job keeps its id and its history, and with the same schedule \
-            its next date. Applying twice changes nothing.
+            its next date; one that cannot be read is replaced by another, which is told. Applying \
+            twice changes nothing.
 
             Examples:
               timerctl apply -f jobs.yaml --dry-run

@@ -24,6 +24,10 @@ struct ApplyPlan {
         var fields: [FieldChange]
         /// Whether its dates are others from then on.
         var isRedated: Bool
+        /// Whether it cannot be read: the daemon ends it then, and adds another one.
+        var isReplaced: Bool
+        /// What the job has, by name, that is not known here and goes with it.
+        var dropped: [String]
     }
 
     struct FieldChange: Hashable {
@@ -61,7 +65,7 @@ struct ApplyPlan {
         for declared in files.jobs {
             let wanted = JobMeaning(declared.definition, now: now, zone: zone)
             func isSame(_ job: Job) -> Bool {
-                JobMeaning(job.definition, now: now, zone: zone) == wanted
+                JobMeaning(StatedJob(job).definition, now: now, zone: zone) == wanted
             }
             if let job = live.removeValue(forKey: declared.name) {
                 compare(declared, job, wanted, now: now, zone: zone)
@@ -98,8 +102,9 @@ struct ApplyPlan {
         now: Timestamp,
         zone: Zone
     ) {
-        let found = JobMeaning(job.definition, now: now, zone: zone)
-        let (old, new) = (job.definition.fields, declared.definition.fields)
+        let stated = StatedJob(job)
+        let found = JobMeaning(stated.definition, now: now, zone: zone)
+        let (old, new) = (stated.definition.fields, declared.definition.fields)
         var fields: [FieldChange] = []
         for option in JobOption.inFiles where found.values[option] != wanted.values[option] {
             let name = option.rawValue
@@ -109,31 +114,39 @@ struct ApplyPlan {
         // Said, it counts; where it was said before and is not any more, it is over; else it is the
         // business of whoever pauses. A maintenance will end, and is no pause of the job's own.
         let isPaused = job.state == .paused && !job.maintenance
-        let pause = declared.definition.paused ?? (job.definition.paused == true ? false : isPaused)
+        let wasStated = stated.definition.paused == true
+        let pause = declared.definition.paused ?? (wasStated ? false : isPaused)
         if pause != isPaused {
             fields.append(FieldChange(name: "paused", old: .bool(isPaused), new: .bool(pause)))
         }
-        if job.definition.tags?.contains(Label.tag(label)) != true {
+        if stated.definition.tags?.contains(Label.tag(label)) != true {
             fields.append(
                 FieldChange(name: "label", old: job.label.map { .string($0) }, new: .string(label))
             )
         }
-        guard !fields.isEmpty else {
+        // One that is held for its definition is not what the files declare, whatever it says.
+        guard !fields.isEmpty || stated.isUnread else {
             unchanged += 1
             return
+        }
+        var dropped = stated.unknown
+        if stated.isUnread {
+            // No file ties a job, and what userInfo this one has is not told.
+            let ties = [JobOption.whilePid, .whileConnected]
+            dropped += ties.filter { stated.definition[$0] != nil }.map(\.rawValue)
+            if declared.definition.userInfo == nil { dropped.append("userInfo if it has any") }
         }
         var declared = declared
         declared.definition.keepUserInfo(of: job.definition)
         changes.append(
-            Change(declared: declared, job: job, fields: fields, isRedated: isRedated)
+            Change(
+                declared: declared,
+                job: job,
+                fields: fields,
+                isRedated: isRedated,
+                isReplaced: job.stored != nil,
+                dropped: dropped
+            )
         )
-    }
-}
-
-extension Job {
-    /// The label of the job.
-    var label: String? {
-        definition.tags?.first { $0.hasPrefix(Label.prefix) }
-            .map { String($0.dropFirst(Label.prefix.count)) }
     }
 }

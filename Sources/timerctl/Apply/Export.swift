@@ -14,7 +14,8 @@ struct Export: AsyncParsableCommand {
             Your live jobs that have a name, or those with a label or a tag, as YAML, which 'apply' \
             takes. What --label wrote changes nothing then, but that a job with a length of time \
             until its fire (--in) has the date instead. The file holds the environment of the jobs \
-            with all that is secret in it; of URLs it has what stands for them.
+            with all that is secret in it; of URLs it has what stands for them. A job that no file \
+            can say whole is left out, which is told.
 
             Examples:
               timerctl export --label web > web.yaml
@@ -53,6 +54,11 @@ struct Export: AsyncParsableCommand {
         for (job, reason) in file.leftOut {
             Output.tell("note: job \(job.id) is left out: \(reason)")
         }
+        for job in file.withoutUserInfo {
+            Output.tell(
+                "note: job \(job.id) cannot be read: userInfo, if it has any, is not in the file"
+            )
+        }
         if common.json { return try Output.write(YAMLText.json(file.json) + "\n") }
         try Output.write(file.text(schema: JobsSchema.installed))
     }
@@ -64,6 +70,8 @@ struct ExportedFile {
     private(set) var jobs: [(name: String, fields: [String: JSONValue])] = []
     /// The jobs that no file can declare, and why.
     private(set) var leftOut: [(job: Job, reason: String)] = []
+    /// Those of `jobs` that the daemon cannot read: it tells what is stored, which is without userInfo.
+    private(set) var withoutUserInfo: [Job] = []
 
     init(_ jobs: [Job], label: String?) {
         self.label = label
@@ -78,22 +86,22 @@ struct ExportedFile {
                 leftOut.append((job, "its name is that of job \(id) but for its Unicode form"))
                 continue
             }
-            guard !job.definition.isTied else {
+            let stated = StatedJob(job)
+            guard !stated.definition.isTied else {
                 leftOut.append((job, "it ends with a process or a connection"))
                 continue
             }
-            guard let stated = job.stated else {
-                leftOut.append((job, "its definition is damaged: \(job.held ?? "")"))
+            if let words = stated.unknownWords {
+                leftOut.append((job, "this version does not understand its \(words)"))
                 continue
             }
-            var fields = stated
-            // A delay was counted from when the job was added: the file has its date instead.
-            let date = job.fireDate.map { JSONValue.string($0.rfc3339) }
-            if fields.removeValue(forKey: "in") != nil { fields["at"] = date }
-            for field in ["at", "from"] {
-                guard case .string(let text)? = fields[field] else { continue }
-                if Timestamp(rfc3339: text) == nil { fields[field] = date }
+            var definition = stated.definition
+            guard let words = Self.fixed(definition.schedule, at: job.fireDate) else {
+                leftOut.append((job, "its schedule, or the date of it, is not known"))
+                continue
             }
+            definition.schedule = words
+            var fields = definition.fields
             // A maintenance will end.
             fields["paused"] = job.state == .paused && !job.maintenance ? .bool(true) : nil
             for field in ["command", "onFailure", "onSuccess"] {
@@ -104,8 +112,28 @@ struct ExportedFile {
             }
             ids[name] = job.id
             self.jobs.append((name, fields))
+            if stated.isUnread { withoutUserInfo.append(job) }
         }
         self.jobs.sort { $0.name < $1.name }
+    }
+
+    /// The words of a schedule with `date` for what was counted from when the job was added.
+    ///
+    /// Nil where they are no schedule, or that date is not known.
+    private static func fixed(_ words: ScheduleWords, at date: Timestamp?) -> ScheduleWords? {
+        let kinds = [words.in, words.at, words.every, words.cron, words.calendar]
+        guard kinds.count(where: { $0 != nil }) == 1 else { return nil }
+        func isFixed(_ text: String?) -> Bool { text.map { Timestamp(rfc3339: $0) != nil } ?? true }
+        var words = words
+        if words.in != nil || !isFixed(words.at) {
+            guard let date else { return nil }
+            (words.in, words.at) = (nil, date.rfc3339)
+        }
+        if !isFixed(words.from) {
+            guard let date else { return nil }
+            words.from = date.rfc3339
+        }
+        return words
     }
 
     /// The shell line of a command that is `/bin/sh -c LINE`; nil for others.

@@ -28,21 +28,6 @@ struct JobMeaning: Hashable {
     }
 }
 
-extension Job {
-    /// Its fields as a file has them.
-    ///
-    /// For a job that cannot be read, those that are stored; nil if that is no object.
-    var stated: [String: JSONValue]? {
-        guard let stored else { return definition.fields }
-        guard case .object(var fields) = stored else { return nil }
-        if case .object(let words)? = fields.removeValue(forKey: "schedule") {
-            fields.merge(words) { $1 }
-        }
-        fields["name"] = nil
-        return fields
-    }
-}
-
 extension JobDefinition {
     /// Its fields as a file has them: those of the schedule among the others, and without the label.
     var fields: [String: JSONValue] {

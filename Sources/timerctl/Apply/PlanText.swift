@@ -14,8 +14,10 @@ enum PlanText {
             add("+ \(job.name): \(sentence(job.definition))", .green)
         }
         for change in plan.changes {
-            let note = change.isRedated ? "; with other dates" : ""
-            add("~ \(change.declared.name) (job \(change.job.id)\(note))", .yellow)
+            add("~ \(change.declared.name) (\(sentence(change)))", .yellow)
+            if !change.dropped.isEmpty {
+                add("    dropped: \(change.dropped.joined(separator: ", "))", nil)
+            }
             for field in change.fields { add("    \(sentence(field))", nil) }
         }
         for job in plan.removals {
@@ -25,15 +27,25 @@ enum PlanText {
         return lines.map { $0 + "\n" }.joined()
     }
 
-    /// "web: 1 to add, 2 to change, none to remove, 12 unchanged".
+    /// "web: 1 to add, 2 to change (1 of them by another job), 0 to remove, 12 unchanged".
     static func summary(of plan: ApplyPlan, isDone: Bool) -> String {
         func phrase(_ count: Int, _ verb: String, _ past: String) -> String {
             isDone ? "\(count) \(past)" : "\(count) to \(verb)"
         }
         let unchanged = plan.unchanged + plan.passed.count + plan.kept.count
+        let replaced = plan.changes.count(where: \.isReplaced)
+        let others = replaced > 0 ? " (\(replaced) of them by another job)" : ""
         return "\(plan.label): " + phrase(plan.additions.count, "add", "added") + ", "
-            + phrase(plan.changes.count, "change", "changed") + ", "
+            + phrase(plan.changes.count, "change", "changed") + others + ", "
             + phrase(plan.removals.count, "remove", "removed") + ", \(unchanged) unchanged"
+    }
+
+    private static func sentence(_ change: ApplyPlan.Change) -> String {
+        let id = change.job.id
+        guard !change.isReplaced else {
+            return "replaces job \(id), which cannot be read: its id and its history end"
+        }
+        return "job \(id)" + (change.isRedated ? "; with other dates" : "")
     }
 
     private static func sentence(_ definition: JobDefinition) -> String {

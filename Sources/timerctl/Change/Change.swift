@@ -67,6 +67,7 @@ struct Change: AsyncParsableCommand {
         let daemon = try await Daemon.connect(job.common)
         let old = try await daemon.ask(.getJob(reference), for: JobReply.self).value.job
         try old.requireUntied()
+        try old.requireTold()
         let changed = try ChangedDefinition(
             of: old.restated,
             schedule,
@@ -82,6 +83,7 @@ struct Change: AsyncParsableCommand {
         try await daemon.change(revision, dryRun: job.dryRun, json: job.common.json) { new in
             job.quiet ? nil : new.nextFireSentence(in: .local)
         }
+        StandardInput.tellIfLeft()
     }
 }
 
@@ -108,6 +110,13 @@ extension Daemon {
                 : "\(job.title): \(dryRun ? "would be changed" : "changed")\n",
             done: dryRun ? "nothing was changed" : "job \(job.id) was changed"
         )
+        // It keeps its id where it could be read.
+        if job.id != revision.id {
+            let other = dryRun ? "another job would take" : "job \(job.id) takes"
+            Output.complain(
+                "note: job \(revision.id) cannot be read; \(other) its place, without its history"
+            )
+        }
         if let sentence = sentence(job) { Output.tell(sentence) }
     }
 }

@@ -41,6 +41,7 @@ struct Copy: AsyncParsableCommand {
         _ = try forUser.user()
         var daemon = try await Daemon.connect(common)
         let job = try await daemon.ask(.getJob(reference), for: JobReply.self).value.job
+        try job.requireTold()
         let (copied, notes) = try CopiedDefinition.of(job)
         var definition = copied
         try definition.set(.name, newName.value)

@@ -14,7 +14,8 @@ struct Edit: AsyncParsableCommand {
             The job as text, in the words of the files of 'apply'. What is saved is checked: a \
             mistake opens the editor again, with the reason above the text. Then it is shown what \
             changes, and done. Where somebody else has changed the job meanwhile, nothing is done. \
-            The editor is $VISUAL, else $EDITOR, else 'editor' or vi.
+            Another job takes the place of one that cannot be read, which is told; one that no text \
+            says whole is refused. The editor is $VISUAL, else $EDITOR, else 'editor' or vi.
 
             Examples:
               timerctl edit backup

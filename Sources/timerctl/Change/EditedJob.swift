@@ -53,6 +53,12 @@ struct EditedJob {
                 "It has the label '\(label)': the next 'timerctl apply' of its files makes it what they say."
             )
         }
+        if !job.isReadable {
+            remarks.append(
+                "It cannot be read: another job takes its place, without its id, its history and "
+                    + (StatedJob(job).isUnread ? "userInfo that is not said here." : "its dates.")
+            )
+        }
         if !complaints.isEmpty {
             let above = remarks.count + 1 + complaints.count
             remarks.append("Not accepted:")
@@ -129,7 +135,7 @@ struct EditedJob {
 
     /// What is another in `new`, a line each: "timeout: 10s -> 20s".
     func changes(to new: JobDefinition) -> [String] {
-        var old = job.definition
+        var old = StatedJob(job).definition
         old.paused = showsPaused ? true : nil
         var changes: [String] = []
         if old[.name] != new[.name] {

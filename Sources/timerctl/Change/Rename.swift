@@ -35,6 +35,7 @@ struct Rename: AsyncParsableCommand {
         let daemon = try await Daemon.connect(common)
         let job = try await daemon.ask(.getJob(reference), for: JobReply.self).value.job
         try job.requireUntied()
+        try job.requireTold()
         var definition = job.restated
         try definition.set(.name, newName.value)
         let revision = JobRevision(of: job, definition)

@@ -87,49 +87,7 @@ enum Diagnosis {
     static func jobs(_ status: StatusReply) -> Finding {
         .ok(
             "jobs",
-            "\(status.liveJobs), \(status.running) running"
-        )
-    }
-
-    /// The held jobs; nil if there are none.
-    ///
-    /// `jobs`: the first of them that the caller may see.
-    static func held(_ status: StatusReply, _ jobs: [Job]) -> Finding? {
-        guard let count = status.held, count > 0 else { return nil }
-        let first = jobs.prefix(5).map { "\($0.title): \($0.held ?? "")" }
-        let named = first.isEmpty ? "" : ": \(first.joined(separator: "; "))"
-        return .warning(
-            "held",
-            "\(count) \(count == 1 ? "job is held, and fires" : "jobs are held, and fire") nothing\(named)",
-            "mend what it says, and they go on by themselves; timerctl list --held shows them, "
-                + "timerctl invalidate ends them"
-        )
-    }
-
-    /// The newest fires of all jobs that the caller may see.
-    static func runs(_ runs: [Run]) -> Finding {
-        let failed = Set(runs.filter { $0.failed == true }.map(\.job)).sorted()
-        guard !failed.isEmpty else { return .ok("runs", "none of the last \(runs.count) failed") }
-        let names = failed.prefix(5).map { "\($0)" }.joined(separator: ", ")
-        return .warning(
-            "runs",
-            "of the last \(runs.count), some failed: job \(names)\(failed.count > 5 ? " and others" : "")",
-            "timerctl runs \(failed[0]); timerctl logs \(failed[0])"
-        )
-    }
-
-    /// The oldest notices that wait to be handed over, of those that the caller may see.
-    static func notices(_ notices: [Notice]) -> Finding {
-        let failing = notices.filter { $0.error != nil }
-        guard let first = failing.first else {
-            return .ok("notices", notices.isEmpty ? "none waits" : "none was refused")
-        }
-        let job = first.name.map { "'\($0)'" } ?? "job \(first.job)"
-        let others = failing.count > 1 ? ", and \(failing.count - 1) more" : ""
-        return .warning(
-            "notices",
-            "'\(first.place)' did not take that \(job) \(first.reason): \(first.error ?? "")\(others)",
-            "mend what it says: each is tried again for a day; timerctl notices shows them"
+            "\(status.liveJobs), \(status.running) running, \(status.waiting) waiting"
         )
     }
 
@@ -203,12 +161,12 @@ enum Diagnosis {
     // MARK: - The database
 
     static func writing(_ status: StatusReply) -> Finding {
-        guard let trouble = status.trouble else {
+        guard let trouble = status.unwritable else {
             return .ok("storage", "the database takes writes")
         }
         return .broken(
             "storage",
-            "the database takes no writes: \(trouble)",
+            trouble,
             "make room, or mend the disk; timers go on, and timerd stores what it holds by itself"
         )
     }

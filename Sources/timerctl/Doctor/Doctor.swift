@@ -88,9 +88,12 @@ struct Doctor: AsyncParsableCommand {
         return [
             await Self.finding("held", isShared: isShared) { () throws(Failure) in
                 var held = ListJobs()
-                (held.held, held.limit) = (true, 5)
-                let jobs = try await daemon.ask(.listJobs(held), for: JobsReply.self).value.jobs
-                return Diagnosis.held(status, jobs)
+                (held.held, held.limit) = (true, Limits.page)
+                let page = try await daemon.ask(.listJobs(held), for: JobsReply.self).value
+                return Diagnosis.held(status, page)
+            },
+            await Self.finding("queues", isShared: isShared) { () throws(Failure) in
+                Diagnosis.queues(try await daemon.queues())
             },
             await Self.finding("runs", isShared: isShared) { () throws(Failure) in
                 Diagnosis.runs(try await daemon.runs(ListRuns(), atMost: 100).page.runs)

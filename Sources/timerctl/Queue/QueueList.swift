@@ -74,6 +74,21 @@ struct QueueList: AsyncParsableCommand {
     }
 }
 
+extension Daemon {
+    /// All queues that the caller may see, page by page.
+    func queues() async throws(Failure) -> [TaskQueue] {
+        var request = ListQueues()
+        request.limit = Limits.page
+        var queues: [TaskQueue] = []
+        repeat {
+            let page = try await ask(.listQueues(request), for: QueuesReply.self).value
+            queues += page.queues
+            request.cursor = page.cursor
+        } while request.cursor != nil
+        return queues
+    }
+}
+
 extension TaskQueue {
     /// "paused, 5 at a time, 10/s", or "-".
     var limits: String {

@@ -97,9 +97,7 @@ struct TopFrame {
             .sorted { ($0.startedAt ?? dates.now, $0.fire) < ($1.startedAt ?? dates.now, $1.fire) }
         let waiting = open.filter { $0.state != .running }.sorted { $0.fire < $1.fire }
         let jobs = jobs.filter { $0.state == .scheduled && $0.nextFire != nil }
-        let isLate = { (job: Job) in
-            job.nextFire.map { dates.now - $0 >= .seconds(1) } ?? false
-        }
+        let isLate = { (job: Job) in job.isOverdue(at: dates.now, status) }
         return running.map(entry) + waiting.map(entry)
             + jobs.filter(isLate).map { entry($0, .late) }
             + jobs.filter { !isLate($0) }.map { entry($0, .next) }

@@ -93,7 +93,7 @@ struct TopLists {
 
     private func row(_ job: Job, _ dates: LocalDate) -> TopRow {
         let isScheduled = job.state == .scheduled && job.held == nil
-        let isLate = isScheduled && job.nextFire.map { dates.now - $0 >= .seconds(1) } ?? false
+        let isLate = isScheduled && job.isOverdue(at: dates.now, status)
         let state: Table.Cell =
             if job.held != nil {
                 .init("held", .red)

@@ -177,6 +177,11 @@ import TimerControl
                 }
                 let runs = try await handler.handle(.listRuns(ListRuns()), from: uid).get()
                 #expect((runs as? RunsReply)?.runs.map(\.job) == ids.reversed())
+                let jobs = try await handler.handle(.listJobs(ListJobs()), from: uid).get()
+                let owners = try #require(jobs as? JobsReply).jobs.map(\.owner).reversed()
+                // Whose they are is told where they may be several users'.
+                let expected: [String?] = owners.map { uid == 0 ? $0 : nil }
+                #expect((runs as? RunsReply)?.runs.map(\.owner) == expected)
             }
         }
     }

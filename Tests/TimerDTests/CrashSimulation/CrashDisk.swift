@@ -36,7 +36,11 @@ final class CrashDisk: Disk, @unchecked Sendable {
     }
 
     /// Nobody takes a file away here.
-    func identity(of path: String) -> FileIdentity? { FileIdentity(device: 0, inode: 0) }
+    func identity(of path: String, isItself: Bool) -> FileIdentity? {
+        FileIdentity(device: 0, inode: 0)
+    }
+
+    func target(ofLink path: String) -> String? { nil }
 
     func create(_ path: String) throws(DatabaseError) {
         try check(crash_disk_create(disk, path), "create", path)

@@ -73,6 +73,16 @@ struct TrustedFilesTests {
                 try await Tool.run([timerd, "--restore", copy, "--database", daemon.database])
             }
             #expect(failed?.text.contains("'\(ann.home)' belongs to uid \(ann.uid)") == true)
+            // What SQLite would read as the backup's log, beside one that ann can neither read nor move.
+            let shared = try sharedFolder(daemon)
+            try await Tool.run(["cp", file, "\(shared)/copy.db"])
+            try await act(as: ann, "touch", "\(shared)/copy.db-wal")
+            let planted = await #expect(throws: Tool.Failed.self) {
+                let copy = "\(shared)/copy.db"
+                try await Tool.run([timerd, "--restore", copy, "--database", daemon.database])
+            }
+            let culprit = "'\(shared)/copy.db-wal' belongs to uid \(ann.uid)"
+            #expect(planted?.text.contains(culprit) == true, "\(planted as Any)")
             try await Tool.run([timerd, "--restore", file, "--database", daemon.database])
         }
     }

@@ -74,7 +74,38 @@ struct AtTests {
         }
     }
 
-    @Test("Nothing that is piped in is dropped")
+    @Test("What is on standard input and not read is told; what a loop reads is the loop's")
+    func notRead() async throws {
+        let folder = try TemporaryFolder()
+        try "true\ntrue\n".write(
+            toFile: folder.path + "/lines",
+            atomically: false,
+            encoding: .utf8
+        )
+        try await DaemonProcess.with { daemon in
+            for command in [
+                "timerctl add --in 1h -- cat <lines", "timerctl at +1h --event <lines",
+                "timerctl every 1h --shell true <lines", "timerctl change 1 --timeout 5s <lines",
+                "timerctl add --in 1h --dry-run -- cat <lines",
+            ] {
+                let told = try await shell(daemon, in: folder)(command)
+                #expect(told.isDone, "\(command): \(told.errors)")
+                #expect(told.errors.contains("standard input was not read"), "\(command)")
+            }
+            for command in [
+                "timerctl add --in 1h -- cat </dev/null", "timerctl every 1h --shell - <lines",
+                "cat lines | timerctl at +1h",
+                "while read -r line; do timerctl add --in 1h -- \"$line\"; done <lines",
+                "cat lines | while read -r line; do timerctl add --in 1h -- \"$line\"; done",
+            ] {
+                let quiet = try await shell(daemon, in: folder)(command)
+                #expect(quiet.isDone, "\(command): \(quiet.errors)")
+                #expect(!quiet.errors.contains("standard input was not read"), "\(command)")
+            }
+        }
+    }
+
+    @Test("What is piped in, and nothing says what for, is refused")
     func nothingDropped() async throws {
         let folder = try TemporaryFolder()
         try await DaemonProcess.with { daemon in

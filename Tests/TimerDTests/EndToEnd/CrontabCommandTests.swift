@@ -6,7 +6,7 @@ import Testing
 
 @testable import TimerD
 
-@Suite("crontab", .timeLimit(.minutes(2)))
+@Suite("crontab", .timeLimit(.minutes(5)))
 struct CrontabCommandTests {
     /// `timerctl crontab -e` with an editor that is a script, which gets the file as `$1`.
     private func edit(_ daemon: DaemonProcess, _ script: String) async throws -> Shell.Answer {

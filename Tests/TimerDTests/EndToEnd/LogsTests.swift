@@ -115,6 +115,17 @@ struct LogsTests {
         }
     }
 
+    @Test("Where no on-failure command followed a run, --on-failure says so")
+    func noOnFailure() async throws {
+        try await DaemonProcess.with { daemon in
+            try await daemon.timerctl("add", "--in", "1ms", "--", "echo", "one")
+            _ = try await daemon.finishedRun("1")
+            let logs = try await daemon.timerctl("logs", "--on-failure", "1")
+            #expect(logs.output == "one\n")
+            #expect(logs.errors == "run 1 did not fail: no on-failure command followed it\n")
+        }
+    }
+
     @Test("A job says how much is kept of what its runs write, and what is not kept is counted")
     func kept() async throws {
         try await DaemonProcess.with { daemon in

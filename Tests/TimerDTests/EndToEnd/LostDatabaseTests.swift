@@ -10,13 +10,13 @@ import TimerControl
 /// A file of the database is taken away while the daemon has it open.
 @Suite("Lost database", .timeLimit(.minutes(2))) struct LostDatabaseTests {
     enum Deed: CaseIterable {
-        case removed, movedAway, replaced, logRemoved, logReplaced, indexRemoved
+        case removed, movedAway, linked, replaced, logRemoved, logReplaced, logCut, indexRemoved
 
         /// What lies behind the database's path of the file that goes.
         var suffix: String {
             switch self {
-            case .removed, .movedAway, .replaced: ""
-            case .logRemoved, .logReplaced: "-wal"
+            case .removed, .movedAway, .linked, .replaced: ""
+            case .logRemoved, .logReplaced, .logCut: "-wal"
             case .indexRemoved: "-shm"
             }
         }
@@ -27,6 +27,10 @@ import TimerControl
             switch self {
             case .removed, .logRemoved, .indexRemoved: #expect(unlink(path) == 0)
             case .movedAway: #expect(rename(path, database + ".away") == 0)
+            case .linked:
+                #expect(rename(path, database + ".away") == 0)
+                #expect(symlink(database + ".away", path) == 0)
+            case .logCut: #expect(truncate(path, 0) == 0)
             case .replaced, .logReplaced:
                 try Data("another".utf8).write(to: .init(filePath: another))
                 #expect(rename(another, path) == 0)
@@ -66,7 +70,15 @@ import TimerControl
             case .replaced, .logReplaced:
                 let bytes = FileManager.default.contents(atPath: daemon.database + deed.suffix)
                 #expect(bytes == Data("another".utf8))
-            case .movedAway, .logRemoved, .indexRemoved:
+            case .logCut:
+                // What was in it is lost with whoever did that; what is there is whole.
+                try await daemon.start()
+            case .movedAway, .linked, .logRemoved, .indexRemoved:
+                if deed == .linked {
+                    await #expect(throws: DaemonProcess.NotReady.self) { try await daemon.start() }
+                    #expect(await daemon.end(0) == .exited(78))
+                    #expect(unlink(daemon.database) == 0)
+                }
                 // All that was answered before is there: beside the file, or copied into it.
                 rename(daemon.database + ".away", daemon.database)
                 try await daemon.start()

@@ -106,6 +106,10 @@ import TimerControl
                     "SELECT sum(100 + \(octets("name")) + \(octets("user_info"))) FROM event_words"
                 )
                 + sum("SELECT sum(length(bytes)) FROM run_output")
+                + sum(
+                    "SELECT sum(\(octets("error"))) FROM runs WHERE failed_owner_id IS NOT NULL"
+                )
+                + sum("SELECT sum(\(octets("reason"))) FROM events WHERE length(reason) > 32")
             let counted = try sum("SELECT sum(bytes) + \(Outbox.SQL.sum("bytes")) FROM owners")
             #expect(counted == bytes, sourceLocation: location)
             return try sum("SELECT count(*) FROM event_words")

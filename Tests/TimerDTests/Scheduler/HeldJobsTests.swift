@@ -77,7 +77,16 @@ import TimerControl
             sql: "UPDATE job_definitions SET added_at_us = -2834073000000000000 WHERE job_id = ?1",
             reason: "a date that is out of range, -2834073000000000000 us"
         ),
+        uncounted("fires"), uncounted("rows_since_trim"),
     ]
+
+    private static func uncounted(_ column: String) -> Damage {
+        Damage(
+            testDescription: "a number that nobody has counted up to, \(column)",
+            sql: "UPDATE jobs SET \(column) = 9223372036854775807 WHERE id = ?1",
+            reason: "'9223372036854775807'"
+        )
+    }
 
     static func change(_ test: TestScheduler, _ sql: String, _ id: JobID) async throws {
         try await test.settle()

@@ -26,6 +26,15 @@ import TimerControl
         #expect(index.count == 0)
     }
 
+    @Test("A word in another Unicode form is another word")
+    func forms() {
+        var index = OwnedIndex()
+        index.insert(JobID(rawValue: 1), as: Self.word("caf\u{e9}"))
+        #expect(index[Self.word("cafe\u{301}")] == [])
+        index.remove(JobID(rawValue: 1), as: Self.word("cafe\u{301}"))
+        #expect(index[Self.word("caf\u{e9}")] == [JobID(rawValue: 1)])
+    }
+
     @Test("A job in progress is found by all the names and tags that it has had, until its end")
     func busy() throws {
         func job(_ name: String?, _ tags: [String]) throws -> StoredJob {

@@ -75,6 +75,7 @@ import TimerControl
             #expect(after.runner.requests.map(\.argv) == (way == .replace ? [["backup"]] : []))
             let runs = try await after.history(job).filter { $0.id?.rawValue == run }
             #expect(runs.map(\.state) == [.done])
+            #expect(runs.map(\.stopped) == [true])
             switch left {
             case .goesOn: #expect(runs.map(\.signal) == [9])
             case .isLost: #expect(runs.map(\.outcome) == [.interrupted])
@@ -83,6 +84,32 @@ import TimerControl
             try await after.close()
             test.runner.ignoresSignals = false
             test.runner.end()
+        }
+    }
+
+    @Test(
+        "A run that was told to end says so; one that ended by a signal from elsewhere does not",
+        arguments: [true, false]
+    )
+    func told(isTold: Bool) async throws {
+        try await TestScheduler.with { test in
+            (test.runner.isHolding, test.runner.ignoresSignals) = (true, true)
+            let job = try await test.add(ScheduleWords(in: "1s"), command: ["backup"])
+            try await test.advance(by: .seconds(2))
+            while test.runner.heldCount == 0 { await Task.yield() }
+            let run = try #require(test.runner.requests.first?.run)
+            if isTold {
+                _ = try await test.scheduler.endRun(
+                    RunID(rawValue: run),
+                    caller: TestScheduler.root
+                )
+            }
+            test.runner.isHolding = false
+            test.runner.end(.signalled(15))
+            try await test.advance(by: .seconds(1))
+            let runs = try await test.history(job.id)
+            #expect(runs.map(\.signal) == [15])
+            #expect(runs.map(\.stopped) == [isTold ? true : nil])
         }
     }
 

@@ -58,6 +58,23 @@ struct TaskCareTests {
         }
     }
 
+    @Test("A fire that a task of its job is in the way of is refused with the queue of that task")
+    func inTheWay() async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(every: "1h")) { $0.queue = "old" }
+            _ = try await test.scheduler.fire(.id(job.id), caller: TestScheduler.root)
+            var definition = job.definition
+            definition.queue = "new"
+            let new = try NewJob(definition, owner: 0, at: test.clock.now(), zone: .utc)
+            let changes = JobChanges(invalidate: [], change: [.init(id: job.id, to: new)], add: [])
+            _ = try await test.scheduler.apply(changes, caller: TestScheduler.root)
+            let error = await #expect(throws: ControlError.self) {
+                try await test.scheduler.fire(.id(job.id), caller: TestScheduler.root)
+            }
+            #expect(error?.message.contains("'timerctl queue tasks old'") == true)
+        }
+    }
+
     @Test("A task that is released comes back after its delay, and has all its retries")
     func released() async throws {
         try await TestScheduler.with { test in

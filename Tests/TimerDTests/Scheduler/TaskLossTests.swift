@@ -217,6 +217,24 @@ struct TaskLossTests {
         }
     }
 
+    @Test("A task that nobody has heard of stands where it stood before")
+    func takenBack() async throws {
+        try await TestScheduler.with { test in
+            var jobs: [JobID] = []
+            for _ in 0..<2 {
+                jobs.append(try await test.add(ScheduleWords(in: "0s")) { $0.queue = "mails" }.id)
+                try await test.advance(by: .seconds(1))
+            }
+            let ready = try await test.tasks().map(\.readyAt)
+            let task = try #require(try await test.reserve("mails").first)
+            let reference = try #require(task.reference)
+            try await test.scheduler.write { try $0.takeBack([reference]) }
+            #expect(try await test.tasks().map(\.readyAt) == ready)
+            let again = try #require(try await test.reserve("mails").first)
+            #expect((again.job, again.attempt) == (jobs[0], 1))
+        }
+    }
+
     @Test("By name and by tag, too, an invalidation drops the task of a job that has finished")
     func invalidatedByWords() async throws {
         try await TestScheduler.with { test in

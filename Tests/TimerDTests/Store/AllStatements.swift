@@ -56,11 +56,13 @@ enum AllStatements {
         ("EventLog.SQL.delete", EventLog.SQL.delete),
         ("EventLog.SQL.deleteOfOwner", EventLog.SQL.deleteOfOwner),
         ("EventLog.SQL.dates", EventLog.SQL.dates),
+        ("EventLog.SQL.forgetText", EventLog.SQL.forgetText),
         ("EventLog.SQL.insert", EventLog.SQL.insert),
         ("EventLog.SQL.notePruned", EventLog.SQL.notePruned),
         ("EventLog.SQL.notePrunedOfOwner", EventLog.SQL.notePrunedOfOwner),
         ("EventLog.SQL.oldest", EventLog.SQL.oldest),
         ("EventLog.SQL.oldestOfOwner", EventLog.SQL.oldestOfOwner),
+        ("EventLog.SQL.oldestText", EventLog.SQL.oldestText),
         ("EventLog.SQL.prunedThrough", EventLog.SQL.prunedThrough),
         ("EventLog.SQL.prunedThroughOfOwner", EventLog.SQL.prunedThroughOfOwner),
     ]
@@ -238,6 +240,7 @@ enum AllStatements {
 
     private static let queries = [
         ("Queries.SQL.isTagged", Queries.SQL.isTagged),
+        ("Queries.SQL.ownerOfFire", Queries.SQL.ownerOfFire),
         ("Queries.SQL.lastRun", Queries.SQL.lastRun),
         ("Queries.SQL.liveJobs", Queries.SQL.liveJobs),
         ("Queries.SQL.outputParts", Queries.SQL.outputParts),
@@ -255,6 +258,7 @@ enum AllStatements {
         ("RunStore.SQL.deleteOldestOutput", RunStore.SQL.deleteOldestOutput),
         ("RunStore.SQL.deleteOpen", RunStore.SQL.deleteOpen),
         ("RunStore.SQL.deleteOutput", RunStore.SQL.deleteOutput),
+        ("RunStore.SQL.forgetOldestError", RunStore.SQL.forgetOldestError),
         ("RunStore.SQL.inProgressOfFire", RunStore.SQL.inProgressOfFire),
         ("RunStore.SQL.insert", RunStore.SQL.insert),
         ("RunStore.SQL.insertOutput", RunStore.SQL.insertOutput),
@@ -279,9 +283,11 @@ enum AllStatements {
 
     private static let taskStore = [
         ("TaskStore.SQL.addQueue", TaskStore.SQL.addQueue),
+        ("TaskStore.SQL.busyQueue", TaskStore.SQL.busyQueue),
         ("TaskStore.SQL.delete", TaskStore.SQL.delete),
         ("TaskStore.SQL.due", TaskStore.SQL.due),
         ("TaskStore.SQL.dueBehind", TaskStore.SQL.dueBehind),
+        ("TaskStore.SQL.dueOfOwner", TaskStore.SQL.dueOfOwner),
         ("TaskStore.SQL.endedByName", TaskStore.SQL.endedByName),
         ("TaskStore.SQL.endedByTag", TaskStore.SQL.endedByTag),
         ("TaskStore.SQL.endedOfOwner", TaskStore.SQL.endedOfOwner),
@@ -289,7 +295,6 @@ enum AllStatements {
         ("TaskStore.SQL.firesOfJob", TaskStore.SQL.firesOfJob),
         ("TaskStore.SQL.insert", TaskStore.SQL.insert),
         ("TaskStore.SQL.invalidatedJobs", TaskStore.SQL.invalidatedJobs),
-        ("TaskStore.SQL.isBusy", TaskStore.SQL.isBusy),
         ("TaskStore.SQL.list", TaskStore.SQL.list),
         ("TaskStore.SQL.listOfOwner", TaskStore.SQL.listOfOwner),
         ("TaskStore.SQL.markReserved", TaskStore.SQL.markReserved),
@@ -303,6 +308,7 @@ enum AllStatements {
         ("TaskStore.SQL.resting", TaskStore.SQL.resting),
         ("TaskStore.SQL.setEnd", TaskStore.SQL.setEnd),
         ("TaskStore.SQL.task", TaskStore.SQL.task),
+        ("TaskStore.SQL.timedOwner", TaskStore.SQL.timedOwner),
         ("TaskStore.SQL.words", TaskStore.SQL.words),
     ]
 

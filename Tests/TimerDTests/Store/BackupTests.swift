@@ -130,13 +130,82 @@ import TimerControl
             #expect(await refusal("link") == "'link' is no regular file, and was left alone")
             mkfifo(test.folder + "/fifo", 0o600)
             #expect(await refusal("fifo") == "'fifo' is no regular file, and was left alone")
-            // Another daemon's.
-            _ = try await backUp(test, to: test.folder + "/used.db").get()
-            try Data().write(to: URL(fileURLWithPath: test.folder + "/used.db-wal"))
-            let used = "is a database that is in use: 'used.db-wal' lies beside it"
-            #expect(await refusal("used.db") == "'used.db' \(used), and was left alone")
-            #expect(access(test.folder + "/mine.timerd-part", F_OK) != 0)
+            let names = try FileManager.default.contentsOfDirectory(atPath: test.folder)
+            #expect(names.filter { $0.hasSuffix(".timerd-copy") } == [])
         }
+    }
+
+    @Test(
+        "is refused beside another database's log, whether or not there is a file of its name",
+        arguments: ["-wal", "-shm", "-journal"]
+    )
+    func staleLog(ending: String) async throws {
+        try await TestScheduler.with { test in
+            let (file, log) = (test.folder + "/copy.db", test.folder + "/copy.db" + ending)
+            let reason =
+                "cannot write a backup to '\(file)': '\(log)' lies beside it, of another database of that name;"
+                + " accepted is a name without one"
+            try Data("old".utf8).write(to: URL(fileURLWithPath: log))
+            #expect(await backUp(test, to: file).failure?.message == reason)
+            #expect(access(file, F_OK) != 0)
+            unlink(log)
+            _ = try await backUp(test, to: file).get()
+            // As that of a daemon that runs on the file.
+            try Data().write(to: URL(fileURLWithPath: log))
+            #expect(await backUp(test, to: file, replace: true).failure?.message == reason)
+        }
+    }
+
+    @Test("of a damaged database is refused, and an earlier one stays as it is")
+    func damaged() async throws {
+        try await TestScheduler.with { test in
+            try await test.add(.init(every: "5s"))
+            let file = test.folder + "/copy.db"
+            _ = try await backUp(test, to: file).get()
+            let before = FileManager.default.contents(atPath: file)
+            try await test.store.writer.barrier()
+            let other = try Database(path: test.folder + "/timerd.db", mode: .readWriteCreate)
+            try other.execute("PRAGMA foreign_keys = OFF; DELETE FROM jobs")
+            other.close()
+            let refusal = try #require(await backUp(test, to: file, replace: true).failure)
+            #expect(refusal.reason == .storageFailed)
+            #expect(refusal.message.contains("' is damaged: a row of '"), "\(refusal.message)")
+            #expect(FileManager.default.contents(atPath: file) == before)
+        }
+    }
+
+    @Test("is written where nobody else can put a log beside it")
+    func folder() throws {
+        let folder = try TemporaryFolder()
+        let copy = try CopyFolder(for: folder.file("copy.db"))
+        #expect(try folder.mode(of: "copy.db.timerd-copy") == 0o700)
+        #expect(copy.copy.hasPrefix(folder.file("copy.db.timerd-copy/")))
+        copy.remove()
+        #expect(try folder.contents() == [:])
+    }
+
+    @Test("removes what daemons that died have left, and nothing that is in use or somebody's")
+    func left() throws {
+        let (folder, files) = (try TemporaryFolder(), FileManager.default)
+        func make(_ name: String, with file: String) throws {
+            let path = folder.file(name)
+            try files.createDirectory(atPath: path, withIntermediateDirectories: false)
+            try Data("x".utf8).write(to: URL(fileURLWithPath: path + "/" + file))
+        }
+        try make("copy.db.timerd-copy", with: "copy")
+        try make("yesterday.db.timerd-copy", with: "copy-wal")
+        try make("mine.timerd-copy", with: "letter")
+        try Data().write(to: URL(fileURLWithPath: folder.file("file.timerd-copy")))
+        let used = try CopyFolder(for: folder.file("used.db"))
+        let copy = try CopyFolder(for: folder.file("copy.db"))
+        let error = #expect(throws: DatabaseError.self) {
+            try CopyFolder(for: folder.file("copy.db"))
+        }
+        #expect(error?.sentence.hasSuffix("copy.db.timerd-copy': file exists") == true)
+        copy.remove()
+        let names = ["file.timerd-copy", "mine.timerd-copy", "used.db.timerd-copy"]
+        #expect(try folder.contents().keys.sorted() == names)
+        used.remove()
     }
 
     @Test(
@@ -167,7 +236,7 @@ import TimerControl
             #expect(await backUp(test, to: "/tmp/no", as: 70_001).failure?.reason == .notPermitted)
             let nowhere = try #require(await backUp(test, to: test.folder + "/no/copy.db").failure)
             #expect(nowhere.reason == .storageFailed)
-            #expect(nowhere.message.hasSuffix("copy.db.timerd-part': no such file or directory"))
+            #expect(nowhere.message.hasSuffix("copy.db.timerd-copy': no such file or directory"))
         }
     }
 

@@ -73,7 +73,10 @@ import Testing
         #expect(error.isConstraint == (kind == "constraint"))
     }
 
-    @Test("An I/O error for want of space or quota is a full disk", arguments: [ENOSPC, EDQUOT])
+    @Test(
+        "An I/O error for want of space or quota, or at the limit of a file, is a full disk",
+        arguments: [ENOSPC, EDQUOT, EFBIG]
+    )
     func fullBelowSQLite(number: Int32) {
         let error = DatabaseError(code: 1034, systemError: number, message: "", path: "")
         #expect(error.isFull && error.isIOError)

@@ -211,6 +211,32 @@ import Testing
         }
     }
 
+    @Test("A database that was moved away from its log is refused where symbolic links lead to it")
+    func movedFromLog() throws {
+        try makeDatabase()
+        let database = try Database(path: path, mode: .readWriteCreate)
+        try database.execute("INSERT INTO t VALUES ('b')")
+        let (crashed, outer) = (folder.file("crashed.db"), folder.file("link.db"))
+        try copyAsCrashed(to: crashed)
+        let files = FileManager.default
+        try files.createDirectory(atPath: folder.file("new"), withIntermediateDirectories: false)
+        try files.moveItem(atPath: crashed, toPath: folder.file("new/crashed.db"))
+        #expect(symlink("new/crashed.db", crashed) == 0)
+        #expect(symlink(crashed, outer) == 0)
+        for link in [crashed, outer] {
+            let error = #expect(throws: DatabaseError.self) {
+                try Database(path: link, mode: .readWriteCreate)
+            }
+            #expect(error?.isLasting == true)
+            #expect(error?.sentence.contains("'\(crashed)-wal' holds ") == true)
+        }
+        // Put back, it has all again.
+        #expect(unlink(crashed) == 0)
+        try files.moveItem(atPath: folder.file("new/crashed.db"), toPath: crashed)
+        let again = try Database(path: outer, mode: .readWriteCreate)
+        #expect(try again.prepare("SELECT count(*) FROM t").value(as: Int.self) == 101)
+    }
+
     @Test("A database whose first transaction was cut short opens as it was before")
     func cutShort() throws {
         // In the middle of the first transaction: page 1 is written, its journal still there.

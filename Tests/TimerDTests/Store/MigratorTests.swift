@@ -79,6 +79,25 @@ import Testing
     }
 
     @Test(
+        "A version that no database with tables has is refused for good, and nothing is changed",
+        arguments: [0, -1, -2_147_483_647]
+    )
+    func refusesDamaged(version: Int) throws {
+        let database = try open()
+        try Migrator([Self.first]).migrate(database)
+        try database.execute("PRAGMA user_version = \(version)")
+        database.close()
+        let before = try folder.contents()
+        let error = #expect(throws: DatabaseError.self) {
+            try Migrator([Self.first, Self.second]).migrate(open())
+        }
+        let words = "has schema version \(version), accepted are 1 to 2, and 0 of one without "
+        #expect(error?.sentence.contains(words) == true)
+        #expect(error.map { DaemonError(starting: $0).status } == .configuration)
+        #expect(try folder.contents() == before)
+    }
+
+    @Test(
         "A migration that fails leaves the database as it was",
         arguments: [
             "CREATE TABLE u (a); INSERT INTO t VALUES (3, 'x'); SELEKT",

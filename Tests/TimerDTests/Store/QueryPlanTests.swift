@@ -198,6 +198,19 @@ import Testing
                     Queries.SQL.claimed(hasIndexOfOwner: true),
                     "SEARCH fires USING INDEX fires_open_by_owner (owner_id=?)"
                 ),
+                (TaskStore.SQL.nextDue, "SEARCH tasks USING INDEX tasks_due (due_us>?)"),
+                (
+                    TaskStore.SQL.dueOfOwner,
+                    "SEARCH tasks USING INDEX tasks_due_by_owner (owner_id=? AND due_us<?)"
+                ),
+                (
+                    TaskStore.SQL.timedOwner,
+                    "SEARCH tasks USING INDEX tasks_due_by_owner (owner_id>?)"
+                ),
+                (
+                    EventLog.SQL.oldestText,
+                    "SEARCH events USING INDEX events_with_text (owner_id=?)"
+                ),
             ]
             for (sql, first) in plans {
                 let plan = try await test.store.reader.read { database in

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Glibc
+import LinuxSystem
 import Schedules
 import Testing
 
@@ -102,5 +104,114 @@ import Testing
         #expect(error?.description.contains("is in use by process \(getpid())") == true)
         lock.release()
         #expect(try mark(of: path) == 7)
+    }
+
+    /// What in the folder is called as a database that was replaced.
+    private func replaced() throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: folder.path)
+            .filter { $0.contains(".replaced-") }
+    }
+
+    /// A database that cannot be opened, with a log and a journal beside it: what each holds.
+    private func makeDamaged() throws -> [String: Data] {
+        let files = ["", "-wal", "-journal"].map { ($0, Data("damaged\($0)".utf8)) }
+        for (ending, bytes) in files { try bytes.write(to: URL(fileURLWithPath: path + ending)) }
+        return Dictionary(uniqueKeysWithValues: files)
+    }
+
+    @Test(
+        "refuses a backup with a log beside it, which a stranger may have put there",
+        arguments: ["-wal", "-shm", "-journal"]
+    )
+    func refusesLog(ending: String) throws {
+        try Self.make(path, paused: 7)
+        try Data("log".utf8).write(to: URL(fileURLWithPath: backup + ending))
+        let error = #expect(throws: DaemonError.self) {
+            try DatabaseRestore(database: path).restore(backup)
+        }
+        #expect(error?.status == .configuration)
+        let words = "cannot restore '\(backup)': '\(backup)\(ending)' lies beside it; "
+        #expect(error?.description.hasPrefix(words) == true, "\(error as Any)")
+        #expect(try mark(of: path) == 7)
+    }
+
+    @Test(
+        "refuses a backup on which no daemon could start",
+        arguments: [
+            "PRAGMA user_version = 0", "PRAGMA user_version = -3", "PRAGMA user_version = 9999",
+            "DELETE FROM daemon_state", "DROP TABLE daemon_state", "DROP TABLE zone_rules",
+        ]
+    )
+    func refusesUnreadable(damage: String) throws {
+        try Self.make(path, paused: 7)
+        let file = try Database(path: backup, mode: .readWriteCreate)
+        try file.execute("PRAGMA foreign_keys = OFF; \(damage)")
+        file.close()
+        let error = #expect(throws: DaemonError.self) {
+            try DatabaseRestore(database: path).restore(backup)
+        }
+        #expect(error?.status == .configuration, "\(error as Any)")
+        #expect(error?.description.hasPrefix("cannot restore '\(backup)': ") == true)
+        // The words are of the backup, and not of its copy.
+        #expect(error?.description.contains(".timerd-copy") == false, "\(error as Any)")
+        #expect(try mark(of: path) == 7)
+        #expect(try replaced() == [])
+    }
+
+    @Test("refuses while another program reads what the database's log alone has")
+    func refusesRead() throws {
+        try Self.make(path, paused: 7)
+        let reader = try Database(path: path, mode: .readOnly)
+        try reader.execute("BEGIN; SELECT paused FROM daemon_state")
+        let writer = try Database(path: path, mode: .readWriteCreate)
+        try writer.execute("UPDATE daemon_state SET paused = 8")
+        writer.close()
+        let error = #expect(throws: DaemonError.self) {
+            try DatabaseRestore(database: path).restore(backup)
+        }
+        #expect(error?.status == .unavailable)
+        let words = "cannot replace '\(path)': '\(path)-wal' stays beside it"
+        #expect(error?.description.hasPrefix(words) == true, "\(error as Any)")
+        reader.close()
+        #expect(try mark(of: path) == 8)
+        #expect(try replaced() == [])
+    }
+
+    @Test("plays no log and no journal of a database that cannot be opened into the copy")
+    func keepsLogs() throws {
+        let damaged = try makeDamaged()
+        let old = try #require(try DatabaseRestore(database: path).restore(backup))
+        for (ending, bytes) in damaged {
+            #expect(FileManager.default.contents(atPath: old + ending) == bytes)
+        }
+        #expect(TrustedPath.log(beside: path) == nil)
+        #expect(try mark(of: path) == 41)
+    }
+
+    @Test("puts the log of a database that is missing aside as well")
+    func keepsLostLog() throws {
+        let log = Data("lost".utf8)
+        try log.write(to: URL(fileURLWithPath: path + "-wal"))
+        let old = try #require(try DatabaseRestore(database: path).restore(backup))
+        #expect(old.hasSuffix("-wal"))
+        #expect(FileManager.default.contents(atPath: old) == log)
+        #expect(try mark(of: path) == 41)
+    }
+
+    @Test("that fails at its last step leaves the database and its logs as they were")
+    func putsBack() throws {
+        let damaged = try makeDamaged()
+        let folder = try CopyFolder(for: path)
+        // There is no copy in it that could get the name.
+        let error = #expect(throws: DaemonError.self) {
+            try DatabaseExchange(path, at: TestScheduler.start).replace(with: folder)
+        }
+        folder.remove()
+        let words = "cannot name the restored database '\(path)': no such file or directory"
+        #expect(error?.description == words)
+        for (ending, bytes) in damaged {
+            #expect(FileManager.default.contents(atPath: path + ending) == bytes)
+        }
+        #expect(try replaced() == [])
     }
 }

@@ -168,7 +168,7 @@ private struct Hand {
         let moved = try await client.setFireDate(
             of: .id(job),
             to: dice.pick([(1, "+30ms"), (1, "+90m")])
-        )
+        ).job
         promises.changed(moved, movedTo: moved.fireDate)
     }
 

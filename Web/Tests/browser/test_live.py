@@ -78,6 +78,20 @@ class Live(unittest.TestCase):
             document.querySelectorAll("td input:checked").length, document.querySelector("main input[name=q]").value, document.activeElement.getBoundingClientRect().top > 0]""")
         self.assertEqual(state, [True, 1, "typed", True])
 
+    def test_what_is_typed_into_an_action_stays_while_the_job_fires(self):
+        job = self.daemon.add(name="ticks", schedule={"every": "1s"}, command=["true"])
+        self.browser.open(self.web.origin + f"/jobs/{job}")
+        self.is_live()
+        self.mark()
+        self.browser.type("main input[name=to]", "tomorrow 09:00")
+        self.browser.type("main input[name=count]", "7")
+        shown = self.browser.run("return document.querySelector('main input[name=from]').value")
+        self.browser.until(f"document.querySelector('main input[name=from]').value !== {json.dumps(shown)}", "the actions are renewed by a fire")
+        self.same()
+        state = self.browser.run("""return [document.querySelector("main input[name=to]").value, document.querySelector("main input[name=count]").value,
+            document.activeElement.name]""")
+        self.assertEqual(state, ["tomorrow 09:00", "7", "count"])
+
     def test_a_search_that_has_no_answer_is_told_and_asked_for_again(self):
         for name in ["needle", "hay"]:
             self.daemon.add(name=name, schedule={"every": "1h"}, command=["true"])

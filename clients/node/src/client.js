@@ -67,8 +67,10 @@ export class Client {
   }
   pause(job, options) { return this.call('job.pause', target(job), options) }
   resume(job, options) { return this.call('job.resume', target(job), options) }
-  async setFireDate(job, fireDate, options) {
-    return (await this.call('job.setFireDate', { ...target(job), fireDate }, options)).job
+  async setFireDate(job, fireDate, { from, ...options } = {}) {
+    const params = { ...target(job), fireDate, ...(from === undefined ? {} : { from }) }
+    const { job: moved, ...more } = await this.call('job.setFireDate', params, options)
+    return { ...moved, ...more }
   }
   fire(job, options) { return this.call('job.fire', target(job), options) }
 

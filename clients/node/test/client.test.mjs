@@ -74,10 +74,15 @@ script('A calendar is read again, and an add with a key is not where its job has
   assert.deepEqual(fake.left, [])
 })
 
-script('What the daemon notes of a job that is added comes with it', async (fake, client) => {
+script('What the daemon notes of a job that is added or moved comes with it', async (fake, client) => {
   const added = client.add({ schedule: { at: '2026-10-25T02:30:00', tz: 'Europe/Berlin' } })
   ;(await fake.take('job.add')).reply({ job: { id: 1 }, notes: ['the first of two'] })
   assert.deepEqual(await added, { id: 1, notes: ['the first of two'] })
+  const moved = client.setFireDate(1, '2026-10-25T02:30:00', { from: '2026-10-24T00:00:00Z' })
+  const move = await fake.take('job.setFireDate')
+  assert.deepEqual(move.params, { id: 1, fireDate: '2026-10-25T02:30:00', from: '2026-10-24T00:00:00Z' })
+  move.reply({ job: { id: 1 }, notes: ['the first of two'] })
+  assert.deepEqual(await moved, { id: 1, notes: ['the first of two'] })
 })
 
 script('Of several jobs those that were there have existing; a failure whose answer is lost is said again', async (fake, client) => {

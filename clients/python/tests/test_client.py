@@ -206,6 +206,11 @@ class ClientTests(unittest.TestCase):
         self.assertTrue(job["existing"])
         self.assertEqual(len(self.daemon.tasks), 1)
 
+    def test_a_move_says_what_the_date_was_and_answers_with_the_notes(self):
+        call = calls.set_fire_date(1, "2026-10-25T02:30:00", from_="2026-10-24T00:00:00Z")
+        self.assertEqual(call.params, {"id": 1, "fireDate": "2026-10-25T02:30:00", "from": "2026-10-24T00:00:00Z"})
+        self.assertEqual(call.value({"job": {"id": 1}, "notes": ["the first"]}), {"id": 1, "notes": ["the first"]})
+
     def test_of_several_jobs_those_that_were_there_have_existing(self):
         with timerd.Client(self.daemon.path) as client:
             client.add(queue="q", key="order-2")

@@ -71,7 +71,9 @@ class DaemonTests(unittest.TestCase):
     def test_jobs_are_added_read_moved_and_ended(self):
         job = self.client.add(in_="1h", name="tea", user_info={"n": 9007199254740993}, tags=["t"])
         self.assertEqual(self.client.get(name="tea")["userInfo"], {"n": 9007199254740993})
-        self.client.set_fire_date(job["id"], "+2h")
+        moved = self.client.set_fire_date(job["id"], "+2h", from_=job["fireDate"])
+        self.assertRaises(timerd.Conflict, self.client.set_fire_date, job["id"], "+3h", from_=job["fireDate"])
+        self.assertGreater(moved["fireDate"], job["fireDate"])
         self.assertEqual(self.client.pause(name="tea")[0]["state"], "paused")
         self.assertEqual(self.client.resume(tag="t")[0]["state"], "scheduled")
         self.assertGreater(self.client.fire(name="tea"), 0)

@@ -78,22 +78,16 @@ enum BulkAction: String, CaseIterable, Sendable {
 
     func changes(_ job: Job) -> Bool { changes(job.state.isLive ? job.state : nil) }
 
-    /// Those of the jobs that it makes a difference to as they are now; others may have done it meanwhile.
-    func changed(_ ids: [JobID], _ client: ControlClient) async throws -> [JobID] {
-        // Nothing undoes these, and the daemon says how many there were.
-        guard self != .skip, self != .fire else { return ids }
+    /// Those of the jobs that it makes a difference to as they are now, as others may have done it meanwhile; and how many
+    /// there are not, or are not this user's to see.
+    func changed(
+        _ ids: [JobID],
+        _ client: ControlClient
+    ) async throws -> (ids: [JobID], missing: Int) {
+        // Nothing undoes these, and the daemon refuses all where it does not find one.
+        guard self != .skip, self != .fire else { return (ids, 0) }
         var states: [JobID: Job.State] = [:]
-        if ids.count <= JobReader.rows {
-            for id in ids {
-                do {
-                    let state = try await client.job(.id(id)).state
-                    if state.isLive { states[id] = state }
-                } catch let error as ControlError where error.reason == .notFound {
-                    // It lives no more.
-                    continue
-                }
-            }
-        } else {
+        if ids.count > JobReader.rows {
             let wanted = Set(ids)
             var request = ListJobs()
             request.limit = 1000
@@ -103,7 +97,17 @@ enum BulkAction: String, CaseIterable, Sendable {
                 request.cursor = reply.cursor
             } while request.cursor != nil && states.count < wanted.count
         }
-        return ids.filter { changes(states[$0]) }
+        // These have ended, or are not there.
+        for id in ids where states[id] == nil {
+            do {
+                states[id] = try await client.job(.id(id)).state
+            } catch let error as ControlError where error.reason == .notFound {
+                continue
+            }
+        }
+        let found = ids.filter { states[$0] != nil }
+        let changed = found.filter { id in changes(states[id].flatMap { $0.isLive ? $0 : nil }) }
+        return (changed, ids.count - found.count)
     }
 
     /// How many it takes at most.

@@ -11,7 +11,10 @@ struct Revert: Sendable {
     private let definition: JobDefinition
     /// The revision that the change has made: what somebody has changed since stays.
     private let revision: Int64
+    /// The next date that the job had before the change.
     private let fireDate: Timestamp?
+    /// The one that the change has left: where it is another now, it was moved or dropped, or has come.
+    private let left: Timestamp?
 
     init(of changed: Job, to before: Job) {
         var definition = before.restated
@@ -20,7 +23,7 @@ struct Revert: Sendable {
             definition.count = max(1, count - before.fires)
         }
         (job, self.definition, revision) = (changed.id, definition, changed.revision)
-        fireDate = before.fireDate
+        (fireDate, left) = (before.fireDate, changed.fireDate)
     }
 
     /// - Throws: `ControlError` for a form that is not `undo`'s.
@@ -36,6 +39,7 @@ struct Revert: Sendable {
         }
         (self.revision, self.definition) = (revision, definition)
         fireDate = visit.field("fireDate").flatMap { Timestamp(rfc3339: $0) }
+        left = visit.field("left").flatMap { Timestamp(rfc3339: $0) }
     }
 
     /// Nil for a definition too long for a form.
@@ -49,6 +53,7 @@ struct Revert: Sendable {
             fields: [
                 Link.Field("definition", text), Link.Field("revision", "\(revision)"),
                 Link.Field("fireDate", fireDate?.rfc3339 ?? ""),
+                Link.Field("left", left?.rfc3339 ?? ""),
             ]
         )
     }
@@ -56,7 +61,25 @@ struct Revert: Sendable {
     /// Percent signs may make three bytes of each in the form.
     private static let most = WebLimits.body / 4
 
-    func carryOut(_ client: ControlClient, now: Timestamp) async throws -> Job {
+    /// The job as it is again; `dateStays`: why it does not have the next date that it had, nil where it does or needs none.
+    ///
+    /// - Throws: `ControlError` `conflict` where the job was changed since, or where other dates would undo a move.
+    func carryOut(
+        _ client: ControlClient,
+        now: Timestamp
+    ) async throws -> (job: Job, dateStays: String?) {
+        let since = try await client.job(.id(job))
+        var definition = definition
+        // What has paused or resumed it since stays.
+        definition.paused = since.restated.paused == true ? true : nil
+        let hasSameDates = since.definition.schedule == definition.schedule
+        let hasDateLeft = isLeft(since.fireDate)
+        if !hasSameDates, !hasDateLeft, since.movedFrom != nil || left.map({ $0 > now }) != false {
+            throw ControlError(
+                .conflict,
+                "job \(job) was moved or skipped since its change; it stays as it is"
+            )
+        }
         let change = JobRevision(id: job, definition: definition, ifRevision: revision)
         let reply = try await client.applyJobs(ApplyJobs(change: [change]))
         guard let changed = reply.changed.first else {
@@ -64,12 +87,25 @@ struct Revert: Sendable {
         }
         guard changed.state == .scheduled, let fireDate, fireDate > now,
             fireDate != changed.fireDate
-        else { return changed }
-        // A grid begins anew with a change, and a moved fire is the schedule's own again.
-        return try await client.setFireDate(
-            of: .id(job),
-            to: fireDate.rfc3339,
-            from: changed.fireDate
-        )
+        else { return (changed, nil) }
+        guard hasSameDates || hasDateLeft else { return (changed, "a date has come since") }
+        do {
+            // A grid begins anew with a change, and a moved fire is the schedule's own again.
+            let reply = try await client.setFireDate(
+                of: .id(job),
+                to: fireDate.rfc3339,
+                from: hasSameDates ? left : changed.fireDate
+            )
+            return (reply.job, nil)
+        } catch let error as ControlError {
+            // The definition is what it was: that is not refused.
+            return (changed, error.message)
+        }
+    }
+
+    /// Whether a date is the one that the change has left, but for small corrections of the clock, as the daemon has it.
+    private func isLeft(_ date: Timestamp?) -> Bool {
+        guard let date, let left else { return date == left }
+        return abs(date.microseconds - left.microseconds) < 1_000_000
     }
 }

@@ -63,7 +63,7 @@ extension Visit {
                 .date
             let shown = field("from").flatMap { Timestamp(rfc3339: $0) }
             let before = if let shown { shown } else { try await client.job(.id(id)).fireDate }
-            let job = try await client.setFireDate(of: .id(id), to: to.rfc3339, from: before)
+            let job = try await client.setFireDate(of: .id(id), to: to.rfc3339, from: before).job
             // Both are to be there: what somebody moves in between stays.
             let undone = [("to", before), ("from", job.fireDate)].compactMap { name, date in
                 date.map { Link.Field(name, $0.rfc3339) }
@@ -87,8 +87,11 @@ extension Visit {
             let job = try await one(client.restoreJobs(jobs), id)
             return .done(sentence(job, " lives again\(next(job))."))
         case .revert:
-            let job = try await Revert(id, self).carryOut(client, now: dates.now)
-            return .done(sentence(job, " is what it was before its change\(next(job))."))
+            let (job, dateStays) = try await Revert(id, self).carryOut(client, now: dates.now)
+            let stays = dateStays.map { " Its next date is not set back: \($0)." } ?? ""
+            return .done(
+                sentence(job, " is what it was before its change\(next(job)).\(stays)")
+            )
         }
     }
 

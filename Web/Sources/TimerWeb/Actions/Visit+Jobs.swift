@@ -17,17 +17,27 @@ extension Visit {
         do {
             if field("confirmed") == nil { return try await question(action, query) }
             let chosen = fields("ids").flatMap { $0.split(separator: ",") }.compactMap { JobID($0) }
-            let (ids, count) = try await site.daemon.connected { session in
-                let ids = try await action.changed(chosen, session.client)
+            guard !chosen.isEmpty else {
+                return redirect(to: query.link, .refused("no job was chosen"))
+            }
+            let (ids, missing, count) = try await site.daemon.connected { session in
+                let (ids, missing) = try await action.changed(chosen, session.client)
                 // Of none the daemon would take all.
                 let count = ids.isEmpty ? 0 : try await action.carryOut(ids, session.client)
-                return (ids, count)
+                return (ids, missing, count)
             }
             guard !ids.isEmpty else {
-                let words = "nothing is to be done: \(chosen.count.of("job")) "
+                let found = chosen.count - missing
+                let reasons = [
+                    found == 0 ? nil : "\(found.of("job")) \(action.done(found == 1)) already",
+                    Self.notFound(missing),
+                ]
                 return redirect(
                     to: query.link,
-                    .refused(words + "\(action.done(chosen.count == 1)) already")
+                    .refused(
+                        "nothing is to be done: "
+                            + reasons.compactMap(\.self).joined(separator: ", ")
+                    )
                 )
             }
             let undo = action.opposite.map { opposite in
@@ -41,24 +51,31 @@ extension Visit {
                     ]
                 )
             }
+            let others = Self.notFound(missing).map { "; \($0)" } ?? ""
             return redirect(
                 to: query.link,
-                .done("\(count.of("job")) \(action.done(count == 1)).", undo: undo)
+                .done("\(count.of("job")) \(action.done(count == 1))\(others).", undo: undo)
             )
         } catch let error as ControlError {
             return redirect(to: query.link, .refused(error.message))
         }
     }
 
+    /// Said of jobs that are not there, or another user's; nil for none.
+    private static func notFound(_ count: Int) -> String? {
+        count == 0 ? nil : "\(count.of("job")) \(count == 1 ? "was" : "were") not found"
+    }
+
     private func question(_ action: BulkAction, _ query: JobQuery) async throws -> Answer {
-        let (chosen, status) = try await site.daemon.connected { session in
-            (try await self.chosen(query, session.client), session.status)
+        let (chosen, missing, status) = try await site.daemon.connected { session in
+            let (chosen, missing) = try await self.chosen(query, session.client)
+            return (chosen, missing, session.status)
         }
         let jobs = chosen.filter(action.changes)
         guard !jobs.isEmpty else {
             let reason =
                 chosen.isEmpty
-                ? "no job was chosen"
+                ? Self.notFound(missing) ?? "no job was chosen"
                 : "nothing is to be done: none of the \(chosen.count.of("job")) that were chosen is "
                     + (action == .pause ? "scheduled" : "paused")
             return redirect(to: query.link, .refused(reason))
@@ -89,6 +106,7 @@ extension Visit {
                         chosen.count - jobs.count == 1 ? "stays as it is." : "stay as they are."
                     }
                 }
+                Self.notFound(missing).map { words in p { "\(words)." } }
                 ul {
                     for job in jobs.prefix(20) { li { Parts(self).jobName(job) } }
                     if jobs.count > 20 { li { "and \((jobs.count - 20).grouped) more" } }
@@ -108,11 +126,24 @@ extension Visit {
         return .page(document(question.page(self, in: .jobs), status))
     }
 
-    /// Those whose boxes were ticked, or all that the list's address means.
-    private func chosen(_ query: JobQuery, _ client: ControlClient) async throws -> [Job] {
-        if field("all") != nil { return try await JobReader(client: client, query: query).all() }
+    /// Those whose boxes were ticked, or all that the list's address means; and how many there are not.
+    private func chosen(
+        _ query: JobQuery,
+        _ client: ControlClient
+    ) async throws -> (jobs: [Job], missing: Int) {
+        if field("all") != nil {
+            return (try await JobReader(client: client, query: query).all(), 0)
+        }
+        let ids = fields("id").compactMap { JobID($0) }
+        // A page of the list has no more boxes.
+        guard ids.count <= JobReader.rows else {
+            throw ControlError(
+                .limitReached,
+                "\(ids.count) jobs were chosen by their boxes; at most \(JobReader.rows) are accepted"
+            )
+        }
         var jobs: [Job] = []
-        for id in fields("id").compactMap({ JobID($0) }).prefix(JobReader.rows) {
+        for id in ids {
             do {
                 jobs.append(try await client.job(.id(id)))
             } catch let error as ControlError where error.reason == .notFound {
@@ -120,6 +151,6 @@ extension Visit {
                 continue
             }
         }
-        return jobs
+        return (jobs, ids.count - jobs.count)
     }
 }

@@ -6,7 +6,8 @@ import TimerControl
 extension Visit {
     /// Does something with a queue, or with tasks of it.
     func carryOut(_ action: QueueAction, _ name: String) async throws -> Answer {
-        let page = Link("queues", name)
+        // Another's queue where an administrator came from there.
+        let page = Link("queues", name).with("owner", action == .tasks ? query("owner") : nil)
         do {
             if action == .tasks, field("do") == "drop", field("confirmed") == nil {
                 return try await questionOfTasks(name)
@@ -167,12 +168,12 @@ extension Visit {
             content: p {
                 "Nobody does \(fires.count == 1 ? "it" : "them") any more. It cannot be undone."
             },
-            action: Link("queues", name, QueueAction.tasks.rawValue),
+            action: Link("queues", name, QueueAction.tasks.rawValue).with("owner", query("owner")),
             fields: [Link.Field("do", "drop"), Link.Field("confirmed", "1")]
                 + fires.map { Link.Field("fire", "\($0)") },
             button: "Drop \(fires.count.of("task"))",
             isDangerous: true,
-            cancel: Link("queues", name)
+            cancel: Link("queues", name).with("owner", query("owner"))
         )
         return try await page { _ in QuestionPage(question, self, in: .queues) }
     }

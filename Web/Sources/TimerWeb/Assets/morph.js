@@ -74,15 +74,17 @@ function move(parent, element, before) {
   else parent.insertBefore(element, before);
 }
 
-/** What tells an element from its neighbours, also after it has moved: an id, or where its first link leads. */
+/** What tells an element from its neighbours, also after it has moved: an id, or where its form or its first link leads. */
 function key(node) {
   if (node.nodeType !== Node.ELEMENT_NODE) return null;
   if (node.id) return "#" + node.id;
   if (node.dataset.live) return "live " + node.dataset.live;
   if (!node.matches("tr, li")) return null;
-  const link = node.querySelector("input[name], a[href]");
+  // Hidden fields are the same in every form.
+  const link = node.querySelector("form[action], input[name]:not([type=hidden]), a[href]");
   if (!link) return null;
-  return node.nodeName + " " + (link.matches("input") ? `${link.name}=${link.defaultValue}` : link.getAttribute("href"));
+  if (link.matches("input")) return `${node.nodeName} ${link.name}=${link.defaultValue}`;
+  return `${node.nodeName} ${link.getAttribute(link.matches("form") ? "action" : "href")}`;
 }
 
 /** A state that has changed shows it for a moment. */

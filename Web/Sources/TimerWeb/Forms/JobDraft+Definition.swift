@@ -49,7 +49,9 @@ extension JobDraft {
             ? changes(from: JobDraft(nil, zone: dates.zone)).union([.kind, .schedule, .tz])
             : changes(from: JobDraft(base, zone: dates.zone))
         if !changed.isDisjoint(with: [.kind, .schedule, .tz]) {
-            definition.schedule = schedule(keeping: base?.schedule, dates.zone)
+            // What the form was filled with is no statement: a length of time has none of it.
+            let isTyped = self[.tz] != JobDraft(base, zone: dates.zone)[.tz]
+            definition.schedule = schedule(keeping: base?.schedule, dates.zone, isTyped: isTyped)
         }
         if !changed.isDisjoint(with: [.command, .shell]) {
             setCommand(of: &definition, &errors)
@@ -64,8 +66,13 @@ extension JobDraft {
 
     /// The words of the schedule, in the page's zone where they name none, as the preview reads them.
     ///
-    /// The daemon would read them in its own.
-    private func schedule(keeping base: ScheduleWords?, _ zone: Zone) -> ScheduleWords {
+    /// The daemon would read them in its own. A zone that was typed is among the words in any case, so that one that does
+    /// not go with them is refused as `timerctl` refuses it.
+    private func schedule(
+        keeping base: ScheduleWords?,
+        _ zone: Zone,
+        isTyped: Bool
+    ) -> ScheduleWords {
         var words = ScheduleWords()
         let text = self[.schedule].trimmed
         switch kind {
@@ -80,7 +87,11 @@ extension JobDraft {
         let isFixed = (words.at ?? words.from).flatMap { Timestamp(rfc3339: $0) } != nil
         // try?: what cannot be read is told where it is resolved.
         let own = (try? words.schedule(anchor: .distantPast, zone: zone))?.ownZone
-        if hasZone, own == nil { words.tz = self.text(.tz) ?? (isFixed ? nil : zone.nameForOthers) }
+        if hasZone, own == nil {
+            words.tz = self.text(.tz) ?? (isFixed ? nil : zone.nameForOthers)
+        } else if isTyped {
+            words.tz = self.text(.tz)
+        }
         return words
     }
 
@@ -112,7 +123,8 @@ extension JobDraft {
     ) {
         let text = text(field)
         switch field {
-        case .kind, .schedule, .tz, .command, .shell: break
+        case .kind: _ = choice(field, kind, &errors)
+        case .schedule, .tz, .command, .shell: break
         case .name: definition.name = text
         case .tags: definition.tags = list(field, keeping: definition.tags, &errors)
         case .notify: definition.notify = list(field, keeping: definition.notify, &errors)
@@ -122,8 +134,8 @@ extension JobDraft {
         case .timeout:
             definition.timeout = text
             if let text { check(text, field, &errors) }
-        case .overlap: definition.overlap = text.flatMap(JobDefinition.Overlap.init)
-        case .misfire: definition.misfire = text.flatMap(JobDefinition.Misfire.init)
+        case .overlap: definition.overlap = choice(field, definition.overlap, &errors)
+        case .misfire: definition.misfire = choice(field, definition.misfire, &errors)
         case .cwd: definition.cwd = text
         case .env: definition.env = variables(keeping: definition.env, &errors)
         case .memoryMax: definition.memoryMax = text
@@ -136,6 +148,19 @@ extension JobDraft {
     private func text(_ field: Field) -> String? {
         let text = self[field].trimmed
         return text.isEmpty ? nil : text
+    }
+
+    /// One of some words; nil where none was chosen, and what was there where it is none of them.
+    private func choice<Choice: RawRepresentable<String> & CaseIterable>(
+        _ field: Field,
+        _ base: Choice?,
+        _ errors: inout FormErrors
+    ) -> Choice? {
+        guard let text = text(field) else { return nil }
+        if let choice = Choice(rawValue: text) { return choice }
+        let accepted = Choice.allCases.map(\.rawValue).joined(separator: ", ")
+        errors.add(field, "'\(text)' is no \(field.rawValue); it is one of \(accepted)")
+        return base
     }
 
     private func list(

@@ -41,6 +41,7 @@ struct JobFormFields {
     private var kinds: Node {
         div(
             .class("choices whole"),
+            .id("f-kind"),
             .role("radiogroup"),
             .aria("label", "Kind of schedule")
         ) {
@@ -56,6 +57,7 @@ struct JobFormFields {
                 }
                 " "
             }
+            errors[.kind].map { error in span(.class("error"), .id("e-kind")) { error } }
         }
     }
 
@@ -163,7 +165,7 @@ struct JobFormFields {
     private func more(_ title: String, _ summary: String, _ content: Node) -> Node {
         let folded: [JobDraft.Field] =
             switch title.first {
-            case "I": [.retries, .backoff, .timeout, .notify]
+            case "I": [.retries, .backoff, .timeout, .overlap, .misfire, .notify]
             case "F": [.cwd, .env, .memoryMax, .cpuQuota]
             default: [.queue, .priority]
             }

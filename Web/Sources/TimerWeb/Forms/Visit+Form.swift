@@ -75,7 +75,7 @@ extension Visit {
         let preview = SchedulePreview(definition, of: job, times, dates)
         // An empty form is not wrong yet.
         if let error = preview.error, !draft[.schedule].isEmpty || isSaved {
-            errors.add(error.contains("zone '") ? .tz : .schedule, error)
+            errors.add(error.contains("zone '") || error.contains("'tz'") ? .tz : .schedule, error)
         }
         if let taken = try await taken(definition.name, by: job, client) {
             errors.add(.name, taken)

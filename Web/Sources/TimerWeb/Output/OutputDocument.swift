@@ -30,12 +30,8 @@ struct OutputDocument: Sendable {
             let bytes = chunk.bytes
             let known = chunk.stream == .stdout ? position.stdout : position.stderr
             let isShown = only == nil || only == chunk.stream
-            if isShown, chunk.offset > known {
-                nodes.append(
-                    span(.class("gap")) {
-                        "here \(Int(chunk.offset - known).of("byte")) of \(chunk.stream.rawValue) \(chunk.offset - known == 1 ? "is" : "are") not kept\n"
-                    }
-                )
+            if isShown, let gap = chunk.gap(behind: known) {
+                nodes.append(span(.class("gap")) { "\(gap)\n" })
             }
             let end = chunk.offset + Int64(bytes.count)
             switch chunk.stream {
@@ -60,5 +56,13 @@ extension OutputReply.Chunk {
     var bytes: [UInt8] {
         if let text { return Array(text.utf8) }
         return base64.flatMap { Base64.decoded($0) } ?? []
+    }
+
+    /// What is said in place of bytes before it that are not kept; nil where it goes on from `known`.
+    func gap(behind known: Int64) -> String? {
+        let count = Int(offset - known)
+        guard count > 0 else { return nil }
+        let verb = count == 1 ? "is" : "are"
+        return "here \(count.of("byte")) of \(stream.rawValue) \(verb) not kept"
     }
 }

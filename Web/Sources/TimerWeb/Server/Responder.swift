@@ -8,15 +8,22 @@ import NIOCore
 /// Answers the requests of one connection, one after the other.
 struct Responder {
     let site: Site
+    let connections: Connections
     let channel: any Channel
 
     /// - Throws: what ends the connection.
     func answer(_ request: Request, _ writer: consuming ResponseWriter) async throws {
-        if let answer = answer(site.access.verdict(on: request.head)) {
-            try await write(answer, request, writer)
-            // What else it sends is not read: of who is not let in nothing is kept.
-            if !request.method.isReading { throw ConnectionEnds() }
-            return
+        switch site.access.verdict(on: request.head) {
+        case .allowed: connections.letIn(channel)
+        case .welcome(let link, let cookie, let isFromElsewhere):
+            connections.letIn(channel)
+            let answer: Answer =
+                isFromElsewhere ? .welcome(link, cookie: cookie) : .redirect(link, cookie: cookie)
+            return try await write(answer, request, writer)
+        case .refused(let reason):
+            try await write(RefusalPage.answer(reason, site.assets), request, writer, isLast: true)
+            // What else it sends is not read, and of who is not let in nothing is kept.
+            throw ConnectionEnds()
         }
         var form: [Link.Field] = []
         var refusal: Answer?
@@ -37,7 +44,7 @@ struct Responder {
                     .contentTooLarge,
                     "What was sent is larger than \(WebLimits.body >> 10) KiB."
                 )
-                try await write(answer, request, writer)
+                try await write(answer, request, writer, isLast: true)
                 // What else it sends is not read.
                 throw ConnectionEnds()
             }
@@ -51,16 +58,6 @@ struct Responder {
             return try await stream.serve(request, writer, channel)
         }
         try await write(answer, request, writer)
-    }
-
-    /// What is answered to who is not let in, or comes in; nil for who is.
-    private func answer(_ verdict: Access.Verdict) -> Answer? {
-        switch verdict {
-        case .allowed: nil
-        case .welcome(let link, let cookie, let isFromElsewhere):
-            isFromElsewhere ? .welcome(link, cookie: cookie) : .redirect(link, cookie: cookie)
-        case .refused(let reason): RefusalPage.answer(reason, site.assets)
-        }
     }
 
     private struct Unreadable: Error { var answer: Answer }
@@ -89,9 +86,11 @@ struct Responder {
     private func write(
         _ answer: Answer,
         _ request: Request,
-        _ writer: consuming ResponseWriter
+        _ writer: consuming ResponseWriter,
+        isLast: Bool = false
     ) async throws {
-        let response = answer.response
+        var response = answer.response
+        if isLast { response.headers[.connection] = "close" }
         let guardian = channel.closingIfStalled()
         defer { guardian.cancel() }
         if request.method == .head {

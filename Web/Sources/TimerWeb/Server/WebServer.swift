@@ -60,13 +60,13 @@ public final class WebServer: Service {
     }
 
     private func serve(at address: BindAddress) async throws {
-        let server = try builder.buildServer(
+        let most = Descriptors.raise(for: WebLimits.connections)
+        // Fewer, as no connection is accepted at the limit, and so none would make room.
+        let connections = Connections(most: most - max(2, most / 16))
+        let server = try builder(connections).buildServer(
             configuration: ServerConfiguration(
                 address: address,
-                availableConnectionsDelegate: .maximum(
-                    Descriptors.raise(for: WebLimits.connections),
-                    logger: logger
-                )
+                availableConnectionsDelegate: .maximum(most, logger: logger)
             ),
             eventLoopGroup: MultiThreadedEventLoopGroup.currentEventLoop
                 ?? MultiThreadedEventLoopGroup.singleton,
@@ -74,7 +74,7 @@ public final class WebServer: Service {
             responder: { request, writer, channel in
                 // Requests are taken once `onServerRunning` is over.
                 guard let site = self.site.withLock({ $0 }) else { throw CancellationError() }
-                try await Responder(site: site, channel: channel)
+                try await Responder(site: site, connections: connections, channel: channel)
                     .answer(request, writer)
             },
             onServerRunning: { self.begin($0) }
@@ -84,11 +84,12 @@ public final class WebServer: Service {
 
     private let failure = Mutex<WebError?>(nil)
 
-    private var builder: HTTPServerBuilder {
+    private func builder(_ connections: Connections) -> HTTPServerBuilder {
         .http1(
             configuration: HTTP1Channel.Configuration(
                 additionalChannelHandlers: [
-                    SecurityHeaders(), RequestDeadline(), TargetHost.Installer(),
+                    Connections.Entry(connections), SecurityHeaders(), RequestDeadline(),
+                    TargetHost.Installer(),
                 ],
                 idleTimeout: WebLimits.idle,
                 httpDecoderConfiguration: .init(

@@ -47,10 +47,13 @@ struct OutputFile: ServedStream {
         var position = OutputPosition()
         while true {
             for chunk in reply.chunks {
-                let bytes = chunk.bytes
+                var bytes = chunk.bytes
                 let end = chunk.offset + Int64(bytes.count)
+                let known = chunk.stream == .stdout ? position.stdout : position.stderr
                 if chunk.stream == .stdout { position.stdout = end } else { position.stderr = end }
                 guard only == nil || only == chunk.stream else { continue }
+                // On a line of its own, whatever stands before it.
+                if let gap = chunk.gap(behind: known) { bytes = Array("\n[\(gap)]\n".utf8) + bytes }
                 let guardian = channel.closingIfStalled()
                 defer { guardian.cancel() }
                 try await body.write(ByteBuffer(bytes: bytes))

@@ -82,6 +82,7 @@ extension RunWords {
         var all: [String] = []
         if let handler = run.handlerWords { all.append("\(handler) command") }
         if let error = run.error { all.append(error) }
+        if isRunGone { all.append("its run is no longer kept") }
         if run.state == .waiting { all.append("waiting" + RunWords.cause(run.waitsFor)) }
         if run.outcome == .interrupted {
             all.append("all runs were ended, timerd-runner died, or its host was gone")

@@ -159,14 +159,36 @@ import TimerWords
         #expect(changed.map { Array($0.utf8) } == Array("/srv/cafe\u{301}".utf8))
     }
 
-    @Test("A calendar that names its zone is sent without the one of the form")
-    func ownZone() {
-        let fields: [JobDraft.Field: String] = [
-            .kind: "calendar", .schedule: "Mon 09:00 Europe/Berlin", .tz: "UTC",
+    @Test(
+        "A zone that does not go with the words is left out where the form had it, and refused where it was typed",
+        arguments: [
+            (JobDraft.Kind.every, "1h"), (.in, "5min"), (.calendar, "Mon 09:00 Europe/Berlin"),
         ]
-        let draft = JobDraft(sent(JobDraft(rich, zone: .utc), fields), zone: .utc)
-        let schedule = draft.definition(changing: rich, dates).definition.schedule
-        #expect(schedule == ScheduleWords(calendar: "Mon 09:00 Europe/Berlin"))
+    )
+    func otherZone(_ kind: JobDraft.Kind, _ text: String) {
+        func schedule(_ zone: String?) -> ScheduleWords {
+            var draft = JobDraft(nil, zone: .utc)
+            (draft[.kind], draft[.schedule]) = (kind.rawValue, text)
+            if let zone { draft[.tz] = zone }
+            return JobDraft(sent(draft), zone: .utc).definition(changing: nil, dates).definition
+                .schedule
+        }
+        #expect(schedule(nil).tz == nil)
+        let error = #expect(throws: ScheduleError.self) {
+            try schedule("Asia/Tokyo").resolve(now: dates.now, zone: .utc)
+        }
+        #expect(error?.message.contains("'tz'") == true)
+    }
+
+    @Test(
+        "A choice that there is not is told at its field, and what was there stays",
+        arguments: [JobDraft.Field.overlap, .misfire]
+    )
+    func choices(_ field: JobDraft.Field) {
+        let draft = JobDraft(sent(JobDraft(rich, zone: .utc), [field: "bogus"]), zone: .utc)
+        let (definition, _, errors) = draft.definition(changing: rich, dates)
+        #expect(definition == rich)
+        #expect(errors[field]?.hasPrefix("'bogus' is no \(field.rawValue); it is one of ") == true)
     }
 
     @Test("A variable that is given twice is told at its field")
@@ -201,10 +223,10 @@ import TimerWords
     }
 
     @Test(
-        "The kind says what the words of a schedule are; a length of time has no zone",
+        "The kind says what the words of a schedule are, and a zone that was typed is among them",
         arguments: [
-            (JobDraft.Kind.every, ScheduleWords(every: "5min")),
-            (.in, ScheduleWords(in: "5min")),
+            (JobDraft.Kind.every, ScheduleWords(every: "5min", tz: "Europe/Berlin")),
+            (.in, ScheduleWords(in: "5min", tz: "Europe/Berlin")),
             (.cron, ScheduleWords(cron: "5min", tz: "Europe/Berlin")),
             (.calendar, ScheduleWords(calendar: "5min", tz: "Europe/Berlin")),
             (.at, ScheduleWords(at: "5min", tz: "Europe/Berlin")),
@@ -220,7 +242,7 @@ import TimerWords
         "What is wrong is told at its field",
         arguments: [
             (JobDraft.Field.command, "'open"), (.retries, "many"), (.timeout, "2 parsecs"),
-            (.env, "novalue"), (.priority, "high"),
+            (.env, "novalue"), (.priority, "high"), (.kind, "bogus"),
         ]
     )
     func mistakes(_ field: JobDraft.Field, _ text: String) {

@@ -47,6 +47,30 @@ struct ListTests {
         #expect((request.queue, request.owner, request.state) == ("mails", "ann", .dead))
     }
 
+    @Test("The queue of another user's job is that user's, not one's own of that name")
+    func queueOfJob() async throws {
+        let daemon = try await TestDaemon()
+        var job = try await daemon.connected { client in
+            var definition = JobDefinition(schedule: ScheduleWords(every: "1h"))
+            definition.queue = "mails"
+            return try await client.addJob(definition).job
+        }
+        let site = Site(
+            access: Access(way: .loopback(port: 1)),
+            options: WebOptions(socket: daemon.socket, listening: .port(0), zone: .utc)
+        )
+        let dates = LocalDate(now: .now, zone: .utc)
+        let visit = Visit(link: Link(), form: [], back: nil, dates: dates, site: site)
+        for (owner, link) in [
+            (site.user, "/queues/mails"), ("ann", "/queues/mails?owner=ann"),
+        ] {
+            job.owner = owner
+            let facts = JobFacts(job: job, parts: Parts(visit)).section
+            let text = String(decoding: facts.rendered, as: UTF8.self)
+            #expect(text.contains("href=\"\(link)\""))
+        }
+    }
+
     @Test("A task that stands behind many of other queues is shown")
     func farTask() async throws {
         let daemon = try await TestDaemon()

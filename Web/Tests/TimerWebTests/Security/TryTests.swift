@@ -78,6 +78,18 @@ import Testing
         }
     }
 
+    @Test("Who is refused a page is let go with that, and keeps no connection")
+    func refused() async throws {
+        try await TestServer.run { server in
+            for host in [server.host, "evil.example"] {
+                let request = "GET / HTTP/1.1\r\nHost: \(host)\r\n\r\n"
+                let text = try await server.client.exchange(request + request)
+                #expect(RawClient.Reply(text).field("Connection") == "close")
+                #expect(text.ranges(of: "HTTP/1.1 ").count == 1, "the second one is not answered")
+            }
+        }
+    }
+
     @Test("An asset may be kept for ever, needs no key, and says its type")
     func assets() async throws {
         try await TestServer.run { server in

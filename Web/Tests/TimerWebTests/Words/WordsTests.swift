@@ -59,6 +59,22 @@ import TimerWords
         #expect(ClockChange.words(Self.now, of: schedule, dates) == nil)
     }
 
+    @Test("A run says that it is no longer kept, and that it was told to end")
+    func why() throws {
+        var run = Run(
+            job: JobID(rawValue: 1),
+            fire: FireID(rawValue: 1),
+            state: .done,
+            fireDate: Self.now
+        )
+        let dates = try dates()
+        #expect(RunWords(run, dates).why == "its run is no longer kept")
+        (run.id, run.outcome, run.signal) = (RunID(rawValue: 5), .signalled, 15)
+        #expect(RunWords(run, dates).why == "")
+        run.stopped = true
+        #expect(RunWords(run, dates).why == "told to end by kill or a newer fire")
+    }
+
     @Test("The changes of a zone's clock are found to the second")
     func changes() throws {
         let zone = try Zone(named: "Europe/Berlin")

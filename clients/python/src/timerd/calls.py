@@ -68,14 +68,15 @@ def add(
 
 
 def add_definition(definition: Json) -> Call[Json]:
-    def read(result: Any) -> Json:
-        added: Json = dict(result["job"])
-        for word in ("existing", "notes"):  # said beside the job
-            if word in result:
-                added.setdefault(word, result[word])
-        return added
+    return Call("job.add", definition, _job_with_notes)
 
-    return Call("job.add", definition, read)
+
+def _job_with_notes(result: Any) -> Json:
+    job: Json = dict(result["job"])
+    for word in ("existing", "notes"):  # said beside the job
+        if word in result:
+            job.setdefault(word, result[word])
+    return job
 
 
 def add_all(jobs: Sequence[Mapping[str, Any]], *, replace: bool = False) -> Call[List[Json]]:
@@ -123,9 +124,14 @@ def resume(id: Jobs = None, *, name: Optional[str] = None, tag: Optional[str] = 
     return Call("job.resume", target(id, name, tag), _changed)
 
 
-def set_fire_date(id: Optional[int] = None, when: Date = "now", *, name: Optional[str] = None) -> Call[Json]:
-    """Moves the next fire, and returns the job."""
-    return Call("job.setFireDate", {**target(id, name, None), "fireDate": date(when)}, _the("job"))
+def set_fire_date(
+    id: Optional[int] = None, when: Date = "now", *, name: Optional[str] = None, from_: Optional[Date] = None
+) -> Call[Json]:
+    """Moves the next fire, and returns the job; Conflict where its fire date is not `from_`, if that is said."""
+    moved = {**target(id, name, None), "fireDate": date(when)}
+    if from_ is not None:
+        moved["from"] = date(from_)
+    return Call("job.setFireDate", moved, _job_with_notes)
 
 
 def fire(id: Optional[int] = None, *, name: Optional[str] = None) -> Call[int]:

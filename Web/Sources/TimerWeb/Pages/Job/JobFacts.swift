@@ -74,11 +74,10 @@ struct JobFacts {
     }
 
     private var queue: Fact? {
-        job.definition.queue.map { name in
-            Fact(
-                label: "Queue",
-                content: a(.href(Link("queues", name))) { bdi { name } }
-            )
+        let isOwn = job.owner == parts.visit.site.user
+        return job.definition.queue.map { name in
+            let link = Link("queues", name).with("owner", isOwn ? nil : job.owner)
+            return Fact(label: "Queue", content: a(.href(link)) { bdi { name } })
         }
     }
 

@@ -31,7 +31,9 @@ struct JobHistory {
                 span(.class("count")) { summary }
             }
             if runs.isEmpty {
-                p(.class("empty")) { "No date of it has come yet." }
+                p(.class("empty")) {
+                    job.goneSentence.map { "Of its fires \($0)." } ?? "No date of it has come yet."
+                }
             } else {
                 picture
                 table

@@ -46,12 +46,12 @@ struct QueuePage {
         return request
     }
 
-    /// Another's queue can be looked at alone.
+    /// Another's queue is shown to administrators alone, and they may do to its tasks what its owner may.
     private var isOwn: Bool { queue.owner == parts.visit.site.user }
 
-    private func link(_ verbs: String...) -> Link { Link(path: ["queues", queue.queue] + verbs) }
-
-    private var own: Link { link().with("owner", isOwn ? nil : queue.owner) }
+    private func link(_ verbs: String...) -> Link {
+        Link(path: ["queues", queue.queue] + verbs).with("owner", isOwn ? nil : queue.owner)
+    }
 }
 
 extension QueuePage: PageContent {
@@ -69,7 +69,9 @@ extension QueuePage: PageContent {
                         section {
                             h2 { "Do" }
                             p(.class("soft")) {
-                                "It is a queue of \(queue.owner)'s: nobody else changes it."
+                                "It is a queue of "
+                                bdi { queue.owner }
+                                "'s, who alone pauses and limits it. Its tasks are yours to retry and drop, too."
                             }
                         }
                     }
@@ -123,7 +125,7 @@ extension QueuePage: PageContent {
                 }
             }
             if !mistakes.isEmpty {
-                parts.mistaken(mistakes, all: own)
+                parts.mistaken(mistakes, all: link())
             } else if tasks.isEmpty {
                 p(.class("empty"), .data("live", "rows")) {
                     if let next {
@@ -143,19 +145,19 @@ extension QueuePage: PageContent {
                             a(.href(further(next)), .named("rel", "next")) { "Next page" }
                         }
                     }
-                    if isOwn { bulk }
+                    bulk
                 }
             }
         }
     }
 
     private func further(_ next: FireID) -> Link {
-        own.with("state", state?.rawValue).with("cursor", "\(next)")
+        link().with("state", state?.rawValue).with("cursor", "\(next)")
     }
 
     private func view(_ word: String, _ other: QueuedTask.State?) -> Node {
         a(
-            .href(own.with("state", other?.rawValue)),
+            .href(link().with("state", other?.rawValue)),
             other == state ? .aria("current", "page") : nil
         ) { word }
     }

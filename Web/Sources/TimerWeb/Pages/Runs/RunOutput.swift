@@ -68,7 +68,7 @@ struct RunOutput {
             }
             if isCut {
                 p(.class("note")) {
-                    "\(hasMore && !isRunning ? "A part of it, without its end" : "The end of it"): the whole is in the file."
+                    "\(hasMore && !isRunning ? "A part of it, without its end" : "The end of it"): \(isWhole ? "the whole" : "all that is kept") is in the file."
                 }
             }
             pre(
@@ -97,11 +97,13 @@ struct RunOutput {
         ) { word }
     }
 
-    private var size: String {
-        let totals = [only == .stderr ? nil : stdout, only == .stdout ? nil : stderr].compactMap(
-            \.self
-        )
-        return Self.size(totals)
+    private var size: String { Self.size(totals) }
+
+    private var isWhole: Bool { totals.allSatisfy { $0.dropped == 0 } }
+
+    /// Of the streams that are shown.
+    private var totals: [OutputReply.Total] {
+        [only == .stderr ? nil : stdout, only == .stdout ? nil : stderr].compactMap(\.self)
     }
 
     /// "1.2 KiB, 183 KiB more are not kept".

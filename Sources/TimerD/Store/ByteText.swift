@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A text that equals none but itself, byte by byte, as in the database.
+///
+/// To Swift two Unicode forms of a text are equal, such as é in one code point and in two; to the database, and so as
+/// names, they are two.
+@propertyWrapper
+struct ByteText: Hashable, Sendable {
+    var wrappedValue: String
+
+    init(wrappedValue: String) { self.wrappedValue = wrappedValue }
+    init(_ text: String) { wrappedValue = text }
+
+    static func == (left: Self, right: Self) -> Bool {
+        left.wrappedValue.utf8.elementsEqual(right.wrappedValue.utf8)
+    }
+
+    func hash(into hasher: inout Hasher) {
+        var text = wrappedValue
+        text.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+    }
+}

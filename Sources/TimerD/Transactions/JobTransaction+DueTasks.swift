@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import SQLite
+import Schedules
+import TimerControl
+
+/// What becomes of tasks by itself, as their time comes: ended leases, delays that are over, and the end of those that wait
+/// or are kept.
+extension JobTransaction {
+    /// Does what is due by itself of some tasks; the outcome says when to look again.
+    ///
+    /// One that cannot be read, or whose fire or job cannot, is put off: no other waits for it.
+    mutating func takeDueTasks() throws {
+        for (fire, task) in try dueInTurn() {
+            do {
+                try takeDue(try task.get())
+            } catch let error as DatabaseError where error.isUnreadableValue {
+                try tasks.putOff(fire, until: moment.elapsed + Self.unreadPutOff)
+                if database.notes.unreadTasks.insert(fire).inserted {
+                    outcome.tasks.unread[fire] = error.message
+                }
+            }
+        }
+        outcome.tasks.note(try tasks.nextDue())
+    }
+
+    /// The tasks that are due, as many as one write takes; where there are more, the users take turns.
+    ///
+    /// Each user has a share, the tasks first that are due longest. Whoever had none in this write comes first in the next.
+    private func dueInTurn() throws -> [TaskStore.DueTask] {
+        let first = try tasks.due(at: moment.elapsed, limit: Self.dueTasks + 1)
+        guard first.count > Self.dueTasks else { return first }
+        let owners = try tasks.dueOwners(at: moment.elapsed)
+        let last = database.notes.dueOwner
+        let share = max(1, Self.dueTasks / max(1, owners.count))
+        var due: [TaskStore.DueTask] = []
+        for owner in owners.filter({ $0 > last }) + owners.filter({ $0 <= last }) {
+            guard due.count < Self.dueTasks else { break }
+            due += try tasks.due(at: moment.elapsed, of: owner, limit: share)
+            database.notes.dueOwner = owner
+        }
+        return due
+    }
+
+    private mutating func takeDue(_ task: TaskRow) throws {
+        guard let job = try jobToChange(task.job, of: nil) else {
+            // Its job is gone, which has taken the fire with it.
+            return try tasks.delete(task.fire)
+        }
+        switch task.state {
+        case .reserved: try lose(task, of: job, "its lease has ended")
+        case .delayed: try makeReady(task, of: job)
+        case .ready: try expire(task, of: job)
+        case .dead, .done: try drop(task, of: job, .dropped)
+        }
+    }
+
+    /// After how long a task that could not be read is looked at again.
+    private static let unreadPutOff = TimeSpan.seconds(3600)
+    private static let dueTasks = 100
+
+    private mutating func expire(_ task: TaskRow, of job: StoredJob) throws {
+        // The clock may have been set back since, or the job given another end.
+        let until = taskEnd(of: job)
+        if let until, until <= moment.elapsed { return try drop(task, of: job, .expired) }
+        try tasks.rest(task, due: until)
+        noteRoom(in: task.key)
+    }
+
+    /// Until when the job's tasks wait for a worker, in elapsed time; nil for without end.
+    func taskEnd(of job: StoredJob) -> Timestamp? {
+        job.policy.until.map { moment.elapsedDate($0, on: .wall) }
+    }
+
+    /// Has the job's tasks that are ready wait until its `until`, as it is now.
+    mutating func renewTaskEnds(of job: StoredJob) throws {
+        let until = taskEnd(of: job)
+        if try tasks.setEnd(until, ofReadyOf: job.id) { outcome.tasks.note(until) }
+    }
+
+    /// The same for a piece of all tasks, those behind `place`, by what the wall clock says now.
+    ///
+    /// - Returns: behind which to go on; nil behind the last.
+    mutating func renewTaskEnds(behind place: TaskPlace) throws -> TaskPlace? {
+        let piece = try tasks.due(behind: place, limit: Self.dueTasks)
+        for case (let task?, _) in piece where task.state == .ready {
+            guard let job = try jobToChange(task.job, of: nil), let until = taskEnd(of: job) else {
+                continue
+            }
+            try tasks.rest(task, due: until)
+            outcome.tasks.note(until)
+        }
+        return piece.count == Self.dueTasks ? piece.last?.place : nil
+    }
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerControl
+import TimerWords
+
+/// The findings about what the daemon's lists tell.
+extension Diagnosis {
+    /// The held jobs; nil if there are none.
+    ///
+    /// `page`: the first of those that the caller may see.
+    static func held(_ status: StatusReply, _ page: JobsReply) -> Finding? {
+        let seen = page.jobs.count
+        guard seen > 0 else {
+            guard let count = status.held, count > 0 else { return nil }
+            let words = count == 1 ? "1 job of other users is" : "\(count) jobs of other users are"
+            return .ok("held", "\(words) held; root sees which, and why")
+        }
+        let first = page.jobs.prefix(5).map { "\($0.title): \($0.held ?? "")" }
+        let count = page.cursor == nil ? "\(seen)" : "more than \(seen)"
+        let words = seen == 1 ? "job is held, and fires" : "jobs are held, and fire"
+        return .warning(
+            "held",
+            "\(count) \(words) nothing: \(first.joined(separator: "; "))",
+            "mend what it says, and they go on by themselves; timerctl list --held shows them, "
+                + "timerctl invalidate ends them"
+        )
+    }
+
+    /// The queues that are paused and have tasks that workers could take; nil if there are none.
+    ///
+    /// `queues`: those that the caller may see.
+    static func queues(_ queues: [TaskQueue]) -> Finding? {
+        let stopped = queues.filter { $0.paused && $0.ready > 0 }
+        guard let first = stopped.first else { return nil }
+        let showsOwner = Set(queues.lazy.map(\.owner)).count > 1
+        let named = stopped.prefix(5).map { queue in
+            let owner = showsOwner ? " of \(queue.owner)" : ""
+            return "'\(queue.queue)'\(owner), with \(queue.ready) ready"
+        }
+        let words = stopped.count == 1 ? "1 queue is" : "\(stopped.count) queues are"
+        return .warning(
+            "queues",
+            "\(words) paused and \(stopped.count == 1 ? "has" : "have") tasks: "
+                + named.joined(separator: "; ") + (stopped.count > 5 ? "; and others" : ""),
+            ShellWords.joined(["timerctl", "queue", "resume", first.queue])
+                + ", by its owner, has workers get them"
+        )
+    }
+
+    /// The newest fires of all jobs that the caller may see, the newest first.
+    static func runs(_ runs: [Run]) -> Finding {
+        var seen: Set<JobID> = []
+        let failed = runs.filter { $0.failed == true && seen.insert($0.job).inserted }.map(\.job)
+        guard !failed.isEmpty else { return .ok("runs", "none of the last \(runs.count) failed") }
+        let names = failed.prefix(5).map { "\($0)" }.joined(separator: ", ")
+        return .warning(
+            "runs",
+            "of the last \(runs.count), some failed: job \(names)\(failed.count > 5 ? " and others" : "")",
+            "timerctl runs \(failed[0]); timerctl logs \(failed[0])"
+        )
+    }
+
+    /// The oldest notices that wait to be handed over, of those that the caller may see.
+    static func notices(_ notices: [Notice]) -> Finding {
+        let failing = notices.filter { $0.error != nil }
+        guard let first = failing.first else {
+            return .ok("notices", notices.isEmpty ? "none waits" : "none was refused")
+        }
+        let job = first.name.map { "'\($0)'" } ?? "job \(first.job)"
+        let others = failing.count > 1 ? ", and \(failing.count - 1) more" : ""
+        return .warning(
+            "notices",
+            "'\(first.place)' did not take that \(job) \(first.reason): \(first.error ?? "")\(others)",
+            "mend what it says: each is tried again for a day; timerctl notices shows them"
+        )
+    }
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import TimerControl
+import TimerWords
+
+/// Looks for the newest run of a command among fires, the newest first; pure.
+struct NewestRun {
+    /// Nil until it is found; it has no number where its command was not started.
+    private(set) var run: Run?
+    /// The newest date that has passed since and was skipped; nil for none.
+    private(set) var skipped: Run?
+    /// Whether a fire is there whose command may still run.
+    private(set) var isToCome = false
+
+    /// Reads the next page of fires; returns whether the run is found.
+    mutating func read(_ page: [Run], now: Timestamp) -> Bool {
+        // The command of a handler is no run of the job's own.
+        for fire in page where fire.handler == nil {
+            if fire.id != nil || fire.outcome == .notStarted {
+                run = fire
+                return true
+            }
+            switch fire.state {
+            case .skipped: if skipped == nil, fire.fireDate <= now { skipped = fire }
+            case .done: break
+            default: isToCome = true
+            }
+        }
+        return false
+    }
+}
+
+extension Logs {
+    /// The newest run there is; fires that ran no command have none.
+    func newestRun(_ daemon: Daemon) async throws -> RunID {
+        let reference = job ?? name.map { .name($0) }
+        var request = ListRuns()
+        switch reference {
+        case .id(let id): request.job = id
+        case .name(let name): request.name = name
+        case nil: break
+        }
+        request.limit = 100
+        let dates = LocalDate(now: .now, zone: .local)
+        var newest = NewestRun()
+        repeat {
+            let page = try await daemon.ask(.listRuns(request), for: RunsReply.self).value
+            request.cursor = newest.read(page.runs, now: dates.now) ? nil : page.cursor
+        } while request.cursor != nil
+        guard let run = newest.run else {
+            throw try await nothing(of: reference, isToCome: newest.isToCome, daemon)
+        }
+        guard let id = run.id else {
+            throw Failure(
+                .refused,
+                "nothing was written for the date \(dates.full(run.fireDate)): "
+                    + RunSentence(run, dates: dates).text
+            )
+        }
+        // The newest run of all jobs is older than many dates of others.
+        if reference != nil, !common.json, let skipped = newest.skipped {
+            Output.tell(
+                "this is run \(id); a newer date, \(dates.full(skipped.fireDate)), has none: "
+                    + RunSentence(skipped, dates: dates).text
+            )
+        }
+        return id
+    }
+
+    /// Why there is no run to show: there was none yet, or none is kept.
+    private func nothing(
+        of reference: JobReference?,
+        isToCome: Bool,
+        _ daemon: Daemon
+    ) async throws(Failure) -> Failure {
+        guard let reference else {
+            return Failure(.refused, "no job has run a command yet, or no run is kept any more")
+        }
+        let job = try await daemon.ask(.getJob(reference), for: JobReply.self).value.job
+        guard job.definition.command != nil, !isToCome, let gone = job.goneSentence else {
+            return Failure(.refused, "\(reference.title) has run no command yet")
+        }
+        return Failure(.refused, "of the runs of \(reference.title) \(gone)")
+    }
+}

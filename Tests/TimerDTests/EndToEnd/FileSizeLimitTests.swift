@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import Testing
+
+@testable import TimerD
+
+/// A daemon whose files may not grow beyond a size: LimitFSIZE=, ulimit -f.
+@Suite("The limit of a file's size", .timeLimit(.minutes(2))) struct FileSizeLimitTests {
+    @Test(
+        "At the limit a request is refused with it, the daemon goes on, and runs ignore no signal"
+    )
+    func limit() async throws {
+        try await DaemonProcess.with { daemon in
+            await daemon.end(SIGTERM)
+            // The next has the limit too.
+            let runnersEnd = daemon.database + "-runner-epoch"
+            try await eventually("the runner has ended") { access(runnersEnd, F_OK) == 0 }
+            let limited = ["sh", "-c", #"ulimit -f 1200; exec "$@""#, "sh"]
+            try await daemon.start(through: limited)
+
+            let look = try await daemon.timerctl(
+                "add",
+                "--in",
+                "1ms",
+                "--",
+                "grep",
+                "-E",
+                "^Sig(Blk|Ign)",
+                "/proc/self/status"
+            )
+            let run = try await daemon.finishedRun(look.output.trimmingCharacters(in: .newlines))
+            let id = try #require(run.id)
+            let masks = try await daemon.timerctl("logs", "--run", "\(id)").output
+                .split(separator: "\n").compactMap { UInt64($0.suffix(16), radix: 16) }
+            #expect(masks == [0, 0])
+
+            var refusal: DaemonProcess.Answer?
+            let word = String(repeating: "x", count: 20_000)
+            for _ in 0..<200 where refusal == nil {
+                let added = try await daemon.timerctl("add", "--every", "1h", "--", "true", word)
+                if added.status != 0 { refusal = added }
+            }
+            let words = try #require(refusal).errors
+            #expect(words.contains("LimitFSIZE= or ulimit -f limits files to"), "\(words)")
+            #expect(try await daemon.timerctl("list").status == 0)
+            // With more room it takes jobs again.
+            await daemon.end(SIGKILL)
+            try await daemon.start()
+            let added = try await daemon.timerctl("add", "--every", "1h", "--", "true", word)
+            #expect(added.status == 0, "\(added.errors)")
+        }
+    }
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import TimerD
+
+@Suite("Paused queues", .timeLimit(.minutes(2)))
+struct PausedQueueTests {
+    @Test("show and doctor say that a task waits as its queue is paused, until that is resumed")
+    func paused() async throws {
+        try await DaemonProcess.with { daemon in
+            #expect(try await daemon.timerctl("queue", "pause", "mails").status == 0)
+            let add = ["add", "--in", "1ms", "--queue", "mails", "--name", "welcome"]
+            #expect(try await daemon.timerctl(add).status == 0)
+            // The date comes 1 ms later, and its task with it.
+            while try await !daemon.timerctl("runs", "welcome").output.contains("for a worker") {
+                try Task.checkCancellation()
+            }
+            let words = "queue 'mails' is paused; 'timerctl queue resume mails'"
+            var page = try await daemon.timerctl("show", "welcome").output
+            #expect(page.contains(words), "\(page)")
+            var doctor = try await daemon.timerctl("doctor").output
+            #expect(doctor.contains("1 queue is paused and has tasks: 'mails', with 1 ready"))
+            #expect(try await daemon.timerctl("queue", "resume", "mails").status == 0)
+            page = try await daemon.timerctl("show", "welcome").output
+            #expect(!page.contains("is paused"), "\(page)")
+            doctor = try await daemon.timerctl("doctor").output
+            #expect(!doctor.contains("queue is paused"), "\(doctor)")
+        }
+    }
+}

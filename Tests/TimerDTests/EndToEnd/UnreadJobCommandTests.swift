@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import Testing
+import TimerControl
+
+@testable import SQLite
+
+@Suite("Commands on a job of a newer version", .timeLimit(.minutes(2)))
+struct UnreadJobCommandTests {
+    @Test("Nothing that such a job says is lost without a word")
+    func kept() async throws {
+        try await DaemonProcess.with { daemon in
+            let file = daemon.folder + "/web.yaml"
+            try "label: web\njobs: {w: {every: 1h, command: [\"true\"]}}"
+                .write(toFile: file, atomically: false, encoding: .utf8)
+            try await daemon.timerctl("apply", "-f", file)
+            await daemon.end(SIGTERM)
+            let database = try Database(path: daemon.database, mode: .readWriteCreate)
+            try database.execute(
+                "UPDATE job_definitions SET definition = json_set(definition, '$.onlyIf', 'x')"
+            )
+            database.close()
+            try await daemon.start()
+
+            let exported = try await daemon.timerctl("export", "--label", "web")
+            #expect(exported.status == 0 && exported.output.hasSuffix("jobs: {}\n"))
+            let reason = "this version does not understand its 'onlyIf'"
+            #expect(exported.errors == "note: job 1 is left out: \(reason)\n")
+            let edited = try await daemon.timerctl("edit", "w")
+            #expect(edited.status == 1 && edited.errors.contains("cannot be edited: \(reason)"))
+            for command in [
+                ["change", "w", "--every", "2h"], ["rename", "w", "v"], ["copy", "w", "v"],
+            ] {
+                let refused = try await daemon.timerctl(command)
+                #expect(refused.status == 1, "\(command)")
+                #expect(refused.errors.contains("cannot be changed or copied"), "\(command)")
+            }
+            #expect(try await daemon.job(1)["state"] == .string("scheduled"))
+
+            let applied = try await daemon.timerctl("apply", "-f", file)
+            #expect(
+                applied.output == """
+                    ~ w (replaces job 1, which cannot be read: its id and its history end)
+                        dropped: onlyIf, userInfo if it has any
+                    web: 0 to add, 1 to change (1 of them by another job), 0 to remove, 0 unchanged
+
+                    """
+            )
+            #expect(applied.status == 0, "\(applied.errors)")
+            #expect(try await daemon.job(1)["endReason"] == .string("replaced"))
+            let again = try await daemon.timerctl("apply", "-f", file, "--dry-run", "--exit-code")
+            #expect(again.status == 0, "\(again.output)")
+        }
+    }
+}
