@@ -17,12 +17,15 @@
 //
 // Whoever cuts the log off while it is open takes commits out of it. A recovery stops where they were, and what is written
 // behind them would be lost with them: SQLite does not look, and leaves a hole. Each write begins within the file or right at
-// its end, so one that would not is refused, and the log counts as cut from then on.
+// its end, so one that would not is refused, and the log counts as cut from then on. Where nothing is written, the wal-index
+// says how many frames there have to be.
 
 #include "gathered_log.h"
 
 #include <errno.h>
 #include <sqlite3.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -147,7 +150,49 @@ int gather_log(sqlite3 *database) {
     return SQLITE_OK;
 }
 
+/// The beginning of the wal-index: https://www.sqlite.org/walformat.html#the_wal_index_file_format.
+struct index_head {
+    struct {
+        uint32_t version, unused, changes;
+        uint8_t is_initialised, is_big_endian;
+        /// 1 for 65536.
+        uint16_t page_size;
+        /// Those of whole commits.
+        uint32_t frames;
+        uint32_t others[7];
+    } header, copy;
+    /// How many frames are in the database already.
+    uint32_t backfilled;
+};
+
+_Static_assert(offsetof(struct index_head, backfilled) == 96, "as in SQLite's file");
+
+/// Whether the file is shorter than the frames that are not in the database yet.
+static int is_short(sqlite3 *database, sqlite3_file *file) {
+    // What SQLite maps at once.
+    enum { region = 32768 };
+    sqlite3_file *own = NULL;
+    void volatile *map = NULL;
+    sqlite3_int64 size;
+    sqlite3_file_control(database, "main", SQLITE_FCNTL_FILE_POINTER, &own);
+    if (!own || own->pMethods->xShmMap(own, 0, region, 0, &map) != SQLITE_OK || !map) return 0;
+    struct index_head before, after;
+    memcpy(&before, (const void *)map, sizeof before);
+    own->pMethods->xShmBarrier(own);
+    if (log_of(file)->own->xFileSize(file, &size) != SQLITE_OK) return 0;
+    own->pMethods->xShmBarrier(own);
+    memcpy(&after, (const void *)map, sizeof after);
+    // Meanwhile another program may have brought the log into the database and truncated it, which changes this first.
+    if (memcmp(&before, &after, sizeof before) != 0) return 0;
+    if (!before.header.is_initialised || before.backfilled >= before.header.frames) return 0;
+    sqlite3_int64 page_size = before.header.page_size == 1 ? 65536 : before.header.page_size;
+    // The header of the log, and one before each page.
+    return size < 32 + before.header.frames * (page_size + 24);
+}
+
 int is_log_cut(sqlite3 *database) {
     sqlite3_file *file = log_file(database);
-    return file && file->pMethods->xWrite == log_write && log_of(file)->is_cut;
+    if (!file || file->pMethods->xWrite != log_write) return 0;
+    if (!log_of(file)->is_cut) log_of(file)->is_cut = is_short(database, file);
+    return log_of(file)->is_cut;
 }

@@ -86,6 +86,11 @@ package final class Database {
         try execute("PRAGMA application_id = \(own)")
     }
 
+    /// Throws what keeps a database from being opened by a symbolic link beside which an old log lies.
+    package static func refuseLogBesideLink(at path: String) throws(DatabaseError) {
+        try DatabaseFile(path: path, disk: SystemDisk()).refuseLogBesideLink()
+    }
+
     /// Makes a database in memory, with the file at `path` attached as `disk`.
     ///
     /// It sees what is committed in the file and changes nothing there. The file stays attached until

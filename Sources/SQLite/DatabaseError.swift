@@ -59,7 +59,7 @@ package struct DatabaseError: Error, Sendable {
     private var primaryCode: Int32 { code & 0xff }
 
     /// How large a file this process may make, for whoever is told that there is no room; empty without a limit.
-    private static var fileLimit: String {
+    package static var fileLimit: String {
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0,
             limit.rlim_cur != rlim_t.max

@@ -100,19 +100,24 @@ struct DatabaseFile {
     /// its place.
     ///
     /// SQLite looks for the log beside the file itself, and what was committed last would be missing without a word.
-    private func refuseLogBesideLink() throws(DatabaseError) {
-        var link = path
+    func refuseLogBesideLink() throws(DatabaseError) {
+        var (links, file) = ([(path: String, target: String)](), path)
         // As many as the system follows: path_resolution(7).
-        for _ in 0..<40 {
-            guard let target = disk.target(ofLink: link) else { return }
-            if let size = try disk.size(of: link + "-wal"), size > 0 {
-                throw refusal(
-                    SQLITE_NOTADB,
-                    "'\(link)' is a symbolic link to '\(target)', but '\(link)-wal' holds \(size) bytes of a"
-                        + " database that was there; put the database back, or move the log away"
-                )
-            }
-            link = target
+        while links.count < 40, let target = disk.target(ofLink: file) {
+            links.append((file, target))
+            file = target
+        }
+        for link in links {
+            let log = link.path + "-wal"
+            guard let size = try disk.size(of: log), size > 0 else { continue }
+            // Beside the link to the database may be one to its log.
+            let own = try disk.identity(of: file + "-wal", isItself: false)
+            guard try disk.identity(of: log, isItself: false) != own else { continue }
+            throw refusal(
+                SQLITE_NOTADB,
+                "'\(link.path)' is a symbolic link to '\(link.target)', but '\(log)' holds \(size) bytes of a"
+                    + " database that was there; put the database back, or move the log away"
+            )
         }
     }
 
@@ -156,8 +161,8 @@ struct DatabaseFile {
             try refuseLog(String(cString: sqlite3_filename_wal(file)))
             throw refusal(
                 SQLITE_NOTADB,
-                "database '\(path)' is empty, which no crash of timerd leaves, and was left alone;"
-                    + " restore a backup, or move it away to begin anew"
+                "database '\(path)' is empty, and was left alone; restore a backup, or move it away to begin anew;"
+                    + " a restore that was killed leaves it so, and what was there as '\(path).replaced-DATE'"
             )
         }
         let header = size < 100 ? [] : try readHeader(reader)

@@ -129,6 +129,7 @@ extension Run: JSONWritable {
             writer.member("onFailure", onFailure)
             writer.member("onSuccess", onSuccess)
             writer.member("outcome", outcome)
+            writer.member("owner", owner)
             writer.member("peakMemory", peakMemory)
             writer.member("reason", reason)
             writer.member("signal", signal)

@@ -63,6 +63,8 @@ package struct RequestLoad: Hashable, Sendable {
     var units = 1
     /// The most that the reply is expected to have.
     package var bytes = 0
+    /// What the reply may have beyond that; the replies of a batch are bounded together.
+    package var bytesToCome = 0
     /// Whether it takes them for as long as its client likes: a subscription, or a worker who waits.
     package var lasts = false
 
@@ -142,14 +144,17 @@ package struct RequestLoad: Hashable, Sendable {
             self.init(kind: .waiting, bytes: min(lineBytes, Self.queueNames), lasts: true)
         case .reserveTasks(let request):
             let count = request.count ?? 1
-            // Who waits alone is not to keep what comes behind it, such as the end of a task, from being read.
-            let each = request.mayWaitForTask && waiting != nil ? Self.row : Self.task
+            let most = min(count * Self.task, Limits.pageBytes)
+            // Who waits is not to keep what comes behind it, such as the end of a task, from being read.
+            let held =
+                request.mayWaitForTask ? min(count * Self.row, Limits.pageBytes) : most
             self.init(
                 kind: request.mayWaitForTask ? .light : .write,
                 units: 1 + count / 32,
-                bytes: min(count * each, Limits.pageBytes) + min(lineBytes, Self.queueNames),
+                bytes: held + min(lineBytes, Self.queueNames),
                 lasts: request.mayWaitForTask
             )
+            if waiting == nil { bytesToCome = most - held }
         case .extendTasks(let request):
             self.init(changing: request.tasks.count, telling: lineBytes)
         case .finishTasks(let request):

@@ -74,13 +74,15 @@ struct List: AsyncParsableCommand {
         if !common.json {
             let dates = LocalDate(now: .now, zone: .local)
             let table = Self.table(of: jobs, columns: columns, dates: dates)
-            try pager.write(table.text(for: .current))
             let isLate = { (job: Job) in
                 job.state == .scheduled && job.held == nil && job.isOverdue(at: dates.now)
             }
-            if jobs.contains(where: isLate),
-                let trouble = try await daemon.ask(.status, for: StatusReply.self).value.unwritable
-            {
+            // try?: the list is whole without it.
+            let status =
+                jobs.contains(where: isLate)
+                ? try? await daemon.ask(.status, for: StatusReply.self) : nil
+            try pager.write(table.text(for: .current))
+            if let trouble = status?.value.unwritable {
                 Output.tell("dates that have passed are as they were last stored: \(trouble)")
             }
         }

@@ -98,8 +98,16 @@ struct Logs: AsyncParsableCommand {
         guard let end = try await show(run, &daemon) else { return }
         if !common.json { tell(of: end.run, wroteNothing: end.wroteNothing) }
         guard onFailure || !common.json else { return }
-        guard let id = try await onFailureRun(of: end.run, &daemon)?.id else {
+        guard let alert = try await onFailureRun(of: end.run, &daemon) else {
             if onFailure, !common.json { tellNoAlert(of: end.run) }
+            return
+        }
+        guard let id = alert.id else {
+            // It waits, or could not be started.
+            if onFailure, !common.json {
+                let dates = LocalDate(now: .now, zone: .local)
+                Output.tell("on-failure command: \(RunSentence(alert, dates: dates).text)")
+            }
             return
         }
         guard onFailure else {

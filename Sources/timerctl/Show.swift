@@ -32,11 +32,10 @@ struct Show: AsyncParsableCommand {
             request.job = job.id
             let runs = try await daemon.runs(request, atMost: 10).page.runs
             var page = JobPage(job: job, runs: runs, dates: LocalDate(now: .now, zone: .local))
-            page.status = try await daemon.ask(.status, for: StatusReply.self).value
+            // try?, of both: the page is there without why something waits.
+            page.status = try? await daemon.ask(.status, for: StatusReply.self).value
             if let queue = job.definition.queue, JobPage.waitsForWorker(runs) {
-                page.queue = try await daemon.queues().first {
-                    $0.queue == queue && $0.owner == job.owner
-                }
+                page.queue = try? await daemon.queues(of: job.owner).first { $0.queue == queue }
             }
             try Output.write((isFirst ? "" : "\n") + page.text(for: .current))
             isFirst = false

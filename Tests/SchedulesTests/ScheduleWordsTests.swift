@@ -50,7 +50,7 @@ import Testing
         #expect(zoned.firstFireDate == (try instant("2026-12-01T17:00:00Z")))
         let calendar = try resolve(ScheduleWords(calendar: "12:00", tz: "UTC"))
         #expect(calendar.firstFireDate == (try instant("2026-12-01T12:00:00Z")))
-        let own = try resolve(ScheduleWords(calendar: "12:00 Asia/Tokyo", tz: "UTC"))
+        let own = try resolve(ScheduleWords(calendar: "12:00 Asia/Tokyo", tz: "Asia/Tokyo"))
         #expect(own.firstFireDate == (try instant("2026-12-02T03:00:00Z")))
     }
 

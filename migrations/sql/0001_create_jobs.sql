@@ -54,8 +54,9 @@ CREATE TABLE owners (
     -- Why its jobs are held: its name and uid no longer match. NULL where they do.
     held TEXT,
     -- What is stored of it: 1024 for each job, live or ended, and the bytes of its definition, its userInfo,
-    -- of what is kept of its runs' output and errors, of event_words and of the reasons of events. Kept by
-    -- triggers, so that no write can leave it out, but for new jobs, whose bytes are counted in the outbox.
+    -- of what is kept of its runs' output, of event_words, and of the errors of runs and the reasons of events that
+    -- are more than 32 bytes. Kept by triggers, so that no write can leave it out, but for new jobs, whose bytes are
+    -- counted in the outbox.
     bytes INTEGER NOT NULL DEFAULT 0,
     -- The highest number of an event of the owner that was removed.
     events_pruned INTEGER NOT NULL DEFAULT 0,
@@ -369,18 +370,21 @@ CREATE INDEX runs_failed ON runs (ended_at_us, id) WHERE failed_owner_id IS NOT 
 CREATE INDEX runs_failed_by_owner ON runs (failed_owner_id, ended_at_us, id)
     WHERE failed_owner_id IS NOT NULL;
 
--- The oldest error of one user, whose bytes are more than a user may have.
-CREATE INDEX runs_with_error ON runs (failed_owner_id, id) WHERE error IS NOT NULL;
+-- The oldest error of one user, whose bytes are more than a user may have. Like a reason of an event it counts where
+-- it is no few words. Its bytes: the length of a text ends at a NUL, which a worker may say.
+CREATE INDEX runs_with_error ON runs (failed_owner_id, id) WHERE length(CAST(error AS BLOB)) > 32;
 
--- A run without an error writes nothing of the owner.
-CREATE TRIGGER error_changed AFTER UPDATE OF error ON runs WHEN old.error IS NOT new.error BEGIN
+-- A run without such an error writes nothing of the owner.
+CREATE TRIGGER error_changed AFTER UPDATE OF error ON runs
+    WHEN length(CAST(old.error AS BLOB)) > 32 OR length(CAST(new.error AS BLOB)) > 32
+BEGIN
     UPDATE owners SET bytes = bytes - length(CAST(old.error AS BLOB))
-    WHERE id = old.failed_owner_id AND old.error IS NOT NULL;
+    WHERE id = old.failed_owner_id AND length(CAST(old.error AS BLOB)) > 32;
     UPDATE owners SET bytes = bytes + length(CAST(new.error AS BLOB))
-    WHERE id = new.failed_owner_id AND new.error IS NOT NULL;
+    WHERE id = new.failed_owner_id AND length(CAST(new.error AS BLOB)) > 32;
 END;
 
-CREATE TRIGGER error_removed AFTER DELETE ON runs WHEN old.error IS NOT NULL BEGIN
+CREATE TRIGGER error_removed AFTER DELETE ON runs WHEN length(CAST(old.error AS BLOB)) > 32 BEGIN
     UPDATE owners SET bytes = bytes - length(CAST(old.error AS BLOB)) WHERE id = old.failed_owner_id;
 END;
 
@@ -450,22 +454,22 @@ CREATE TABLE events (
 -- room, of whom more are kept than may be.
 CREATE INDEX events_by_owner ON events (owner_id, seq);
 
--- The oldest reason of one user that is no single word, but a text: the error of a run.
-CREATE INDEX events_with_text ON events (owner_id, seq) WHERE length(reason) > 32;
+-- The oldest reason of one user that is no single word, but a text: the error of a run, or why a job is held.
+CREATE INDEX events_with_text ON events (owner_id, seq) WHERE length(CAST(reason AS BLOB)) > 32;
 
 -- An event without such a text writes nothing of the owner.
-CREATE TRIGGER reason_added AFTER INSERT ON events WHEN length(new.reason) > 32 BEGIN
+CREATE TRIGGER reason_added AFTER INSERT ON events WHEN length(CAST(new.reason AS BLOB)) > 32 BEGIN
     UPDATE owners SET bytes = bytes + length(CAST(new.reason AS BLOB)) WHERE id = new.owner_id;
 END;
 
 -- A reason makes room: no event gets another one.
 CREATE TRIGGER reason_forgotten AFTER UPDATE OF reason ON events
-    WHEN length(old.reason) > 32 AND new.reason IS NULL
+    WHEN length(CAST(old.reason AS BLOB)) > 32 AND new.reason IS NULL
 BEGIN
     UPDATE owners SET bytes = bytes - length(CAST(old.reason AS BLOB)) WHERE id = old.owner_id;
 END;
 
-CREATE TRIGGER reason_removed AFTER DELETE ON events WHEN length(old.reason) > 32 BEGIN
+CREATE TRIGGER reason_removed AFTER DELETE ON events WHEN length(CAST(old.reason AS BLOB)) > 32 BEGIN
     UPDATE owners SET bytes = bytes - length(CAST(old.reason AS BLOB)) WHERE id = old.owner_id;
 END;
 

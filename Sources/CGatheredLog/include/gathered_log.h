@@ -16,5 +16,5 @@ struct sqlite3;
 /// Returns SQLITE_OK also where the log stays as it is; SQLITE_NOMEM without memory.
 int gather_log(struct sqlite3 *database);
 
-/// Whether a write found the log shorter than it was left, and was refused.
+/// Whether the log is shorter than it was left, so that commits are missing that are nowhere else.
 int is_log_cut(struct sqlite3 *database);

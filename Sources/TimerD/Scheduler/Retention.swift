@@ -11,6 +11,9 @@ struct Retention: Sendable {
     /// How long looks by age are put off after a step of the wall clock ahead: a wrong clock is set right
     /// again, but removed rows do not come back.
     static let doubt = TimeSpan.seconds(3600)
+    /// The shortest time between two looks at all ended jobs of a user who has more stored than the limit: many may have to
+    /// stay, and each run that fails calls for a look.
+    static let endedPause = TimeSpan.seconds(10)
     /// How many events beyond those that are kept call for a look.
     static let surplus = 1000
 
@@ -20,6 +23,8 @@ struct Retention: Sendable {
     private(set) var date: Timestamp?
     /// The event with this number calls for a look before `date`.
     private var event: Int64
+    /// From when on the ended jobs of such users are looked at from the first on.
+    private var endedFromStart = Timestamp.distantPast
 
     /// The first look comes a minute after the start: until then the clock may not be set.
     init(_ limits: RetentionLimits, now: Timestamp, nextEvent: Int64) {
@@ -55,8 +60,14 @@ struct Retention: Sendable {
     }
 
     /// A user has more stored than the limit: calls for a look now, unless one is under way.
+    ///
+    /// It goes on behind the ended jobs that were looked at in the last seconds.
     mutating func isOverfull(now: Timestamp) {
-        if let date { self.date = min(date, now) }
+        guard let date else { return }
+        self.date = min(date, now)
+        guard endedFromStart <= now else { return }
+        progress.endedOfFull = [:]
+        endedFromStart = now + Self.endedPause
     }
 
     /// Something was stored that gets too old at `end`.

@@ -51,7 +51,9 @@ extension Connection {
     /// or refused.
     private func mayBatchFill(before load: RequestLoad) -> Bool {
         guard inFlight > 0, case .request(_, let ticket, _)? = head?.0 else { return false }
-        return replies.size(of: ticket) + output.reserved + load.bytes > Limits.batchReply
+        let size = replies.size(of: ticket)
+        let toCome = output.reserved + output.toCome + load.bytes + load.bytesToCome
+        return size <= Limits.batchReply && size + toCome > Limits.batchReply
     }
 
     /// Whether the head could take effect before an earlier request of this connection.

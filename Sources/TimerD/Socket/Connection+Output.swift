@@ -11,6 +11,8 @@ struct ConnectionOutput {
     var reserved = 0
     /// How much of that is of what waits for something to happen.
     var lasting = 0
+    /// What the replies of requests of a batch may have beyond what is reserved.
+    var toCome = 0
     /// Taken by the requests of a batch that have not begun.
     var backlog = 0
     /// Written, and not yet taken by the socket.
@@ -61,6 +63,7 @@ extension Connection {
         place = .held
         output.reserved += load.bytes
         if load.lasts { output.lasting += load.bytes }
+        output.toCome += load.bytesToCome
         // The gate counted these bytes when it gave the place.
         output.accounted += load.bytes
     }
@@ -69,6 +72,7 @@ extension Connection {
     func release(_ load: RequestLoad) {
         output.reserved -= load.bytes
         if load.lasts { output.lasting -= load.bytes }
+        output.toCome -= load.bytesToCome
         environment.gate.end(load, of: user)
     }
 

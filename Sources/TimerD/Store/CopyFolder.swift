@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CSQLite
-import Foundation
 import Glibc
 import LinuxSystem
 import Platform
@@ -18,66 +17,82 @@ struct CopyFolder {
 
     /// What the copy is to be.
     let file: String
-    /// Locked while somebody uses the folder; negative where its file system has no such locks.
-    private let lock: Int32
+    /// Locked while the folder is used, so that nobody else on this host empties it.
+    private let descriptor: Int32
 
     private var path: String { file + Self.ending }
     /// The copy.
     var copy: String { path + "/copy" }
-    /// A file without bytes: see `DatabaseRestore`.
+    /// A file without bytes: see `DatabaseExchange`.
     var empty: String { path + "/empty" }
 
-    /// Makes the folder for a copy that is to be `file`; removes what daemons that died have left in its place, and beside it.
+    /// Makes the folder for a copy that is to be `file`, or takes over and empties what a daemon that died has left of one.
     ///
     /// Only where `TrustedPath` has nothing against the folder of `file`.
     init(for file: String) throws(DatabaseError) {
         self.file = file
-        let path = file + Self.ending
-        Self.removeLeft(in: file.parentFolder)
-        guard mkdir(path, 0o700) == 0 else {
-            let number = errno
-            throw DatabaseError(
-                code: SQLITE_CANTOPEN,
-                systemError: number,
-                message: "cannot create '\(path)': \(Errno(rawValue: number).text)",
-                path: file
-            )
-        }
-        lock = Self.lock(path) ?? -1
+        descriptor = try Self.take(file + Self.ending)
+        removeFiles()
     }
 
     /// Removes the folder and what is in it; to be called once.
     func remove() {
-        Self.remove(path)
-        if lock >= 0 { close(lock) }
-    }
-
-    /// Nil for what is no folder, and for one that somebody has locked.
-    private static func lock(_ path: String) -> Int32? {
-        let folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-        guard folder >= 0 else { return nil }
-        guard flock(folder, LOCK_EX | LOCK_NB) == 0 else {
-            close(folder)
-            return nil
-        }
-        return folder
-    }
-
-    private static func removeLeft(in folder: String) {
-        // try?: if the folder cannot be read, what is left in it stays.
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
-        for name in names where name.hasSuffix(ending) {
-            let path = folder + "/" + name
-            // A stranger's could become a link to somewhere else meanwhile.
-            guard TrustedPath.problem(with: path) == nil, let lock = lock(path) else { continue }
-            remove(path)
-            close(lock)
-        }
-    }
-
-    private static func remove(_ path: String) {
-        for name in names { unlink(path + "/" + name) }
+        removeFiles()
         // Fails, as it should, where there is something else in it.
         rmdir(path)
+        close(descriptor)
+    }
+
+    private func removeFiles() {
+        for name in Self.names { unlink(path + "/" + name) }
+    }
+
+    /// Makes and locks the folder; returns its descriptor.
+    private static func take(_ path: String) throws(DatabaseError) -> Int32 {
+        // Whoever had it before may remove it between two of these calls.
+        for _ in 0..<100 {
+            guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw refusal(path) }
+            let folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+            guard folder >= 0 else {
+                if errno == ENOENT { continue }
+                throw refusal(path)
+            }
+            do throws(DatabaseError) {
+                if try lock(folder, path) { return folder }
+                close(folder)
+            } catch {
+                close(folder)
+                throw error
+            }
+        }
+        throw refusal(path, "it is removed again and again")
+    }
+
+    /// Locks the folder; returns whether it still has its name.
+    private static func lock(_ folder: Int32, _ path: String) throws(DatabaseError) -> Bool {
+        // A file system may have no locks.
+        let withoutLocks = [ENOLCK, ENOTSUP, ENOSYS, EINVAL]
+        if flock(folder, LOCK_EX | LOCK_NB) != 0, !withoutLocks.contains(errno) {
+            guard errno == EWOULDBLOCK else { throw refusal(path) }
+            throw refusal(path, "another copy is being made in it")
+        }
+        var (mine, named) = (stat(), stat())
+        guard fstat(folder, &mine) == 0, lstat(path, &named) == 0,
+            mine.st_dev == named.st_dev, mine.st_ino == named.st_ino
+        else { return false }
+        // In a folder such as /tmp it may be a stranger's.
+        if let problem = TrustedPath.problem(with: path) { throw refusal(path, problem) }
+        return true
+    }
+
+    /// `reason`: nil for that of the system call that has just failed.
+    private static func refusal(_ path: String, _ reason: String? = nil) -> DatabaseError {
+        let last = Errno.last
+        return DatabaseError(
+            code: SQLITE_CANTOPEN,
+            systemError: reason == nil ? last.rawValue : 0,
+            message: "cannot create '\(path)': \(reason ?? last.text)",
+            path: path
+        )
     }
 }

@@ -29,6 +29,9 @@ struct DatabaseCopy {
         let folder = try CopyFolder(for: file)
         defer { folder.remove() }
         try make(in: folder, at: now)
+        // SQLite makes it anew, for others to read, where another host has removed it, whom no lock of the folder holds up.
+        // A file system without modes refuses that.
+        chmod(folder.copy, 0o600)
         let size = try sync(folder.copy, O_RDWR)
         try move(folder.copy, to: file, replacing: replacing)
         try sync(file.parentFolder, O_DIRECTORY)
@@ -88,7 +91,8 @@ struct DatabaseCopy {
     static func trouble(_ error: DatabaseError, writing file: String) -> DatabaseError {
         // SQLITE_IOERR_WRITE, _FSYNC, _DIR_FSYNC and _TRUNCATE.
         guard error.isFull || [778, 1034, 1290, 1546].contains(error.code) else { return error }
-        let reason = error.isFull ? "there is no more room on its disk" : error.message
+        let full = "there is no more room on its disk" + DatabaseError.fileLimit
+        let reason = error.isFull ? full : error.message
         return DatabaseError(
             code: error.code,
             message: "cannot write '\(file)': \(reason)",

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import Glibc
 import LinuxSystem
 import Platform
@@ -13,20 +14,25 @@ import SystemPackage
 /// The old one's would be played into the new one; and on an empty file, which says that a backup is to be restored, no
 /// daemon starts, while where there is none it would begin anew.
 struct DatabaseExchange {
+    private static let middle = ".replaced-"
+
     private let database: String
     private let old: String
 
     init(_ database: String, at now: Timestamp) {
         self.database = database
-        old = database + ".replaced-\(now.rfc3339)"
+        old = database + Self.middle + now.rfc3339
     }
 
     /// Gives the name to the copy in `folder`.
     ///
-    /// - Returns: what the old one is called now; nil if there was none.
+    /// - Returns: what the old one is called now, also where an earlier exchange was killed; nil if there was none.
     /// - Throws: what keeps it from that; the old one is as it was, unless the error says otherwise.
     func replace(with folder: CopyFolder) throws -> String? {
-        let there = ([""] + TrustedPath.endingsOfLogs).filter {
+        let wasNamed = TrustedPath.isThere(database)
+        // An empty file is no database: an exchange that was killed has left it.
+        let isEmpty = try SystemDisk().size(of: database) == 0
+        let there = ((isEmpty ? [] : [""]) + TrustedPath.endingsOfLogs).filter {
             TrustedPath.isThere(database + $0)
         }
         var linked: [String] = []
@@ -43,7 +49,7 @@ struct DatabaseExchange {
                 throw failure("cannot name the restored database '\(database)'")
             }
         } catch {
-            if putBack(linked) { throw error }
+            if putBack(linked, wasNamed) { throw error }
             throw DaemonError(
                 "\(DaemonError(starting: error)); the database before is kept as '\(old)'",
                 .unavailable
@@ -57,7 +63,17 @@ struct DatabaseExchange {
                 .unavailable
             )
         }
-        return there.first.map { old + $0 }
+        return there.first.map { old + $0 } ?? (isEmpty ? keptBefore : nil)
+    }
+
+    /// The newest that an earlier exchange has kept.
+    private var keptBefore: String? {
+        let folder = database.parentFolder
+        // try?: what cannot be listed is not named.
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+        let start = database.fileName + Self.middle
+        return names.filter { $0.hasPrefix(start) && $0.hasSuffix("Z") }.max()
+            .map { folder + "/" + $0 }
     }
 
     /// Takes the name from the old database, then its logs.
@@ -77,14 +93,17 @@ struct DatabaseExchange {
 
     /// Undoes what was done: the logs come first, as an empty file plays none back.
     ///
+    /// `wasNamed`: whether anything had the name.
+    ///
     /// - Returns: whether it could.
-    private func putBack(_ linked: [String]) -> Bool {
+    private func putBack(_ linked: [String], _ wasNamed: Bool) -> Bool {
         let logs = linked.filter { !$0.isEmpty }
         for ending in logs { link(old + ending, database + ending) }
         guard logs.allSatisfy({ TrustedPath.isThere(database + $0) }),
             // Does nothing where both names are still of one file.
             !linked.contains("") || rename(old, database) == 0
         else { return false }
+        if !wasNamed { unlink(database) }
         for ending in linked { unlink(old + ending) }
         return true
     }

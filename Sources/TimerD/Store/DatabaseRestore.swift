@@ -24,6 +24,7 @@ public struct DatabaseRestore {
     public func restore(_ backup: String) throws(DaemonError) -> String? {
         do {
             try TrustedPath.checkDatabase(database)
+            try Database.refuseLogBesideLink(at: database)
             // What is replaced is the file that a link leads to, and not the link.
             let real = try DatabaseLock.resolve(database)
             return try Self(database: real).replace(with: backup)
@@ -43,7 +44,9 @@ public struct DatabaseRestore {
         }
         if let log = TrustedPath.log(beside: backup) {
             throw DaemonError(
-                "cannot restore '\(backup)': '\(log)' lies beside it; accepted is a file alone, as 'timerctl backup' writes it",
+                "cannot restore '\(backup)': '\(log)' lies beside it; accepted is a file alone, as 'timerctl backup' writes it;"
+                    + " if it is its own, bring it in first"
+                    + " (sqlite3 FILE 'PRAGMA wal_checkpoint(TRUNCATE)' on a copy of both), else move it away",
                 .configuration
             )
         }

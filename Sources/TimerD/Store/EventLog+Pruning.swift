@@ -40,16 +40,17 @@ extension EventLog {
         try database.prepare(SQL.deleteOfOwner).run(owner, seq)
     }
 
-    /// Makes room: forgets the oldest reason of `owner` that is a text, and says of the events up to that one that they are not
-    /// kept any more.
+    /// Makes room: forgets the `count` oldest reasons of `owner` that are texts, and says of the events up to the last of them
+    /// that they are not kept any more.
     ///
     /// - Returns: whether there was any.
-    func forgetOldestText(of owner: OwnerID) throws -> Bool {
-        guard let seq = try database.prepare(SQL.oldestText).value(owner, as: Int64.self) else {
-            return false
+    func forgetOldestTexts(of owner: OwnerID, _ count: Int) throws -> Bool {
+        let texts = try database.prepare(SQL.oldestTexts).all(owner, count) {
+            try $0.get(0, as: Int64.self)
         }
-        try database.prepare(SQL.forgetText).run(seq)
-        try notePruned(of: owner, through: seq)
+        guard let last = texts.last else { return false }
+        try database.prepare(SQL.forgetTexts).run(owner, last)
+        try notePruned(of: owner, through: last)
         return true
     }
 
@@ -73,11 +74,14 @@ extension EventLog.SQL {
     static let oldestOfOwner = """
         SELECT seq FROM events WHERE owner_id = ?1 ORDER BY seq LIMIT ?2
         """
-    static let oldestText = """
+    static let oldestTexts = """
         SELECT seq FROM events INDEXED BY events_with_text
-        WHERE owner_id = ?1 AND length(reason) > 32 ORDER BY seq LIMIT 1
+        WHERE owner_id = ?1 AND length(CAST(reason AS BLOB)) > 32 ORDER BY seq LIMIT ?2
         """
-    static let forgetText = "UPDATE events SET reason = NULL WHERE seq = ?1"
+    static let forgetTexts = """
+        UPDATE events INDEXED BY events_with_text SET reason = NULL
+        WHERE owner_id = ?1 AND seq <= ?2 AND length(CAST(reason AS BLOB)) > 32
+        """
     static let delete = "DELETE FROM events WHERE seq <= ?1"
     static let deleteOfOwner = "DELETE FROM events WHERE owner_id = ?1 AND seq <= ?2"
     static let notePruned = """

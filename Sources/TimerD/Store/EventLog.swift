@@ -85,7 +85,7 @@ struct EventLog {
 
     enum SQL {
         static let insert = EventRow.insert
-        /// What is not kept any more may still have its row: see `EventWords.removeOldest` and `forgetOldestText`.
+        /// What is not kept any more may still have its row: see `EventWords.removeOldest` and `forgetOldestTexts`.
         static let after = """
             \(EventRow.select(from: "events", number: "seq"))
             WHERE e.seq > ?1 AND e.seq < ?3 AND e.seq > coalesce(owners.events_pruned, 0)

@@ -66,7 +66,7 @@ extension Queries {
             let state: QueuedTask.State? = row.ifReadable(5)
             let queue: String? = row.ifReadable(3)
             let matches =
-                request.queue.map { $0 == queue } ?? true
+                request.queue.map { ByteText($0) == queue.map { ByteText($0) } } ?? true
                 && request.state.map { $0 == state } ?? true
             if matches {
                 guard found.count < limit, room.takes(task: row) else {

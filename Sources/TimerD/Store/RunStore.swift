@@ -201,9 +201,9 @@ struct RunStore {
         return database.changes
     }
 
-    /// Forgets the error of an owner's oldest run that has one; returns whether there was any.
-    func forgetOldestError(of owner: OwnerID) throws -> Bool {
-        try database.prepare(SQL.forgetOldestError).run(owner)
+    /// Forgets the errors of an owner's `count` oldest runs that have one that counts; returns whether there was any.
+    func forgetOldestErrors(of owner: OwnerID, _ count: Int) throws -> Bool {
+        try database.prepare(SQL.forgetOldestErrors).run(owner, count)
         return database.changes > 0
     }
 
@@ -296,10 +296,11 @@ struct RunStore {
             DELETE FROM run_output WHERE rowid IN (
                 SELECT rowid FROM run_output WHERE owner_id = ?1 ORDER BY run_id, part LIMIT 1)
             """
-        static let forgetOldestError = """
-            UPDATE runs SET error = NULL WHERE id = (
+        static let forgetOldestErrors = """
+            UPDATE runs SET error = NULL WHERE id IN (
                 SELECT id FROM runs INDEXED BY runs_with_error
-                WHERE failed_owner_id = ?1 AND error IS NOT NULL ORDER BY id LIMIT 1)
+                WHERE failed_owner_id = ?1 AND length(CAST(error AS BLOB)) > 32
+                ORDER BY id LIMIT ?2)
             """
     }
 }

@@ -15,9 +15,9 @@ import SQLite
 /// is stored. Commands run only after the records that were submitted before them are applied, and
 /// fail with their error as long as that cannot be; but for records that were postponed, which may be stored later.
 ///
-/// After each commit, and before it tells anybody, it looks whether the database's files are still where they
-/// were. If one was taken away, nobody is told that anything was stored, and nothing is written any more. Of a copy of jobs
-/// that are shared the former does not hold: they are stored where they are shared.
+/// After each commit, after what was refused without one, and before it tells anybody, it looks whether the database's files
+/// are still where they were, and whole. If one was taken away, nobody is told that anything was stored, and nothing is
+/// written any more. Of a copy of jobs that are shared the former does not hold: they are stored where they are shared.
 actor WriteQueue {
     enum Batch {
         /// Nothing has failed but single commands, which are undone.
@@ -159,6 +159,10 @@ actor WriteQueue {
         if lost == nil {
             applyRecords()
             finishBatch()
+            if lost == nil, let loss {
+                lost = loss
+                onLost(loss)
+            }
         }
         isClosed = true
         database.close()
@@ -235,9 +239,21 @@ actor WriteQueue {
         if !heldRecords.isEmpty { retryLater() } else if statistics.trouble != nil { probeLater() }
     }
 
+    /// That a file of the database was taken away, or cut off; nil for none, and for a copy of jobs that are shared.
+    private var loss: DatabaseError? {
+        database.home == nil ? database.loss?.error(path: path) : nil
+    }
+
     /// Commits; returns how long it took, nil if it failed or nothing had been changed.
     private func commit() -> Duration? {
-        guard database.isInTransaction else { return nil }
+        guard database.isInTransaction else {
+            // Whoever was refused may have been for what is missing.
+            if lost == nil, !completions.isEmpty || batch.error != nil, let loss {
+                lost = loss
+                batch = .failed(loss)
+            }
+            return nil
+        }
         let start = ContinuousClock.now
         let before = database.loggedCommits
         do {
@@ -246,16 +262,15 @@ actor WriteQueue {
             if let home = database.home {
                 // It is stored there, whatever has become of the copy.
                 lost = home.loss ?? database.loss?.errorOfCopy(path: path)
-            } else if let loss = database.loss {
-                let error = loss.error(path: path)
-                lost = error
-                batch = .failed(error)
+            } else if let loss {
+                lost = loss
+                batch = .failed(loss)
                 return nil
             }
             return database.loggedCommits > before ? ContinuousClock.now - start : nil
         } catch {
             database.rollback()
-            lost = database.home == nil ? database.loss?.error(path: path) : database.home?.loss
+            lost = database.home == nil ? loss : database.home?.loss
             batch = .failed(lost ?? asDatabaseError(error))
             return nil
         }

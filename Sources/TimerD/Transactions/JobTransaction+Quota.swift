@@ -19,24 +19,22 @@ extension JobTransaction {
         guard let maxBytes, owner.uid != 0 else { return try body(&self) }
         let before = try bytes(of: id)
         let value = try body(&self)
-        var bytes = try bytes(of: id)
-        guard bytes > maxBytes, bytes > before else { return value }
+        var bytes = before
+        func isOver() throws -> Bool {
+            bytes = try self.bytes(of: id)
+            return bytes > maxBytes && bytes > before
+        }
+        guard try isOver() else { return value }
         // What was told and is not in the log yet may keep what has to go, or come behind what is pruned.
         if database.notes.hasPostponed { throw PostponedFirst() }
         // What is removed now may be what the events of this write tell of.
         try storeEvents()
-        let hasLookedAtAll = try removeEnded(of: id) {
-            bytes = try self.bytes(of: id)
-            return bytes > maxBytes && bytes > before
-        }
+        let hasLookedAtAll = try removeEnded(of: id, while: isOver)
         // Then the oldest events, as far as they need more than their own rows.
         let words = EventWords(database)
-        while bytes > maxBytes, bytes > before,
-            try words.removeOldest(of: id) || forgetOldestReasons(of: id)
-        {
-            bytes = try self.bytes(of: id)
-        }
-        guard bytes > maxBytes, bytes > before else { return value }
+        while try isOver(), try words.removeOldest(of: id) {}
+        try forgetOldestReasons(of: id, while: isOver)
+        guard try isOver() else { return value }
         let rest =
             hasLookedAtAll
             ? "none are left that are over"
@@ -68,23 +66,43 @@ extension JobTransaction {
         return isDone
     }
 
-    /// Forgets the oldest error of a user's runs, and the oldest text that one of his events has as its reason: most are the
-    /// same, and so the newest of both stay.
+    /// Forgets the `count` oldest errors of a user's runs, and as many of the oldest texts that his events have as their reasons:
+    /// most are the same, and so the newest of both stay.
     ///
     /// - Returns: whether there was any.
-    func forgetOldestReasons(of owner: OwnerID) throws -> Bool {
-        let hasError = try runs.forgetOldestError(of: owner)
-        return try events.forgetOldestText(of: owner) || hasError
+    func forgetOldestReasons(of owner: OwnerID, _ count: Int = 1) throws -> Bool {
+        let hasError = try runs.forgetOldestErrors(of: owner, count)
+        return try events.forgetOldestTexts(of: owner, count) || hasError
+    }
+
+    /// Forgets a user's oldest reasons in growing pieces while `isNeeded`: there may be tens of thousands of short ones, and
+    /// all writes wait for this one.
+    private func forgetOldestReasons(of owner: OwnerID, while isNeeded: () throws -> Bool) throws {
+        var piece = 1
+        while try isNeeded(), try forgetOldestReasons(of: owner, piece) {
+            piece = min(2 * piece, 256)
+        }
+    }
+
+    /// Has the oldest reasons make room for the one of another failure, where its user has little room left: a task that keeps
+    /// failing is to cost him no ended job, no key and no output.
+    ///
+    /// - Returns: whether the text may be stored.
+    func makeRoom(forReason text: String, of job: StoredJob) throws -> Bool {
+        guard let maxBytes, job.owner.uid != 0 else { return true }
+        let before = try bytes(of: job.ownerID)
+        // Its run has it, and an event once more.
+        let size = 2 * Int64(text.utf8.count)
+        // An eighth is left for what the user adds.
+        guard before + size > maxBytes / 8 * 7 else { return true }
+        func isTooMuch() throws -> Bool { try bytes(of: job.ownerID) > before - size }
+        try forgetOldestReasons(of: job.ownerID, while: isTooMuch)
+        return try !isTooMuch() || before + size <= maxBytes
     }
 
     /// Tells the scheduler if a user has more stored than the bound allows.
     mutating func checkQuota(of job: StoredJob) throws {
-        if try isOverfull(job) { outcome.isOverfull = true }
-    }
-
-    /// Whether the job's user has more stored than the bound allows.
-    func isOverfull(_ job: StoredJob) throws -> Bool {
-        guard let maxBytes, job.owner.uid != 0 else { return false }
-        return try bytes(of: job.ownerID) > maxBytes
+        guard let maxBytes, job.owner.uid != 0 else { return }
+        if try bytes(of: job.ownerID) > maxBytes { outcome.isOverfull = true }
     }
 }

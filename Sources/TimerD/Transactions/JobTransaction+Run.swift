@@ -60,6 +60,10 @@ extension JobTransaction {
         if next != .done, !isFollowed { outcome.closed.append(ended.fire) }
         let follows = isFollowed ? next : .done
         let isTriedAgain = if case .retry = follows { true } else { false }
+        // A command's is stored in any case: these are timerd's own words.
+        if let error = ended.outcome.columns.error {
+            _ = try makeRoom(forReason: error, of: job)
+        }
         try markEnded(run, of: job, ended, isLast: !isTriedAgain)
         switch follows {
         case .done: try fires.markDone(ended.fire)

@@ -202,8 +202,8 @@ extension JobTransaction {
 
     /// Stores how an attempt has ended; `isLast`: none follows it by itself.
     ///
-    /// Why it has failed is not stored of a user who has too much stored already: a worker can say more of it than the writes
-    /// between make room for.
+    /// Why it has failed is not stored where its user has no room, and no older reason that could go: a worker can say more of
+    /// it than the writes between make room for.
     mutating func end(
         _ task: TaskRow,
         of job: StoredJob,
@@ -212,7 +212,9 @@ extension JobTransaction {
     ) throws {
         guard let run = task.run, let date = try fires.wallDate(of: task.fire) else { return }
         var outcome = outcome
-        if case .failed(_?) = outcome, try isOverfull(job) { outcome = .failed(nil) }
+        if case .failed(let reason?) = outcome, try !makeRoom(forReason: reason, of: job) {
+            outcome = .failed(nil)
+        }
         let ended = EndedRun(
             fire: task.fire,
             fireDate: date,

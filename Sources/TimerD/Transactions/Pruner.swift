@@ -30,8 +30,9 @@ struct PruneProgress: Hashable, Sendable {
     var owner = OwnerID.nobody
     /// The rows of fires up to this one have been looked at, and are not too old.
     var fires = FireID(rawValue: 0)
-    /// Up to where this look has come with the ended jobs, for their age, and with those of users of whom too much is stored.
+    /// Up to where this look has come with the ended jobs, for their age.
     var ended = EndedPlace.start
+    /// The same of users of whom too much is stored, over several looks: see `Retention.isOverfull`.
     var endedOfFull: [OwnerID: EndedPlace] = [:]
 }
 
@@ -89,7 +90,7 @@ struct Pruner {
             try pruneWords()
         else { return .more }
         // By the next look more of them may be over.
-        (progress.ended, progress.endedOfFull) = (.start, [:])
+        progress.ended = .start
         return .done(next: min(event, fire, job, part))
     }
 

@@ -75,9 +75,9 @@ struct QueueList: AsyncParsableCommand {
 }
 
 extension Daemon {
-    /// All queues that the caller may see, page by page.
-    func queues() async throws(Failure) -> [TaskQueue] {
-        var request = ListQueues()
+    /// All queues that the caller may see, or those of one owner, page by page.
+    func queues(of owner: String? = nil) async throws(Failure) -> [TaskQueue] {
+        var request = ListQueues(owner: owner)
         request.limit = Limits.page
         var queues: [TaskQueue] = []
         repeat {

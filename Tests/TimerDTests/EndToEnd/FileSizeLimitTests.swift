@@ -52,4 +52,25 @@ import Testing
             #expect(added.status == 0, "\(added.errors)")
         }
     }
+
+    @Test("A backup that would be larger is refused with the limit")
+    func backup() async throws {
+        try await DaemonProcess.with { daemon in
+            let word = String(repeating: "x", count: 20_000)
+            for _ in 0..<60 {
+                let added = try await daemon.timerctl("add", "--every", "1h", "--", "true", word)
+                #expect(added.status == 0, "\(added.errors)")
+            }
+            await daemon.end(SIGTERM)
+            try await daemon.start(through: ["sh", "-c", #"ulimit -f 800; exec "$@""#, "sh"])
+            let file = daemon.folder + "/copy.db"
+            let refused = try await daemon.timerctl("backup", file)
+            #expect(refused.status != 0)
+            let words =
+                "cannot write '\(file)': there is no more room on its disk; LimitFSIZE= or ulimit -f limits files to"
+            #expect(refused.errors.contains(words), "\(refused.errors)")
+            #expect(access(file, F_OK) != 0)
+            #expect(access(file + ".timerd-copy", F_OK) != 0)
+        }
+    }
 }

@@ -111,6 +111,17 @@ import TimerControl
         }
     }
 
+    @Test("A log that was cut off while nothing was written is noticed at the end")
+    func stoppedWithCutLog() async throws {
+        try await DaemonProcess.with { daemon in
+            _ = try await daemon.timerctl("add", "--in", "1h")
+            #expect(truncate(daemon.database + "-wal", 0) == 0)
+            #expect(await daemon.end(SIGTERM) == .exited(74))
+            #expect(daemon.log.contains("'\(daemon.database)-wal' was cut off"), "\(daemon.log)")
+            try await daemon.start()
+        }
+    }
+
     @Test("A run goes on, and its end is stored once the database is back")
     func runs() async throws {
         try await DaemonProcess.with { daemon in

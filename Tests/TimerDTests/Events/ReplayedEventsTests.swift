@@ -107,9 +107,14 @@ import TimerControl
                 )
                 + sum("SELECT sum(length(bytes)) FROM run_output")
                 + sum(
-                    "SELECT sum(\(octets("error"))) FROM runs WHERE failed_owner_id IS NOT NULL"
+                    """
+                    SELECT sum(\(octets("error"))) FROM runs
+                    WHERE failed_owner_id IS NOT NULL AND \(octets("error")) > 32
+                    """
                 )
-                + sum("SELECT sum(\(octets("reason"))) FROM events WHERE length(reason) > 32")
+                + sum(
+                    "SELECT sum(\(octets("reason"))) FROM events WHERE \(octets("reason")) > 32"
+                )
             let counted = try sum("SELECT sum(bytes) + \(Outbox.SQL.sum("bytes")) FROM owners")
             #expect(counted == bytes, sourceLocation: location)
             return try sum("SELECT count(*) FROM event_words")

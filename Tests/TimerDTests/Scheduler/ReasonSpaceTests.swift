@@ -43,7 +43,7 @@ import TimerControl
         ) { try $0.fail($1, caller) }
     }
 
-    /// The bytes that are counted of the user, and those that runs and events have of reasons.
+    /// The bytes that are counted of the user, and those that runs and events have of reasons that count.
     private static func bytes(_ test: TestScheduler) async throws -> (
         counted: Int64, errors: Int64, texts: Int64
     ) {
@@ -54,12 +54,15 @@ import TimerControl
             }
             return (
                 try number("SELECT max(bytes) FROM owners"),
-                try number("SELECT coalesce(sum(length(error)), 0) FROM runs"),
-                try number(
-                    "SELECT coalesce(sum(length(reason)), 0) FROM events WHERE length(reason) > 32"
-                )
+                try number(Self.sum("error", of: "runs")),
+                try number(Self.sum("reason", of: "events"))
             )
         }
+    }
+
+    private static func sum(_ column: String, of table: String) -> String {
+        let octets = "length(CAST(\(column) AS BLOB))"
+        return "SELECT coalesce(sum(\(octets)), 0) FROM \(table) WHERE \(octets) > 32"
     }
 
     @Test("The oldest go from runs and events, the newest stay, and no end of a task is refused")
@@ -87,6 +90,37 @@ import TimerControl
             #expect(page.prunedThrough > 0)
             let last = page.events.last { $0.type == .runFinished }
             #expect(last?.reason?.hasPrefix("60 ") == true)
+        }
+    }
+
+    @Test("A few words do not count and stay; a long text counts whole, a NUL in it or not")
+    func bound() async throws {
+        try await Self.with { test in
+            let job = try #require(try await Self.add(1, to: test).first)
+            let before = try await Self.bytes(test).counted
+            for number in 1...20 {
+                try await test.advance(by: .seconds(2))
+                let isFew = number.isMultiple(of: 2)
+                let few = String(repeating: "y", count: 32)
+                let long = "\u{0}" + String(repeating: "x", count: 4000 + number)
+                _ = try await Self.fail(1, isFew ? few : long, test)
+                if number == 2 {
+                    try await test.advance(by: .seconds(120))
+                    let bytes = try await Self.bytes(test)
+                    #expect(bytes.errors == 4002 && bytes.texts == 4002)
+                    #expect(bytes.counted == before + 2 * 4002)
+                }
+            }
+            for _ in 1...20 {
+                try await test.advance(by: .seconds(2))
+                _ = try await Self.fail(1, "\u{0}" + String(repeating: "x", count: 4000), test)
+            }
+            try await test.advance(by: .seconds(120))
+            let bytes = try await Self.bytes(test)
+            #expect(bytes.counted == before + bytes.errors + bytes.texts)
+            #expect(bytes.counted <= Self.most + 4100)
+            let errors = try await test.history(job).prefix(20).map(\.error?.utf8.count)
+            #expect(errors == (1...20).map { $0.isMultiple(of: 2) ? 32 : nil })
         }
     }
 

@@ -57,6 +57,23 @@ import TimerControl
         }
     }
 
+    @Test("Tasks of no user that there can be, in damaged rows, are done as well")
+    func damagedOwner() async throws {
+        try await TestScheduler.with { test in
+            try await Self.add([1001: 150], to: test)
+            try await test.store.writer.write { database in
+                try database.execute("UPDATE tasks SET owner_id = -5")
+            }
+            for ready in [100, 150] {
+                _ = try await Self.takePiece(test)
+                let count: Int? = try await test.store.writer.write { database in
+                    try database.prepare("SELECT count(*) FROM tasks WHERE state = 'ready'").value()
+                }
+                #expect(count == ready)
+            }
+        }
+    }
+
     @Test("Of more users than one write has shares the rest come first in the next")
     func rotation() async throws {
         try await TestScheduler.with { test in

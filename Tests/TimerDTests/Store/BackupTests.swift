@@ -174,40 +174,6 @@ import TimerControl
         }
     }
 
-    @Test("is written where nobody else can put a log beside it")
-    func folder() throws {
-        let folder = try TemporaryFolder()
-        let copy = try CopyFolder(for: folder.file("copy.db"))
-        #expect(try folder.mode(of: "copy.db.timerd-copy") == 0o700)
-        #expect(copy.copy.hasPrefix(folder.file("copy.db.timerd-copy/")))
-        copy.remove()
-        #expect(try folder.contents() == [:])
-    }
-
-    @Test("removes what daemons that died have left, and nothing that is in use or somebody's")
-    func left() throws {
-        let (folder, files) = (try TemporaryFolder(), FileManager.default)
-        func make(_ name: String, with file: String) throws {
-            let path = folder.file(name)
-            try files.createDirectory(atPath: path, withIntermediateDirectories: false)
-            try Data("x".utf8).write(to: URL(fileURLWithPath: path + "/" + file))
-        }
-        try make("copy.db.timerd-copy", with: "copy")
-        try make("yesterday.db.timerd-copy", with: "copy-wal")
-        try make("mine.timerd-copy", with: "letter")
-        try Data().write(to: URL(fileURLWithPath: folder.file("file.timerd-copy")))
-        let used = try CopyFolder(for: folder.file("used.db"))
-        let copy = try CopyFolder(for: folder.file("copy.db"))
-        let error = #expect(throws: DatabaseError.self) {
-            try CopyFolder(for: folder.file("copy.db"))
-        }
-        #expect(error?.sentence.hasSuffix("copy.db.timerd-copy': file exists") == true)
-        copy.remove()
-        let names = ["file.timerd-copy", "mine.timerd-copy", "used.db.timerd-copy"]
-        #expect(try folder.contents().keys.sorted() == names)
-        used.remove()
-    }
-
     @Test(
         "has no name of the database's own files, by whatever name of their folder",
         arguments: ["", "-wal", "-shm", "-journal", ".lock", "-runner", "-runner-epoch"]

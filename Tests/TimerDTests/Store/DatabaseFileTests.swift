@@ -185,8 +185,8 @@ import Testing
         let before = try folder.contents()
         for mode in [Database.Mode.readWriteCreate, .readOnly] {
             expectError(
-                "database '\(path)' is empty, which no crash of timerd leaves, and was left alone;"
-                    + " restore a backup, or move it away to begin anew"
+                "database '\(path)' is empty, and was left alone; restore a backup, or move it away to begin anew;"
+                    + " a restore that was killed leaves it so, and what was there as '\(path).replaced-DATE'"
             ) {
                 try Database(path: path, mode: mode)
             }
@@ -235,6 +235,19 @@ import Testing
         try files.moveItem(atPath: folder.file("new/crashed.db"), toPath: crashed)
         let again = try Database(path: outer, mode: .readWriteCreate)
         #expect(try again.prepare("SELECT count(*) FROM t").value(as: Int.self) == 101)
+    }
+
+    @Test("A symbolic link beside which another leads to the database's log is no other database's")
+    func linkedLog() throws {
+        try makeDatabase()
+        let database = try Database(path: path, mode: .readWriteCreate)
+        try database.execute("INSERT INTO t VALUES ('b')")
+        let (crashed, link) = (folder.file("crashed.db"), folder.file("link.db"))
+        try copyAsCrashed(to: crashed)
+        #expect(symlink(crashed, link) == 0)
+        #expect(symlink(crashed + "-wal", link + "-wal") == 0)
+        let linked = try Database(path: link, mode: .readWriteCreate)
+        #expect(try linked.prepare("SELECT count(*) FROM t").value(as: Int.self) == 101)
     }
 
     @Test("A database whose first transaction was cut short opens as it was before")

@@ -10,13 +10,13 @@ import TimerControl
 
 /// What one write removes, and what it leaves to the next.
 @Suite("Pruning, piece by piece", .timeLimit(.minutes(1))) struct PrunedPiecesTests {
-    private static let owner = Owner(uid: 1001)
-    private static let now = Timestamp(microseconds: 1_800_000_000_000_000)
-    private static let moment = ClockReading(elapsed: now, wallOffset: .zero)
+    static let owner = Owner(uid: 1001)
+    static let now = Timestamp(microseconds: 1_800_000_000_000_000)
+    static let moment = ClockReading(elapsed: now, wallOffset: .zero)
 
-    private let folder: TemporaryFolder
-    private let path: String
-    private let database: Database
+    let folder: TemporaryFolder
+    let path: String
+    let database: Database
 
     init() throws {
         folder = try TemporaryFolder()
@@ -28,7 +28,7 @@ import TimerControl
     // MARK: - What is there
 
     @discardableResult
-    private func add(
+    func add(
         _ words: ScheduleWords = ScheduleWords(in: "30d"),
         bytes: Int = 10,
         count: Int = 1,
@@ -57,7 +57,7 @@ import TimerControl
     }
 
     /// Makes it a job that has ended so many µs after 1970.
-    private func end(_ job: StoredJob, at date: Int) throws {
+    func end(_ job: StoredJob, at date: Int) throws {
         try database.execute(
             """
             UPDATE jobs SET state = 'invalidated', fire_date_us = NULL, due_us = NULL,
@@ -67,7 +67,7 @@ import TimerControl
     }
 
     /// Adds jobs of the same owner that have ended a µs after 1970, and each a µs later, and whose tasks are not over.
-    private func addOpen(_ count: Int, like job: StoredJob) throws {
+    func addOpen(_ count: Int, like job: StoredJob) throws {
         try database.begin()
         try database.execute(
             "CREATE TEMP TABLE one AS SELECT * FROM jobs WHERE id = \(job.id.rawValue)"
@@ -85,21 +85,21 @@ import TimerControl
         try database.commit()
     }
 
-    private func bytes() throws -> Int64 {
+    func bytes() throws -> Int64 {
         let transaction = JobTransaction(database, at: Self.moment, horizon: Self.now)
         return try transaction.bytes(of: Owners(database).id(of: Self.owner))
     }
 
-    private func count(_ rows: String) throws -> Int {
+    func count(_ rows: String) throws -> Int {
         try database.prepare("SELECT count(*) FROM \(rows)").value() ?? 0
     }
 
-    private func isKept(_ job: StoredJob) throws -> Bool {
+    func isKept(_ job: StoredJob) throws -> Bool {
         try count("jobs WHERE id = \(job.id.rawValue)") == 1
     }
 
     /// Removes one piece; returns whether there is more to do.
-    private func prune(_ limits: RetentionLimits, _ progress: inout PruneProgress) throws -> Bool {
+    func prune(_ limits: RetentionLimits, _ progress: inout PruneProgress) throws -> Bool {
         try database.begin()
         var pruner = Pruner(database, at: Self.moment, limits, from: progress)
         let step = try pruner.prune()
@@ -166,159 +166,106 @@ import TimerControl
             }
             #expect(places.max() == 250)
             #expect(zip(places, places.dropFirst()).allSatisfy { $1 - $0 <= 100 }, "\(places)")
-            #expect(progress.ended == .start && progress.endedOfFull.isEmpty)
+            #expect(progress.ended == .start)
         }
         #expect(try !isKept(old))
         #expect(try count("jobs") == 250)
     }
 
+    @Test("All ended jobs of a user who stays full are looked at once in ten seconds at most")
+    func restOfFull() throws {
+        try addOpen(250, like: add())
+        let owner = try Owners(database).id(of: Self.owner)
+        var retention = Retention(
+            RetentionLimits(maxBytesPerUser: 0),
+            now: Self.now,
+            nextEvent: 1
+        )
+        func look(at date: Timestamp) throws -> EndedPlace? {
+            retention.isOverfull(now: date)
+            #expect(retention.isDue(now: date))
+            let start = retention.progress.endedOfFull[owner]
+            var progress = retention.progress
+            retention.begin()
+            while try prune(retention.limits, &progress) {}
+            retention.progress = progress
+            retention.ended(next: .distantFuture, now: date)
+            #expect(progress.endedOfFull[owner]?.job.rawValue == 10_250)
+            return start
+        }
+        #expect(try look(at: Self.now) == nil)
+        #expect(try look(at: Self.now + .seconds(1))?.job.rawValue == 10_250)
+        #expect(try look(at: Self.now + .seconds(9))?.job.rawValue == 10_250)
+        #expect(try look(at: Self.now + .seconds(10)) == nil)
+    }
+
+    // MARK: - Reasons
+
+    /// Gives a job runs that have failed, with errors of 1,001 bytes that events have as their reasons.
+    private func addReasons(_ count: Int, to job: StoredJob) throws {
+        try addFire(Int(Self.now.microseconds) - 20, of: job, runs: 1)
+        try database.execute(
+            """
+            WITH n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < \(count))
+            INSERT INTO runs (job_id, fire_id, attempt, ended_at_us)
+                SELECT job_id, fire_id, n + 1, ended_at_us FROM runs, n
+                WHERE job_id = \(job.id.rawValue);
+            UPDATE runs SET outcome = 'failed', failed_owner_id = \(job.ownerID.rawValue),
+                error = char(0) || hex(zeroblob(500)) WHERE outcome IS NULL;
+            INSERT INTO events (seq, type, at_us, job_id, revision, owner_id, reason)
+                SELECT attempt, 'run.finished', \(Self.now.microseconds), job_id, 1,
+                    failed_owner_id, error
+                FROM runs WHERE error IS NOT NULL;
+            """
+        )
+    }
+
+    /// The numbers of the first attempt that has an error, of the first event that has a reason, and how many have.
+    private func reasons() throws -> [Int] {
+        try [
+            "SELECT min(attempt) FROM runs WHERE error IS NOT NULL",
+            "SELECT min(seq) FROM events WHERE reason IS NOT NULL",
+            "SELECT count(*) FROM runs WHERE error IS NOT NULL",
+            "SELECT count(*) FROM events WHERE reason IS NOT NULL",
+        ].map { try database.prepare($0).value() ?? 0 }
+    }
+
+    @Test(
+        "Where little room is left a reason takes the place of the oldest, and costs no ended job and no output"
+    )
+    func reasonsReplaced() throws {
+        let (ended, live) = (try add(), try add())
+        let now = Int(Self.now.microseconds)
+        try addFire(now - 20, of: ended, runs: 1, parts: 3)
+        try end(ended, at: now - 10)
+        try addReasons(80, to: live)
+        var transaction = JobTransaction(database, at: Self.moment, horizon: Self.now)
+        let reason = String(repeating: "y", count: 1001)
+        // Nothing has to go where there is room.
+        transaction.maxBytes = try 2 * bytes()
+        #expect(try transaction.makeRoom(forReason: reason, of: live))
+        #expect(try reasons() == [1, 1, 80, 80])
+        for left in [79, 78] {
+            transaction.maxBytes = try bytes()
+            #expect(try transaction.makeRoom(forReason: reason, of: live))
+            #expect(try reasons() == [81 - left, 81 - left, left, left])
+        }
+        #expect(try isKept(ended))
+        #expect(try count("run_output") == 3)
+        // Who has none that could go, and no room, has none stored.
+        try database.execute("UPDATE runs SET error = NULL; UPDATE events SET reason = NULL")
+        transaction.maxBytes = try bytes()
+        #expect(try !transaction.makeRoom(forReason: reason, of: live))
+    }
+
+    @Test("A request for much room forgets reasons in growing pieces, and at most as many again")
+    func manyReasons() throws {
+        let live = try add()
+        try addReasons(1000, to: live)
+        try add(bytes: 100_000, count: 2, most: bytes())
+        // More than 100 of each are needed: 1 + 2 + 4 + 8 + 16 + 32 + 64.
+        #expect(try reasons() == [129, 129, 873, 873])
+    }
+
     // MARK: - Runs
-
-    /// Adds a fire with its runs, of which each has so many parts of output.
-    private func addFire(_ date: Int, of job: StoredJob, runs: Int, parts: Int = 0) throws {
-        try database.execute(
-            """
-            INSERT INTO fires (job_id, owner_id, fire_date_us, wall_date_us, state)
-                SELECT id, owner_id, \(date), \(date), 'done' FROM jobs
-                WHERE id = \(job.id.rawValue);
-            """
-        )
-        let fire = database.lastInsertRowID
-        for attempt in 1...runs {
-            try database.execute(
-                """
-                INSERT INTO runs (job_id, fire_id, attempt, outcome, ended_at_us)
-                    VALUES (\(job.id.rawValue), \(fire), \(attempt), 'exited', \(date))
-                """
-            )
-            let run = database.lastInsertRowID
-            for part in 0..<parts {
-                try database.execute(
-                    """
-                    INSERT INTO run_output (run_id, part, owner_id, stdout_end, stderr_end,
-                        stdout_kept, stderr_kept, bytes)
-                    SELECT \(run), \(part), owner_id, 1, 0, 1, 0, zeroblob(100) FROM jobs
-                        WHERE id = \(job.id.rawValue)
-                    """
-                )
-            }
-        }
-    }
-
-    @Test("A piece removes ten parts of what a run wrote at most, and the run with the last")
-    func output() throws {
-        let job = try add()
-        try addFire(1, of: job, runs: 2, parts: 25)
-        try end(job, at: 2)
-        var progress = PruneProgress()
-        var counts = [try count("run_output")]
-        while try prune(RetentionLimits(), &progress) { counts.append(try count("run_output")) }
-        counts.append(try count("run_output"))
-        #expect(counts.first == 50 && counts.last == 0)
-        #expect(zip(counts, counts.dropFirst()).allSatisfy { $0 - $1 <= 10 }, "\(counts)")
-        #expect(try count("jobs") == 0)
-    }
-
-    @Test("Of a date that is forgotten no run is left, however many it had")
-    func runsOfRanges() throws {
-        let job = try add(ScheduleWords(cron: "* * * * *"))
-        let minute = 1_700_000_040_000_000
-        for (number, runs) in [13, 150, 2].enumerated() {
-            try addFire(minute + number * 60_000_000, of: job, runs: runs)
-        }
-        var progress = PruneProgress()
-        while try prune(RetentionLimits(), &progress) {}
-        #expect(try count("fires WHERE state = 'forgotten'") == 1)
-        #expect(try count("fires WHERE job_id = \(job.id.rawValue)") == 1)
-        #expect(try count("runs") == 0)
-    }
-
-    @Test("What is deleted is not written once more")
-    func freedPages() throws {
-        func logged() throws -> Int {
-            var status = stat()
-            try #require(stat(path + "-wal", &status) == 0)
-            return Int(status.st_size) / (DatabaseFile.pageSize + 24)
-        }
-        try database.execute(
-            """
-            INSERT INTO upload_parts (owner_id, name, part, jobs, kept_at_us, bytes, request)
-                VALUES (0, 'a', 0, 0, 0, 0, zeroblob(1048576))
-            """
-        )
-        let before = try logged()
-        #expect(before > 512)
-        try database.execute("DELETE FROM upload_parts")
-        #expect(try logged() - before < 50)
-    }
-
-    // MARK: - Events
-
-    private func addEvents(_ count: Int, from number: Int, at date: Timestamp) throws {
-        for number in number..<(number + count) {
-            try database.execute(
-                """
-                INSERT INTO events (seq, type, at_us, job_id, revision)
-                    VALUES (\(number), 'job.added', \(date.microseconds), 1, 1)
-                """
-            )
-        }
-    }
-
-    @Test("Events of a clock that was ahead go with the old ones behind them, and not before")
-    func eventsAhead() throws {
-        let limits = RetentionLimits()
-        let (ahead, old) = (Self.now + .seconds(100_000_000), Self.now - .seconds(100 * 86_400))
-        let young = Self.now - .seconds(86_400)
-        try addEvents(150, from: 1, at: ahead)
-        try addEvents(1, from: 500, at: young)
-        var progress = PruneProgress()
-        while try prune(limits, &progress) {}
-        #expect(try count("events") == 151)
-        try addEvents(150, from: 200, at: old)
-        progress = PruneProgress()
-        while try prune(limits, &progress) {}
-        let kept = try database.prepare("SELECT seq FROM events").all {
-            try $0.get(0, as: Int.self)
-        }
-        #expect(kept == [500])
-    }
-
-    @Test("Of a job with many open fires one trim looks at a part, and the next ones go on behind")
-    func manyOpen() throws {
-        var job = try add(ScheduleWords(every: "1s"))
-        // A thousand that are open, and behind them a hundred that are over, of which twenty are kept.
-        try database.execute(
-            """
-            WITH n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 1100)
-            INSERT INTO fires (job_id, owner_id, fire_date_us, wall_date_us, state)
-                SELECT \(job.id.rawValue), 0, n, n, iif(n > 1000, 'fired', 'queued') FROM n
-            """
-        )
-        let places = TrimPlaces()
-        /// Whether the next trim may wait for more rows.
-        func trim() throws -> Bool {
-            var transaction = JobTransaction(
-                database,
-                at: Self.moment,
-                horizon: Self.now,
-                runsKept: HistoryBound(standard: 20)
-            )
-            transaction.trimPlaces = places
-            job.rowsSinceTrim = JobTransaction.trimInterval
-            try transaction.trimIfGrown(&job)
-            return job.rowsSinceTrim == 0
-        }
-        for part in 1...3 {
-            #expect(try trim())
-            #expect(places[job.id].date.microseconds == Int64(part * FireStore.oldestLimit))
-        }
-        #expect(try count("fires WHERE state = 'fired'") == 100)
-        for _ in 1...10 where !places[job.id].isStart { _ = try trim() }
-        #expect(places[job.id].isStart)
-        #expect(try count("fires WHERE state = 'fired'") == 20)
-        #expect(try count("fires WHERE state = 'queued'") == 1000)
-        #expect(try trim(), "it begins anew")
-        #expect(places[job.id].date.microseconds == Int64(FireStore.oldestLimit))
-    }
 }

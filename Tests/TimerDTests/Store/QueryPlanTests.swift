@@ -208,8 +208,12 @@ import Testing
                     "SEARCH tasks USING INDEX tasks_due_by_owner (owner_id>?)"
                 ),
                 (
-                    EventLog.SQL.oldestText,
+                    EventLog.SQL.oldestTexts,
                     "SEARCH events USING INDEX events_with_text (owner_id=?)"
+                ),
+                (
+                    EventLog.SQL.forgetTexts,
+                    "SEARCH events USING INDEX events_with_text (owner_id=? AND seq<?)"
                 ),
             ]
             for (sql, first) in plans {

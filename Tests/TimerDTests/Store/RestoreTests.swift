@@ -61,6 +61,20 @@ import Testing
         #expect(try files.destinationOfSymbolicLink(atPath: path) == real)
     }
 
+    @Test("refuses a link beside which an old log lies, with which no daemon would start")
+    func linkWithLog() throws {
+        let real = folder.file("real.db")
+        try Self.make(real, paused: 7)
+        try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: real)
+        try Data("old".utf8).write(to: URL(fileURLWithPath: path + "-wal"))
+        let error = #expect(throws: DaemonError.self) {
+            try DatabaseRestore(database: path).restore(backup)
+        }
+        #expect(error?.description.contains("'\(path)-wal' holds 3 bytes") == true)
+        #expect(try mark(of: real) == 7)
+        #expect(try replaced() == [])
+    }
+
     @Test("needs no database before it")
     func begins() throws {
         #expect(try DatabaseRestore(database: path).restore(backup) == nil)
@@ -132,6 +146,7 @@ import Testing
         #expect(error?.status == .configuration)
         let words = "cannot restore '\(backup)': '\(backup)\(ending)' lies beside it; "
         #expect(error?.description.hasPrefix(words) == true, "\(error as Any)")
+        #expect(error?.description.contains("'PRAGMA wal_checkpoint(TRUNCATE)'") == true)
         #expect(try mark(of: path) == 7)
     }
 
@@ -188,6 +203,17 @@ import Testing
         #expect(try mark(of: path) == 41)
     }
 
+    @Test("names what an earlier one has kept that was killed and left an empty file")
+    func again() throws {
+        _ = try makeDamaged()
+        let old = try #require(try DatabaseRestore(database: path).restore(backup))
+        let kept = try replaced().sorted()
+        try Data().write(to: URL(fileURLWithPath: path))
+        #expect(try DatabaseRestore(database: path).restore(backup) == old)
+        #expect(try replaced().sorted() == kept)
+        #expect(try mark(of: path) == 41)
+    }
+
     @Test("puts the log of a database that is missing aside as well")
     func keepsLostLog() throws {
         let log = Data("lost".utf8)
@@ -212,6 +238,19 @@ import Testing
         for (ending, bytes) in damaged {
             #expect(FileManager.default.contents(atPath: path + ending) == bytes)
         }
+        #expect(try replaced() == [])
+    }
+    @Test("that fails at its last step leaves no file where none was")
+    func leavesNone() throws {
+        let log = Data("lost".utf8)
+        try log.write(to: URL(fileURLWithPath: path + "-wal"))
+        let folder = try CopyFolder(for: path)
+        #expect(throws: DaemonError.self) {
+            try DatabaseExchange(path, at: TestScheduler.start).replace(with: folder)
+        }
+        folder.remove()
+        #expect(!TrustedPath.isThere(path))
+        #expect(FileManager.default.contents(atPath: path + "-wal") == log)
         #expect(try replaced() == [])
     }
 }

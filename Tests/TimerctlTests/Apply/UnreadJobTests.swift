@@ -68,7 +68,7 @@ import TimerControl
     @Test("One that is understood is exported without userInfo, and edited without its label")
     func understood() throws {
         let job = try unread(
-            #"{"schedule":{"every":"1h"},"timeout":"5s","tags":["applied:web","db"]}"#
+            #"{"schedule":{"every":"1h"},"command":["x"],"timeout":"5s","tags":["applied:web","db"]}"#
         )
         #expect(job.label == "web")
         let file = ExportedFile([job], label: "web")
@@ -76,7 +76,8 @@ import TimerControl
         let fields = try #require(file.jobs.first?.fields)
         #expect(
             fields == [
-                "every": .string("1h"), "timeout": .string("5s"), "tags": .array([.string("db")]),
+                "every": .string("1h"), "command": .array([.string("x")]),
+                "timeout": .string("5s"), "tags": .array([.string("db")]),
             ]
         )
         let edited = try EditedJob(job, now: testNow, zone: berlin)
@@ -92,9 +93,9 @@ import TimerControl
     @Test("A plan says that another job takes its place, and what goes with it")
     func replaced() throws {
         let job = try unread(
-            #"{"schedule":{"every":"1h"},"onlyIf":["x"],"timeout":"5s","tags":["applied:web"]}"#
+            #"{"schedule":{"every":"1h"},"command":["x"],"onlyIf":["x"],"timeout":"5s","tags":["applied:web"]}"#
         )
-        let changed = try plan("every: 1h, timeout: 9s", job)
+        let changed = try plan("every: 1h, command: [x], timeout: 9s", job)
         #expect(
             PlanText.text(of: changed, for: .plain) == """
                 ~ w (replaces job 1, which cannot be read: its id and its history end)
@@ -105,7 +106,7 @@ import TimerControl
                 """
         )
         // It is held, which no file declares.
-        let same = try plan("every: 1h, timeout: 5s", job)
+        let same = try plan("every: 1h, command: [x], timeout: 5s", job)
         #expect(same.changes.map(\.fields) == [[]] && same.unchanged == 0)
     }
 

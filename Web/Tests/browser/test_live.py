@@ -86,8 +86,11 @@ class Live(unittest.TestCase):
         self.browser.type("main input[name=to]", "tomorrow 09:00")
         self.browser.type("main input[name=count]", "7")
         shown = self.browser.run("return document.querySelector('main input[name=from]').value")
-        self.browser.until(f"document.querySelector('main input[name=from]').value !== {json.dumps(shown)}", "the actions are renewed by a fire")
+        text = self.browser.run("return document.querySelector('main').innerText")
+        self.browser.until(f"document.querySelector('main').innerText !== {json.dumps(text)}", "the page is renewed by a fire")
         self.same()
+        made = self.browser.run("return document.querySelector('main input[name=from]').value")
+        self.assertEqual(made, shown, "a form has what it was made with")
         state = self.browser.run("""return [document.querySelector("main input[name=to]").value, document.querySelector("main input[name=count]").value,
             document.activeElement.name]""")
         self.assertEqual(state, ["tomorrow 09:00", "7", "count"])

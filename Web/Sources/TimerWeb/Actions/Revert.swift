@@ -72,9 +72,16 @@ struct Revert: Sendable {
         var definition = definition
         // What has paused or resumed it since stays.
         definition.paused = since.restated.paused == true ? true : nil
-        let hasSameDates = since.definition.schedule == definition.schedule
+        // As the daemon has it: a job of another kind has other dates, too.
+        let hasSameDates =
+            since.definition.schedule == definition.schedule
+            && (since.definition.command == nil) == (definition.command == nil)
+            && (since.definition.queue == nil) == (definition.queue == nil)
         let hasDateLeft = isLeft(since.fireDate)
-        if !hasSameDates, !hasDateLeft, since.movedFrom != nil || left.map({ $0 > now }) != false {
+        // One that has ended, or was changed again, is the daemon's to refuse, with its reason.
+        if since.revision == revision, since.state.isLive, !hasSameDates, !hasDateLeft,
+            since.movedFrom != nil || left.map({ $0 > now }) != false
+        {
             throw ControlError(
                 .conflict,
                 "job \(job) was moved or skipped since its change; it stays as it is"

@@ -31,8 +31,14 @@ function attributes(old, fresh) {
 
 /** Whether an attribute is the reader's, or the scripts'. */
 function mine(element, name) {
+  // A form keeps what it was made with for as long as something is typed into it: what came in between is a conflict then.
+  if (name === "value" && element.matches("input[type=hidden]")) return isTyped(element.form);
   return (name === "open" && element.matches("details")) || (name === "hidden" && element.matches("[data-copy]"))
     || (name === "checked" || name === "value") && element.matches("input:not([type=hidden]), option");
+}
+
+function isTyped(form) {
+  return [...form?.elements ?? []].some((field) => field.matches("input:not([type=hidden]), textarea") && field.value !== field.defaultValue);
 }
 
 function children(old, fresh) {

@@ -69,6 +69,24 @@ struct UndoTests {
         }
     }
 
+    @Test("A job that became an event, and a command again, has the date that it had")
+    func kind() async throws {
+        let daemon = try await TestDaemon()
+        try await TestServer.run(socket: daemon.socket) { server in
+            var definition = JobDefinition(schedule: ScheduleWords(every: "1000h"))
+            definition.command = ["true"]
+            let added = try await daemon.connected { [definition] in
+                try await $0.addJob(definition).job
+            }
+            let undo = try await change(added.id, daemon) { $0.command = nil }
+            let page = try await server.follow("/jobs/\(added.id)/revert", undo)
+            #expect(!page.body.contains("is not set back"))
+            let now = try await job(added.id, daemon)
+            #expect(now.definition.command == ["true"])
+            #expect(now.fireDate == added.fireDate)
+        }
+    }
+
     @Test("A pause, or the end of one, that came since stays")
     func pauses() async throws {
         let daemon = try await TestDaemon()
