@@ -190,9 +190,9 @@ static int is_short(sqlite3 *database, sqlite3_file *file) {
     return size < 32 + before.header.frames * (page_size + 24);
 }
 
-int is_log_cut(sqlite3 *database) {
+int is_log_cut(sqlite3 *database, int looks) {
     sqlite3_file *file = log_file(database);
     if (!file || file->pMethods->xWrite != log_write) return 0;
-    if (!log_of(file)->is_cut) log_of(file)->is_cut = is_short(database, file);
+    if (looks && !log_of(file)->is_cut) log_of(file)->is_cut = is_short(database, file);
     return log_of(file)->is_cut;
 }

@@ -144,7 +144,7 @@ package final class Database {
         // Its connection is of no use to anybody from here on.
         home = nil
         finishStatements()
-        let loss = loss
+        let loss = loss()
         if loss != nil { csqlite_keep_log_on_close(handle) }
         if mode == .readWriteCreate || mode == .copy, loss?.what ?? .besides == .besides {
             sqlite3_wal_checkpoint_v2(handle, nil, SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
@@ -154,7 +154,11 @@ package final class Database {
     }
 
     /// Which of its files was taken away, or cut off, since it was opened; nil for none, for a reader, and once it is closed.
-    package var loss: OpenedFiles.Loss? { files?.loss(isLogCut: is_log_cut(handle) != 0) }
+    ///
+    /// `afterCommit`: the log was just written, and so was looked at.
+    package func loss(afterCommit: Bool = false) -> OpenedFiles.Loss? {
+        files?.loss(isLogCut: is_log_cut(handle, afterCommit ? 0 : 1) != 0)
+    }
 
     // MARK: - Statements
 

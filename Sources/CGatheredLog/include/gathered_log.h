@@ -17,4 +17,6 @@ struct sqlite3;
 int gather_log(struct sqlite3 *database);
 
 /// Whether the log is shorter than it was left, so that commits are missing that are nowhere else.
-int is_log_cut(struct sqlite3 *database);
+///
+/// With looks = 0 only what a write has found: behind one that went well that is all.
+int is_log_cut(struct sqlite3 *database, int looks);

@@ -159,7 +159,7 @@ actor WriteQueue {
         if lost == nil {
             applyRecords()
             finishBatch()
-            if lost == nil, let loss {
+            if lost == nil, let loss = loss() {
                 lost = loss
                 onLost(loss)
             }
@@ -240,15 +240,15 @@ actor WriteQueue {
     }
 
     /// That a file of the database was taken away, or cut off; nil for none, and for a copy of jobs that are shared.
-    private var loss: DatabaseError? {
-        database.home == nil ? database.loss?.error(path: path) : nil
+    private func loss(afterCommit: Bool = false) -> DatabaseError? {
+        database.home == nil ? database.loss(afterCommit: afterCommit)?.error(path: path) : nil
     }
 
     /// Commits; returns how long it took, nil if it failed or nothing had been changed.
     private func commit() -> Duration? {
         guard database.isInTransaction else {
             // Whoever was refused may have been for what is missing.
-            if lost == nil, !completions.isEmpty || batch.error != nil, let loss {
+            if lost == nil, !completions.isEmpty || batch.error != nil, let loss = loss() {
                 lost = loss
                 batch = .failed(loss)
             }
@@ -261,8 +261,8 @@ actor WriteQueue {
             try database.commit()
             if let home = database.home {
                 // It is stored there, whatever has become of the copy.
-                lost = home.loss ?? database.loss?.errorOfCopy(path: path)
-            } else if let loss {
+                lost = home.loss ?? database.loss(afterCommit: true)?.errorOfCopy(path: path)
+            } else if let loss = loss(afterCommit: true) {
                 lost = loss
                 batch = .failed(loss)
                 return nil
@@ -270,7 +270,7 @@ actor WriteQueue {
             return database.loggedCommits > before ? ContinuousClock.now - start : nil
         } catch {
             database.rollback()
-            lost = database.home == nil ? loss : database.home?.loss
+            lost = database.home == nil ? loss() : database.home?.loss
             batch = .failed(lost ?? asDatabaseError(error))
             return nil
         }

@@ -42,7 +42,7 @@ import Testing
         // Of 2, by a byte alone.
         #expect(truncate(path + "-wal", halves == 2 ? size - 1 : size / 2 * halves) == 0)
         #expect(throws: DatabaseError.self) { try Self.insert(21...21, into: database) }
-        let loss = try #require(database.loss)
+        let loss = try #require(database.loss())
         #expect(loss.text == "'\(path)-wal' was cut off")
         #expect(throws: DatabaseError.self) { try Self.insert(22...22, into: database) }
         let left = try logSize()
@@ -68,10 +68,10 @@ import Testing
         let database = try open()
         try database.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, a BLOB)")
         try Self.insert(1...20, into: database)
-        #expect(database.loss == nil)
+        #expect(database.loss() == nil)
         let left = try logSize() / 2
         #expect(truncate(path + "-wal", left) == 0)
-        #expect(database.loss?.text == "'\(path)-wal' was cut off")
+        #expect(database.loss()?.text == "'\(path)-wal' was cut off")
         let before = try folder.contents()
         database.close()
         let after = try folder.contents()
@@ -126,7 +126,7 @@ import Testing
         try Self.insert(6...10, into: database)
         try other.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         try Self.insert(11...15, into: database)
-        #expect(database.loss == nil)
+        #expect(database.loss() == nil)
         #expect(try database.prepare("SELECT count(*) FROM t").value(as: Int.self) == 15)
     }
 }

@@ -244,11 +244,11 @@ import TimerControl
         // Nothing has to go where there is room.
         transaction.maxBytes = try 2 * bytes()
         #expect(try transaction.makeRoom(forReason: reason, of: live))
-        #expect(try reasons() == [1, 1, 80, 80])
+        #expect(try reasons() == [2, 2, 80, 80])
         for left in [79, 78] {
             transaction.maxBytes = try bytes()
             #expect(try transaction.makeRoom(forReason: reason, of: live))
-            #expect(try reasons() == [81 - left, 81 - left, left, left])
+            #expect(try reasons() == [82 - left, 82 - left, left, left])
         }
         #expect(try isKept(ended))
         #expect(try count("run_output") == 3)
