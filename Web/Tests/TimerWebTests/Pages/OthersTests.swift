@@ -171,7 +171,7 @@ struct OthersTests {
         try await TestServer.run(socket: daemon.socket) { server in
             let path = "/jobs/\(id)/change"
             let revision = try #require(try await server.get(path).hidden("revision"))
-            let fields = "kind=every&schedule=1h&command=true&retries=2&revision=\(revision)"
+            let fields = "kind=every&schedule=1h&tz=&command=true&retries=2&revision=\(revision)"
             let changed = try await server.follow(path, fields + "&do=save")
             #expect(changed.body.contains("was changed"))
             let job = try await self.job(id, daemon)

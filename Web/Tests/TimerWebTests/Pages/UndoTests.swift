@@ -40,7 +40,8 @@ struct UndoTests {
             let to = JobRevision(id: id, definition: definition, ifRevision: before.revision)
             return try await client.applyJobs(ApplyJobs(change: [to])).changed
         }
-        let undo = try #require(Revert(of: try #require(changed.first), to: before).undo)
+        let after = try #require(changed.first)
+        let undo = try #require(Revert(of: after, to: before).undo)
         return String(Link(path: [], query: undo.fields).text.dropFirst(2))
     }
 

@@ -26,7 +26,7 @@ import Testing
         let first = try connected(connections)
         connections.letIn(first)
         let strangers = try (0..<2).map { _ in try connected(connections) }
-        #expect(strangers.allSatisfy(\.isActive))
+        #expect(strangers.filter { !$0.isActive }.isEmpty)
         let third = try connected(connections)
         #expect(first.isActive && !strangers[0].isActive && strangers[1].isActive)
         strangers[0].embeddedEventLoop.run()
@@ -38,6 +38,6 @@ import Testing
         connections.letIn(fourth)
         // Of those that were let in none goes for another.
         let last = try connected(connections)
-        #expect([first, strangers[1], fourth, last].allSatisfy(\.isActive))
+        #expect([first, strangers[1], fourth, last].filter { !$0.isActive }.isEmpty)
     }
 }
