@@ -31,8 +31,8 @@ function attributes(old, fresh) {
 
 /** Whether an attribute is the reader's, or the scripts'. */
 function mine(element, name) {
-  // A form keeps what it was made with for as long as something is typed into it: what came in between is a conflict then.
-  if (name === "value" && element.matches("input[type=hidden]")) return isTyped(element.form);
+  // A move keeps the date that it was made with for as long as something is typed into it: another move in between is a conflict.
+  if (name === "value" && element.matches("input[type=hidden][name=from]")) return isTyped(element.form);
   return (name === "open" && element.matches("details")) || (name === "hidden" && element.matches("[data-copy]"))
     || (name === "checked" || name === "value") && element.matches("input:not([type=hidden]), option");
 }
