@@ -43,14 +43,25 @@ class Dates:
                             "fires of all grids", patience)
         return time.time() - begun
 
+    def runs_if_over(self, path):
+        runs = ask_all(path, "run.list", "runs", patience=60)
+        commands = {job for job, (_, is_command) in self.grids.items() if is_command}
+        return runs if all(row["state"] in ("done", "skipped") for row in runs if row["job"] in commands) else None
+
+    def wait_for_watchers(self, path, fresh):
+        """Until each has all events that were told before: the events of all are in one order."""
+        last = ask(path, "job.add", schedule={"in": "1d"})["job"]["id"]
+        watchers = self.watchers + [fresh]
+        seq = self.world.wait_for(lambda: max((event["seq"] for _, event in self.watchers[-1].of("job.added") if event["job"] == last), default=0),
+                                  "the last event to be told", 60)
+        self.world.wait_for(lambda: all(watcher.seq >= seq for watcher in watchers), "all watchers to have the last event", 120)
+
     def verify(self, path):
-        import time
         for job in self.grids:
             ask(path, "job.invalidate", id=job)
-        time.sleep(1)
-        runs = ask_all(path, "run.list", "runs", patience=60)
+        runs = self.world.wait_for(lambda: self.runs_if_over(path), "all commands to be over", 60)
         fresh = Watcher(path)
-        time.sleep(2.5)
+        self.wait_for_watchers(path, fresh)
         for watcher in self.watchers:
             check_order(self.world, watcher, fresh)
         rows = collections.defaultdict(list)
