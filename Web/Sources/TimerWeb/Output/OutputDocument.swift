@@ -28,26 +28,38 @@ struct OutputDocument: Sendable {
         var nodes: [Node] = []
         for chunk in reply.chunks {
             let bytes = chunk.bytes
-            let known = chunk.stream == .stdout ? position.stdout : position.stderr
-            let isShown = only == nil || only == chunk.stream
-            if isShown, let gap = chunk.gap(behind: known) {
-                nodes.append(span(.class("gap")) { "\(gap)\n" })
-            }
-            let end = chunk.offset + Int64(bytes.count)
-            switch chunk.stream {
-            case .stdout: position.stdout = end
-            case .stderr: position.stderr = end
-            }
-            guard isShown else { continue }
-            nodes.append(chunk.stream == .stdout ? stdout.paint(bytes) : stderr.paint(bytes))
+            nodes.append(gap(to: chunk.offset, of: chunk.stream))
+            position[chunk.stream] += Int64(bytes.count)
+            nodes.append(paint(bytes, of: chunk.stream))
         }
-        if reply.more != true {
-            position = OutputPosition(stdout: reply.stdout.bytes, stderr: reply.stderr.bytes)
-            if !reply.running {
-                nodes += [stdout.paint([], isLast: true), stderr.paint([], isLast: true)]
-            }
+        // Behind the last of it there is nothing that is kept.
+        guard reply.more != true else { return .group(nodes) }
+        for stream in StandardStream.allCases {
+            nodes.append(gap(to: reply.end(of: stream), of: stream))
+            if !reply.running { nodes.append(paint([], of: stream, isLast: true)) }
         }
         return .group(nodes)
+    }
+
+    /// Goes on to an offset, and says how many bytes up to there are not kept.
+    private mutating func gap(to offset: Int64, of stream: StandardStream) -> Node {
+        let words = stream.gap(from: position[stream], to: offset)
+        position[stream] = offset
+        guard let words, only == nil || only == stream else { return .empty }
+        // What is held is not continued behind it.
+        return .group([
+            paint([], of: stream, isLast: true), span(.class("gap")) { "\(words)\n" },
+        ])
+    }
+
+    private mutating func paint(
+        _ bytes: [UInt8],
+        of stream: StandardStream,
+        isLast: Bool = false
+    ) -> Node {
+        guard only == nil || only == stream else { return .empty }
+        return stream == .stdout
+            ? stdout.paint(bytes, isLast: isLast) : stderr.paint(bytes, isLast: isLast)
     }
 }
 
@@ -57,12 +69,28 @@ extension OutputReply.Chunk {
         if let text { return Array(text.utf8) }
         return base64.flatMap { Base64.decoded($0) } ?? []
     }
+}
 
-    /// What is said in place of bytes before it that are not kept; nil where it goes on from `known`.
-    func gap(behind known: Int64) -> String? {
+extension OutputReply {
+    /// How many bytes the run has written to a stream.
+    func end(of stream: StandardStream) -> Int64 {
+        stream == .stdout ? stdout.bytes : stderr.bytes
+    }
+}
+
+extension OutputPosition {
+    subscript(stream: StandardStream) -> Int64 {
+        get { stream == .stdout ? stdout : stderr }
+        set { if stream == .stdout { stdout = newValue } else { stderr = newValue } }
+    }
+}
+
+extension StandardStream {
+    /// What is said in place of bytes that are not kept; nil where there are none between.
+    func gap(from known: Int64, to offset: Int64) -> String? {
         let count = Int(offset - known)
         guard count > 0 else { return nil }
         let verb = count == 1 ? "is" : "are"
-        return "here \(count.of("byte")) of \(stream.rawValue) \(verb) not kept"
+        return "here \(count.of("byte")) of \(rawValue) \(verb) not kept"
     }
 }

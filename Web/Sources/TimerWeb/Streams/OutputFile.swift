@@ -46,17 +46,10 @@ struct OutputFile: ServedStream {
         var body = try await writer.writeHead(head)
         var position = OutputPosition()
         while true {
-            for chunk in reply.chunks {
-                var bytes = chunk.bytes
-                let end = chunk.offset + Int64(bytes.count)
-                let known = chunk.stream == .stdout ? position.stdout : position.stderr
-                if chunk.stream == .stdout { position.stdout = end } else { position.stderr = end }
-                guard only == nil || only == chunk.stream else { continue }
-                // On a line of its own, whatever stands before it.
-                if let gap = chunk.gap(behind: known) { bytes = Array("\n[\(gap)]\n".utf8) + bytes }
+            for piece in bytes(of: reply, &position) {
                 let guardian = channel.closingIfStalled()
                 defer { guardian.cancel() }
-                try await body.write(ByteBuffer(bytes: bytes))
+                try await body.write(ByteBuffer(bytes: piece))
             }
             // One that runs is as long as it is now.
             guard reply.more == true else { break }
@@ -66,5 +59,27 @@ struct OutputFile: ServedStream {
         let guardian = channel.closingIfStalled()
         defer { guardian.cancel() }
         try await body.finish(nil)
+    }
+
+    /// What the file has of a reply, with what is said in place of bytes that are not kept.
+    private func bytes(of reply: OutputReply, _ position: inout OutputPosition) -> [[UInt8]] {
+        var pieces: [[UInt8]] = []
+        func go(to offset: Int64, of stream: StandardStream) {
+            let words = stream.gap(from: position[stream], to: offset)
+            position[stream] = offset
+            guard let words, only == nil || only == stream else { return }
+            // On a line of its own, whatever stands before it.
+            pieces.append(Array("\n[\(words)]\n".utf8))
+        }
+        for chunk in reply.chunks {
+            let bytes = chunk.bytes
+            go(to: chunk.offset, of: chunk.stream)
+            position[chunk.stream] += Int64(bytes.count)
+            if only == nil || only == chunk.stream { pieces.append(bytes) }
+        }
+        // Behind the last of it there is nothing that is kept.
+        guard reply.more != true else { return pieces }
+        for stream in StandardStream.allCases { go(to: reply.end(of: stream), of: stream) }
+        return pieces
     }
 }

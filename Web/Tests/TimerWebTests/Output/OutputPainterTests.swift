@@ -90,6 +90,45 @@ import TimerControl
         #expect(document.shown == OutputPosition(stdout: 13))
     }
 
+    @Test("A gap at the end is told like any other, behind what was held for more")
+    func end() {
+        let moment = Timestamp(microseconds: 0)
+        for isRunning in [true, false] {
+            var document = OutputDocument(only: nil)
+            let reply = OutputReply(
+                run: RunID(rawValue: 1),
+                running: isRunning,
+                chunks: [.init(stream: .stdout, at: moment, offset: 0, text: "ab\r")],
+                stdout: .init(bytes: 5, dropped: 2),
+                stderr: .init(bytes: 1, dropped: 1)
+            )
+            let text = String(decoding: document.paint(reply).rendered, as: UTF8.self)
+            #expect(
+                text == "ab<span class=\"ctl\">␍</span>"
+                    + "<span class=\"gap\">here 2 bytes of stdout are not kept\n</span>"
+                    + "<span class=\"gap\">here 1 byte of stderr is not kept\n</span>"
+            )
+            #expect(document.shown == OutputPosition(stdout: 5, stderr: 1))
+        }
+    }
+
+    @Test("Where more is to be read, nothing is said of a gap behind")
+    func more() {
+        var document = OutputDocument(only: .stdout)
+        let reply = OutputReply(
+            run: RunID(rawValue: 1),
+            running: false,
+            chunks: [
+                .init(stream: .stdout, at: Timestamp(microseconds: 0), offset: 0, text: "ab")
+            ],
+            more: true,
+            stdout: .init(bytes: 5)
+        )
+        let text = String(decoding: document.paint(reply).rendered, as: UTF8.self)
+        #expect(text == "ab")
+        #expect(document.position == OutputPosition(stdout: 2))
+    }
+
     @Test("Bytes come by base 64 too")
     func base64() {
         #expect(Base64.decoded("/wBh") == [0xff, 0, 0x61])
