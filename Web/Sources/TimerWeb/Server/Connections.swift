@@ -15,6 +15,8 @@ final class Connections: Sendable {
         var count = 0
         /// Those that were not let in, the oldest first.
         var strangers: [any Channel] = []
+        /// Those that go for another, until they are closed.
+        var leaving: Set<ObjectIdentifier> = []
     }
 
     init(most: Int) { self.most = most }
@@ -25,6 +27,7 @@ final class Connections: Sendable {
             let isFull = state.count > most && !state.strangers.isEmpty
             let oldest = isFull ? state.strangers.removeFirst() : nil
             state.strangers.append(channel)
+            if let oldest { state.leaving.insert(ObjectIdentifier(oldest)) }
             return oldest
         }
         oldest?.close(promise: nil)
@@ -32,13 +35,19 @@ final class Connections: Sendable {
             self.state.withLock { state in
                 state.count -= 1
                 state.strangers.removeAll { $0 === channel }
+                state.leaving.remove(ObjectIdentifier(channel))
             }
         }
     }
 
-    /// Has a connection stay that has asked as who may.
-    func letIn(_ channel: any Channel) {
-        state.withLock { state in state.strangers.removeAll { $0 === channel } }
+    /// Has a connection stay that has asked as who may; false where it goes for another already.
+    ///
+    /// What such a one asks for is not to be done: its answer would not arrive.
+    func letIn(_ channel: any Channel) -> Bool {
+        state.withLock { state in
+            state.strangers.removeAll { $0 === channel }
+            return !state.leaving.contains(ObjectIdentifier(channel))
+        }
     }
 
     /// Tells of each connection as it begins.

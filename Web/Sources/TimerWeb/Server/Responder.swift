@@ -14,9 +14,10 @@ struct Responder {
     /// - Throws: what ends the connection.
     func answer(_ request: Request, _ writer: consuming ResponseWriter) async throws {
         switch site.access.verdict(on: request.head) {
-        case .allowed: connections.letIn(channel)
+        case .allowed:
+            guard connections.letIn(channel) else { throw ConnectionEnds() }
         case .welcome(let link, let cookie, let isFromElsewhere):
-            connections.letIn(channel)
+            guard connections.letIn(channel) else { throw ConnectionEnds() }
             let answer: Answer =
                 isFromElsewhere ? .welcome(link, cookie: cookie) : .redirect(link, cookie: cookie)
             return try await write(answer, request, writer)

@@ -24,7 +24,7 @@ import Testing
     func oldest() throws {
         let connections = Connections(most: 3)
         let first = try connected(connections)
-        connections.letIn(first)
+        #expect(connections.letIn(first))
         let strangers = try (0..<2).map { _ in try connected(connections) }
         #expect(strangers.filter { !$0.isActive }.isEmpty)
         let third = try connected(connections)
@@ -34,10 +34,22 @@ import Testing
         end(third)
         let fourth = try connected(connections)
         #expect(strangers[1].isActive && fourth.isActive)
-        connections.letIn(strangers[1])
-        connections.letIn(fourth)
+        #expect(connections.letIn(strangers[1]))
+        #expect(connections.letIn(fourth))
         // Of those that were let in none goes for another.
         let last = try connected(connections)
         #expect([first, strangers[1], fourth, last].filter { !$0.isActive }.isEmpty)
+    }
+
+    @Test("One that goes for another is not let in any more, and keeps no place once it is closed")
+    func leaving() throws {
+        let connections = Connections(most: 1)
+        let first = try connected(connections)
+        let second = try connected(connections)
+        // What it had sent before it was told to go may be read only now.
+        #expect(!connections.letIn(first))
+        first.embeddedEventLoop.run()
+        #expect(connections.letIn(second))
+        #expect(second.isActive)
     }
 }
