@@ -78,8 +78,15 @@ struct Diagnosis {
         )
     }
 
+    /// The jobs of which a run failed, that of the newest one first.
+    static func failed(_ runs: [Run]) -> [JobID] {
+        var seen: Set<JobID> = []
+        return runs.filter { $0.failed == true && seen.insert($0.job).inserted }.map(\.job)
+    }
+
+    /// `runs`: the newest first.
     private func failures(_ runs: [Run]) -> Finding {
-        let failed = Set(runs.filter { $0.failed == true }.map(\.job)).sorted()
+        let failed = Self.failed(runs)
         guard !failed.isEmpty else { return ok("runs", "none of the last \(runs.count) failed") }
         return Finding(
             level: .warning,
