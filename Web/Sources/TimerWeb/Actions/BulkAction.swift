@@ -63,20 +63,16 @@ enum BulkAction: String, CaseIterable, Sendable {
         }
     }
 
-    /// Whether it makes a difference to a job of a state: what is paused already is not to be resumed by an undo.
-    ///
-    /// Nil is the state of one that lives no more.
-    private func changes(_ state: Job.State?) -> Bool {
+    /// Whether it makes a difference to a job: what is paused already is not to be resumed by an undo.
+    func changes(_ job: Job) -> Bool {
         switch self {
-        case .pause: state == .scheduled
-        case .resume: state == .paused
-        case .end: state != nil
-        case .undo: state == nil
+        case .pause: job.state == .scheduled
+        case .resume: job.state == .paused
+        case .end: job.state.isLive
+        case .undo: !job.state.isLive
         case .skip, .fire: true
         }
     }
-
-    func changes(_ job: Job) -> Bool { changes(job.state.isLive ? job.state : nil) }
 
     /// Those of the jobs that it makes a difference to as they are now, as others may have done it meanwhile; and how many
     /// there are not, or are not this user's to see.
@@ -86,28 +82,8 @@ enum BulkAction: String, CaseIterable, Sendable {
     ) async throws -> (ids: [JobID], missing: Int) {
         // Nothing undoes these, and the daemon refuses all where it does not find one.
         guard self != .skip, self != .fire else { return (ids, 0) }
-        var states: [JobID: Job.State] = [:]
-        if ids.count > JobReader.rows {
-            let wanted = Set(ids)
-            var request = ListJobs()
-            request.limit = 1000
-            repeat {
-                let reply = try await client.listJobs(request)
-                for job in reply.jobs where wanted.contains(job.id) { states[job.id] = job.state }
-                request.cursor = reply.cursor
-            } while request.cursor != nil && states.count < wanted.count
-        }
-        // These have ended, or are not there.
-        for id in ids where states[id] == nil {
-            do {
-                states[id] = try await client.job(.id(id)).state
-            } catch let error as ControlError where error.reason == .notFound {
-                continue
-            }
-        }
-        let found = ids.filter { states[$0] != nil }
-        let changed = found.filter { id in changes(states[id].flatMap { $0.isLive ? $0 : nil }) }
-        return (changed, ids.count - found.count)
+        let found = try await JobReader.read(ids, client) { changes($0) }
+        return (ids.filter { found[$0] == true }, ids.count(where: { found[$0] == nil }))
     }
 
     /// How many it takes at most.

@@ -20,6 +20,9 @@ extension Visit {
             guard !chosen.isEmpty else {
                 return redirect(to: query.link, .refused("no job was chosen"))
             }
+            guard chosen.count <= action.most else {
+                return redirect(to: query.link, tooMany(chosen.count, for: action))
+            }
             let (ids, missing, count) = try await site.daemon.connected { session in
                 let (ids, missing) = try await action.changed(chosen, session.client)
                 // Of none the daemon would take all.
@@ -61,6 +64,10 @@ extension Visit {
         }
     }
 
+    private func tooMany(_ count: Int, for action: BulkAction) -> Flash {
+        .refused("\(count) jobs were chosen; at most \(action.most) are accepted")
+    }
+
     /// Said of jobs that are not there, or another user's; nil for none.
     private static func notFound(_ count: Int) -> String? {
         count == 0 ? nil : "\(count.of("job")) \(count == 1 ? "was" : "were") not found"
@@ -81,10 +88,7 @@ extension Visit {
             return redirect(to: query.link, .refused(reason))
         }
         guard jobs.count <= action.most else {
-            return redirect(
-                to: query.link,
-                .refused("\(jobs.count) jobs were chosen; at most \(action.most) are accepted")
-            )
+            return redirect(to: query.link, tooMany(jobs.count, for: action))
         }
         let count = jobs.count.of("job")
         let question = Question(
@@ -142,15 +146,8 @@ extension Visit {
                 "\(ids.count) jobs were chosen by their boxes; at most \(JobReader.rows) are accepted"
             )
         }
-        var jobs: [Job] = []
-        for id in ids {
-            do {
-                jobs.append(try await client.job(.id(id)))
-            } catch let error as ControlError where error.reason == .notFound {
-                // It was removed since: nothing is to be done with it.
-                continue
-            }
-        }
+        let found = try await JobReader.read(ids, client) { $0 }
+        let jobs = ids.compactMap { found[$0] }
         return (jobs, ids.count - jobs.count)
     }
 }

@@ -47,6 +47,43 @@ struct ChosenTests {
         }
     }
 
+    @Test("More jobs than an action takes are refused, also where a form has confirmed it")
+    func confirmed() async throws {
+        let daemon = try await TestDaemon()
+        try await TestServer.run(socket: daemon.socket) { server in
+            for (action, most) in [("fire", 200), ("end", 10_000)] {
+                let ids = (1...most + 1).map { "\($0)" }.joined(separator: "%2C")
+                let refused = try await server.follow(
+                    "/jobs/act",
+                    "confirmed=1&do=\(action)&ids=\(ids)"
+                )
+                #expect(refused.body.contains("flash failed"))
+                #expect(refused.body.contains("\(most + 1) jobs were chosen; at most \(most) are"))
+            }
+        }
+    }
+
+    @Test("Of many jobs, near each other or far, those that had ended and are not there stay apart")
+    func spread() async throws {
+        let daemon = try await TestDaemon()
+        let words = JobDefinition(schedule: ScheduleWords(cron: "30 2 29 2 *"))
+        let jobs = try await daemon.connected { client in
+            let jobs = try await client.addJobs(Array(repeating: words, count: 200)).jobs
+                .map(\.id)
+            _ = try await client.invalidateJobs(.ids([jobs[1], jobs[199]]))
+            return jobs
+        }
+        // Side by side, with gaps of a few, of many, and beyond the last.
+        let chosen = Array(jobs[..<130]) + [jobs[135], jobs[160], jobs[161], jobs[199]]
+        let ids = chosen.map(\.description).joined(separator: "%2C") + "%2C9998%2C9999"
+        try await TestServer.run(socket: daemon.socket) { server in
+            let ended = try await server.follow("/jobs/act", "confirmed=1&do=end&ids=\(ids)")
+            #expect(ended.body.contains("132 jobs were ended; 2 jobs were not found."))
+        }
+        let left = try await daemon.connected { try await $0.job(.id(jobs[134])).state }
+        #expect(left == .scheduled)
+    }
+
     @Test("What a form says that means nothing is told at its field, also where an address says it")
     func form() async throws {
         let daemon = try await TestDaemon()
