@@ -51,7 +51,8 @@ extension Job {
 
     /// The dates after now; a moved grid, the count and the last date are taken into account.
     ///
-    /// Of the job's next date, when its fire is due, if jitter puts that off; those behind it may be put off too.
+    /// Of the job's next date, when its fire is due, if jitter puts that off; those behind it may be put off too, as
+    /// `jitterNote` says.
     ///
     /// `skip`: called with each date; returns up to when further dates are left out, nil to go on with the
     /// next.
@@ -78,9 +79,27 @@ extension Job {
         }
         return coming
     }
+
+    /// What its coming dates leave out; nil without jitter, and where they are none but the next one.
+    public func jitterNote(of coming: [Timestamp]) -> String? {
+        let hasNext = coming.first.map { $0 == nextFire } ?? false
+        return coming.count > (hasNext ? 1 : 0) ? definition.jitterNote(hasNext: hasNext) : nil
+    }
 }
 
 extension JobDefinition {
+    /// What the dates that its schedule gives leave out; nil without jitter.
+    ///
+    /// How much each is put off hangs on the job's number and on its clock; the daemon tells it of a job's next date.
+    /// `hasNext`: the first of the dates is that one.
+    public func jitterNote(hasNext: Bool) -> String? {
+        // try?: a duration that cannot be read is told beside its field.
+        guard let jitter = words.jitter, let span = try? TimeSpan(parsing: jitter), span > .zero
+        else { return nil }
+        let which = hasNext ? "dates behind the first" : "these dates"
+        return "\(which) are without jitter, which puts off each by less than \(jitter)"
+    }
+
     /// What bounds its runs: "nice 5", "memory 512M".
     public var limitWords: [String] {
         let words = words

@@ -193,9 +193,12 @@ struct JobPage {
 
     private var comingDates: [String] {
         guard job.held == nil else { return [] }
-        return job.comingDates(dates, atMost: 5).map {
+        let coming = job.comingDates(dates, atMost: 5)
+        let lines = coming.map {
             "\(dates.weekday($0)) \(dates.full($0))  \(dates.distance($0))"
         }
+        guard let note = job.jitterNote(of: coming) else { return lines }
+        return lines + ["(\(note))"]
     }
 
     private var schedule: Schedule? { job.schedule(in: dates.zone) }

@@ -119,6 +119,19 @@ import TimerControl
         #expect(hourly.comingDates(testDates, until: due - .seconds(1), atMost: 2).isEmpty)
     }
 
+    @Test("Who has jitter is told that it is left out of the dates, but for the next one of a job")
+    func jitterNote() {
+        var definition = JobDefinition(schedule: ScheduleWords(every: "1h"))
+        for none in [nil, "0s"] {
+            definition.jitter = none
+            #expect(definition.jitterNote(hasNext: true) == nil)
+        }
+        definition.jitter = "5min"
+        let words = "are without jitter, which puts off each by less than 5min"
+        #expect(definition.jitterNote(hasNext: true) == "dates behind the first \(words)")
+        #expect(definition.jitterNote(hasNext: false) == "these dates \(words)")
+    }
+
     @Test("Each date has its line where it is asked for, and what was not counted is said")
     func each() {
         let all = lines(each: 500)

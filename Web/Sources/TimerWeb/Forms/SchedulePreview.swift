@@ -20,10 +20,16 @@ struct SchedulePreview: Sendable {
 
     /// `job`: the job that is changed: with the schedule that it has, it keeps its dates.
     init(_ definition: JobDefinition, of job: Job?, _ times: RunTimes, _ dates: LocalDate) {
-        if let job, job.definition.schedule == definition.schedule {
+        if var job, job.definition.schedule == definition.schedule {
+            // Another jitter puts off the next date by another time.
+            let isPutOff = job.definition.jitter == definition.jitter
+            if !isPutOff { job.dueDate = nil }
             sentence = job.scheduleSentence(dates) ?? ""
             coming = job.comingDates(dates, atMost: Self.count)
             conflict = times.conflict(definition, coming)
+            let note =
+                isPutOff ? job.jitterNote(of: coming) : definition.jitterNote(hasNext: false)
+            if !coming.isEmpty { notes += [note].compactMap(\.self) }
             return
         }
         do throws(ScheduleError) {
@@ -47,6 +53,9 @@ struct SchedulePreview: Sendable {
                 let words = ClockChange.words(moved, of: schedule, dates)
             {
                 notes.append("\(dates.shortDay(moved)): \(words)".asSentence)
+            }
+            if !coming.isEmpty {
+                notes += [definition.jitterNote(hasNext: false)].compactMap(\.self)
             }
             if schedule == .reboot { notes.append("It fires at each start of the machine.") }
         } catch {

@@ -211,6 +211,37 @@ import TimerWords
         #expect(coming() == 3)
     }
 
+    @Test("The preview says which of its dates are without jitter")
+    func jitter() {
+        var definition = JobDefinition(schedule: ScheduleWords(every: "1h"))
+        func preview(_ job: Job?) -> SchedulePreview {
+            SchedulePreview(definition, of: job, RunTimes([]), dates)
+        }
+        #expect(preview(nil).notes == [])
+        definition.jitter = "5min"
+        #expect(preview(nil).notes.first?.hasPrefix("these dates are without jitter") == true)
+        let (next, due) = (dates.now + .seconds(60), dates.now + .seconds(90))
+        var job = Job(
+            id: JobID(rawValue: 1),
+            owner: "ann",
+            state: .scheduled,
+            fireDate: next,
+            fires: 0,
+            addedAt: dates.now,
+            endedAt: nil,
+            endReason: nil,
+            definition: definition
+        )
+        job.dueDate = due
+        #expect(preview(job).coming.first == due)
+        let behind = preview(job).notes.first
+        #expect(behind?.hasPrefix("dates behind the first are without jitter") == true)
+        // How much that is of the next date is not known either.
+        definition.jitter = "10min"
+        #expect(preview(job).coming.first == next)
+        #expect(preview(job).notes.first?.hasSuffix("less than 10min") == true)
+    }
+
     @Test("An empty field takes an option away")
     func emptied() {
         let draft = JobDraft(

@@ -145,6 +145,7 @@ extension CalendarDatesPage: PageContent {
                 }
             } else {
                 ol(.class("rows")) { jobs.map(row) }
+                p(.class("soft")) { "These are the dates of the schedules, without jitter." }
             }
             if let next {
                 div(.class("pages")) {

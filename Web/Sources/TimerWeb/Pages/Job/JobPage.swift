@@ -113,6 +113,9 @@ extension JobPage: PageContent {
                     "Its date \(dates.short(date)) is put off by \((due - date).length) (jitter)."
                 }
             }
+            if let note = job.jitterNote(of: coming) {
+                p(.class("note")) { note.asSentence }
+            }
             if let moved = job.movedFrom {
                 p(.class("note")) {
                     "Its next fire was moved away from \(dates.short(moved))."
