@@ -18,6 +18,9 @@
 
 enum { TRIES = 3 };
 
+// How long the runner waits for the removal of a group with all within it, in µs.
+enum { REMOVAL_TIME = 500000 };
+
 bool has_groups;
 unsigned controllers;
 char groups_lack[512];
@@ -48,18 +51,54 @@ ssize_t read_file(int folder, const char *path, char *text, size_t room) {
     return count;
 }
 
-bool remove_tree(int folder, const char *name, int depth) {
-    if (unlinkat(folder, name, AT_REMOVEDIR) == 0 || errno == ENOENT) return true;
-    if (depth == 0) return false;
-    // A run of one's own user may have made groups within its own.
-    int inner = openat(folder, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *entries = inner == -1 ? NULL : fdopendir(inner);
-    if (!entries && inner != -1) close(inner);
-    if (!entries) return false;
-    for (struct dirent *entry; (entry = readdir(entries));)
-        if (entry->d_type == DT_DIR && entry->d_name[0] != '.') remove_tree(inner, entry->d_name, depth - 1);
+bool is_group(const struct dirent *entry) {
+    return entry->d_type == DT_DIR && strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+}
+
+// Removes the groups within an open one, up to the first that is not empty: `busy` becomes its name, or empty where
+// there is none. How many, or -1 where one cannot be removed or the time is over.
+static long remove_within(int folder, char *busy, int64_t end) {
+    busy[0] = 0;
+    int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *entries = copy == -1 ? NULL : fdopendir(copy);
+    if (!entries && copy != -1) close(copy);
+    if (!entries) return -1;
+    long count = 0;
+    for (struct dirent *entry; count != -1 && !busy[0] && (entry = readdir(entries));) {
+        if (!is_group(entry)) continue;
+        if (unlinkat(folder, entry->d_name, AT_REMOVEDIR) == 0 || errno == ENOENT)
+            count = loop_now() < end ? count + 1 : -1;
+        else if (errno == EBUSY && loop_now() < end)
+            snprintf(busy, NAME_MAX + 1, "%s", entry->d_name);
+        else
+            count = -1;
+    }
     closedir(entries);
-    return unlinkat(folder, name, AT_REMOVEDIR) == 0;
+    return count;
+}
+
+bool remove_tree(int folder, const char *name) {
+    if (unlinkat(folder, name, AT_REMOVEDIR) == 0 || errno == ENOENT) return true;
+    // A run of one's own user may have made groups within its own, however deep: the deepest go first, and ".." leads
+    // back up from them.
+    int64_t end = loop_after(REMOVAL_TIME);
+    int at = openat(folder, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    char busy[NAME_MAX + 1];
+    long depth = 0;
+    bool is_down = true;
+    while (at != -1) {
+        long count = remove_within(at, busy, end);
+        bool goes_down = busy[0];
+        // One that is not empty and has no groups within it has processes.
+        bool is_over = !goes_down && (depth == 0 || (is_down && count == 0));
+        const char *way = goes_down ? busy : "..";
+        int next = count == -1 || is_over ? -1 : openat(at, way, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        close(at);
+        at = next;
+        depth += goes_down ? 1 : -1;
+        is_down = goes_down;
+    }
+    return unlinkat(folder, name, AT_REMOVEDIR) == 0 || errno == ENOENT;
 }
 
 // MARK: - The runner's own group
@@ -163,7 +202,7 @@ static void remove_base(void) {
     write_file(own, "cgroup.procs", pid);
     if (base != -1) close(base);
     base = -1;
-    remove_tree(own, base_name, GROUP_DEPTH);
+    remove_tree(own, base_name);
 }
 
 static const struct {
@@ -236,7 +275,7 @@ static void sweep(void) {
         group->events.descriptor = -1;
         group->is_beside = true;
         snprintf(group->name, sizeof group->name, "%s", entry->d_name);
-        if (!is_populated(group)) remove_tree(own, group->name, GROUP_DEPTH);
+        if (!is_populated(group)) remove_tree(own, group->name);
         // Watched even if it is empty now: it is removed when it is told.
         if (!is_mine || faccessat(own, group->name, F_OK, 0) == -1 || !watch_group(group)) free(group);
     }

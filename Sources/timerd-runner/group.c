@@ -96,7 +96,7 @@ int make_group(struct run *run, struct limits *limits, int *folder) {
         if (error != 0) {
             if (*folder != -1) close(*folder);
             *folder = -1;
-            remove_tree(place_of(group), group->name, 0);
+            remove_tree(place_of(group), group->name);
         }
     }
     if (error != 0) {
@@ -156,7 +156,7 @@ static void forget_group(struct group *group) {
 bool remove_group(struct run *run) {
     if (!run->group) return true;
     take_usage(run);
-    if (!remove_tree(place_of(run->group), run->group->name, GROUP_DEPTH)) return false;
+    if (!remove_tree(place_of(run->group), run->group->name)) return false;
     forget_group(run->group);
     run->group = NULL;
     return true;
@@ -167,7 +167,7 @@ void abandon_group(struct run *run) {
     run->group = NULL;
     group->run = NULL;
     // It may have become empty since it was looked at, of which nothing would be told.
-    if (!watch_group(group) || (!is_populated(group) && remove_tree(place_of(group), group->name, GROUP_DEPTH)))
+    if (!watch_group(group) || (!is_populated(group) && remove_tree(place_of(group), group->name)))
         forget_group(group);
 }
 
@@ -179,7 +179,7 @@ static void group_changed(struct source *source) {
     text[count > 0 ? count : 0] = 0;
     if (count > 0 && strstr(text, "populated 1")) return;
     if (group->run) return finish(group->run);
-    remove_tree(place_of(group), group->name, GROUP_DEPTH);
+    remove_tree(place_of(group), group->name);
     forget_group(group);
 }
 
@@ -234,7 +234,7 @@ static int read_tree(int folder, const char *name, int depth, void (*visit)(pid_
     }
     int error = read_list(inner, visit, context);
     for (struct dirent *entry; depth > 0 && error == 0 && (entry = readdir(entries));)
-        if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
+        if (is_group(entry))
             error = read_tree(inner, entry->d_name, depth - 1, visit, context);
     closedir(entries);
     return error;

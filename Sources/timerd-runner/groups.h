@@ -11,11 +11,12 @@
 
 #include "loop.h"
 
+#include <dirent.h>
 #include <sys/types.h>
 
 struct run;
 
-/// How deep the groups may be that runs have made within their own.
+/// How deep within a run's group its processes are looked for; `cgroup.kill` ends those that are deeper.
 enum { GROUP_DEPTH = 8 };
 
 /// What a run may use altogether.
@@ -67,8 +68,11 @@ int write_file(int folder, const char *path, const char *text);
 /// Reads a short file, up to `room` - 1 bytes, and ends them with NUL; -1 if it cannot be read.
 ssize_t read_file(int folder, const char *path, char *text, size_t room);
 
-/// Removes a group and those within it; whether it is gone.
-bool remove_tree(int folder, const char *name, int depth);
+/// Removes a group and those within it, as far as there is time for; whether it is gone.
+bool remove_tree(int folder, const char *name);
+
+/// Whether an entry of a group's folder is a group.
+bool is_group(const struct dirent *entry);
 
 // MARK: - The group of a run (group.c)
 

@@ -152,6 +152,31 @@ import Testing
     }
 
     @Test(
+        "The groups that a run has made within its own go with it, however deep and many they are",
+        .enabled(if: MachineGroups.areThere, MachineGroups.has)
+    )
+    func deep() throws {
+        let runner = try RunnerProcess()
+        let peer = try runner.connect()
+        let script = """
+            cd "\(try mountPoint())$(sed -n 's/^0:://p' /proc/self/cgroup)" && pwd || exit
+            for name in a b .c; do
+                i=0; path=$name
+                while [ $i -lt 40 ]; do path=$path/d; i=$((i+1)); done
+                mkdir -p $path $name/e $name/d/d/f || exit
+            done
+            """
+        try peer.send(ScriptedRun.start(ScriptedRun.request(7, script)))
+        let (end, stdout, _) = try peer.end(of: 7)
+        try #require(end.code == 0)
+        let text = String(decoding: stdout, as: UTF8.self)
+        let group = try #require(text.split(separator: "\n").first)
+        #expect(group.hasSuffix("/run-7"))
+        #expect(access(String(group), F_OK) == -1)
+        withExtendedLifetime(runner) {}
+    }
+
+    @Test(
         "A signal reaches each process of a run, however many there are",
         .enabled(if: MachineGroups.areThere && geteuid() == 0, MachineGroups.has)
     )
