@@ -25,13 +25,16 @@ package struct RequestLoad: Hashable, Sendable {
         /// A subscription, and a few workers of a connection that wait for tasks: nothing but memory, until they
         /// end or are answered.
         case waiting
+        /// The same where it takes more than `small`: while such a one waits for its user's memory, little ones of
+        /// that user pass it.
+        case largeWaiting
         /// Changes of many jobs, all or nothing, and the lines that hold them: one at a time over all users.
         case bulk
 
         /// How many places there are.
         var places: Int {
             switch self {
-            case .light, .input, .waiting: .max / 2
+            case .light, .input, .waiting, .largeWaiting: .max / 2
             case .write: 512
             case .lookup: 64
             case .events: 2
@@ -42,7 +45,7 @@ package struct RequestLoad: Hashable, Sendable {
         /// How many more places root and the daemon's user have.
         var reserve: Int {
             switch self {
-            case .light, .input, .waiting: 0
+            case .light, .input, .waiting, .largeWaiting: 0
             case .write: 64
             case .lookup: 8
             case .page, .events, .check, .bulk: 1
@@ -53,7 +56,7 @@ package struct RequestLoad: Hashable, Sendable {
         var isRequest: Bool {
             switch self {
             case .light, .write, .lookup, .page, .bulk: true
-            case .events, .check, .input, .waiting: false
+            case .events, .check, .input, .waiting, .largeWaiting: false
             }
         }
     }
@@ -101,6 +104,14 @@ package struct RequestLoad: Hashable, Sendable {
         self.lasts = lasts
     }
 
+    /// What takes no more may take it beyond its user's share.
+    static let small = 16_384
+
+    /// What takes nothing but so much memory, for as long as its client likes.
+    private init(waitingWith bytes: Int) {
+        self.init(kind: bytes > Self.small ? .largeWaiting : .waiting, bytes: bytes, lasts: true)
+    }
+
     /// How many workers of a connection wait without a count among its user's requests; more of them count.
     static let waitingAtOnce = 4
 
@@ -141,7 +152,7 @@ package struct RequestLoad: Hashable, Sendable {
         // It has no tasks for as long as it waits; what it is answered with counts as what its connection holds.
         case .reserveTasks(let request)
         where request.mayWaitForTask && waiting.map { $0 < Self.waitingAtOnce } ?? false:
-            self.init(kind: .waiting, bytes: min(lineBytes, Self.queueNames), lasts: true)
+            self.init(waitingWith: min(lineBytes, Self.queueNames))
         case .reserveTasks(let request):
             let count = request.count ?? 1
             let most = min(count * Self.task, Limits.pageBytes)
@@ -177,7 +188,7 @@ package struct RequestLoad: Hashable, Sendable {
         case .listNodes: self.init(kind: .lookup, bytes: 16 * Self.row)
         case .subscribe(let request):
             let jobs = request.jobs?.count ?? 0
-            self.init(kind: .waiting, bytes: Self.row + 16 * jobs, lasts: true)
+            self.init(waitingWith: Self.row + 16 * jobs)
         case .backUp, .checkDatabase, .drainNode:
             self.init(kind: .light, bytes: Self.row)
         }

@@ -73,7 +73,6 @@ package struct RequestTurns<Waiter: Hashable> {
     /// What small requests may take beyond a user's share, so that a user with many long replies on their way
     /// can still manage jobs.
     static var smallBytes: Int { 4 << 20 }
-    static var small: Int { 16_384 }
 
     /// Takes a place if one is free and nobody else is first; if not, `waiter` waits for it.
     mutating func take(_ load: RequestLoad, for user: User, _ waiter: Waiter) -> Bool {
@@ -167,9 +166,9 @@ package struct RequestTurns<Waiter: Hashable> {
         let use = uses[uid, default: Use()]
         let bytesPerUser = share(of: uid)
         // Long lines and bulks may wait for other requests, so they have to leave half of it to those.
+        let more = load.bytes <= RequestLoad.small ? Self.smallBytes : 0
         let limit =
-            load.kind == .bulk || load.kind == .input
-            ? bytesPerUser / 2 : bytesPerUser + (load.bytes <= Self.small ? Self.smallBytes : 0)
+            load.kind == .bulk || load.kind == .input ? bytesPerUser / 2 : bytesPerUser + more
         // What lasts keeps nothing else from beginning alone.
         return use.bytes + load.bytes <= limit || !load.lasts && use.bytes == use.lasting
     }

@@ -95,8 +95,33 @@ import TimerControl
         var subscribe = Subscribe()
         subscribe.jobs = Array(repeating: Self.job, count: 10_000)
         let load = RequestLoad(of: .subscribe(subscribe), lineBytes: 100)
-        #expect(load == RequestLoad(kind: .waiting, bytes: 161_024, lasts: true))
+        #expect(load == RequestLoad(kind: .largeWaiting, bytes: 161_024, lasts: true))
         #expect(!load.kind.isRequest)
+    }
+
+    @Test("A large subscription that waits for memory holds up no little one of its user")
+    func passed() {
+        let user = RequestTurns<Int>.User(uid: 1001, isAdministrator: false)
+        var turns = RequestTurns<Int>(requestsPerUser: 1000)
+        var subscribe = Subscribe()
+        subscribe.jobs = Array(repeating: Self.job, count: 10_000)
+        let large = RequestLoad(of: .subscribe(subscribe), lineBytes: 100)
+        let count = RequestTurns<Int>.bytesPerUser / large.bytes
+        let begun = (0...count).filter { turns.take(large, for: user, $0) }
+        #expect(begun.count == count)
+        var reserve = ReserveTasks(queues: ["mails"])
+        reserve.wait = "1h"
+        for request in [Request.subscribe(Subscribe()), .reserveTasks(reserve)] {
+            let load = RequestLoad(of: request, lineBytes: 100)
+            let isBegun = turns.take(load, for: user, count + 1)
+            #expect(isBegun)
+            turns.end(load, of: user.uid)
+            turns.hold(-load.bytes, of: user.uid)
+        }
+        turns.end(large, of: user.uid)
+        turns.hold(-large.bytes, of: user.uid)
+        let next = turns.next()
+        #expect(next == count)
     }
 
     @Test("A request takes places by what it asks for and by how many jobs", arguments: rows)
