@@ -72,6 +72,53 @@ import Testing
         #expect(permissions([database], of: nil).map(\.level) == [.ok])
     }
 
+    @Test("What killed backups and restores have left is named, and not what is in use or is kept")
+    func leftovers() throws {
+        let folder = NSTemporaryDirectory() + "doctor-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let database = folder + "/t.db"
+        let left = [
+            "b.db.timerd-part", "b.db.timerd-part-journal", "t.db.restored",
+            "t.db.restored.timerd-part",
+        ]
+        let kept = ["t.db", "t.db-wal", "t.db.replaced-2026-12-01T08:00:00Z", "x.db.restored"]
+        for name in left + kept {
+            try "".write(toFile: "\(folder)/\(name)", atomically: false, encoding: .utf8)
+        }
+        for name in ["a.db.timerd-copy", "t.db.timerd-copy"] {
+            #expect(mkdir("\(folder)/\(name)", 0o700) == 0)
+        }
+        // In the other a copy may be in progress.
+        try FileManager.default.setAttributes(
+            [.modificationDate: Date(timeIntervalSinceNow: -100_000)],
+            ofItemAtPath: folder + "/a.db.timerd-copy"
+        )
+        let seen = HostFacts.leftovers(besideDatabase: database)
+        let real = URL(filePath: folder).resolvingSymlinksInPath().lastPathComponent
+        let names = seen.map { String($0.split(separator: "/").last ?? "") }
+        #expect(names == ["a.db.timerd-copy"] + left)
+        #expect(seen.filter { !$0.contains("/\(real)/") } == [])
+        #expect(HostFacts.leftovers(besideDatabase: folder + "/missing/t.db") == [])
+    }
+
+    @Test("A leftover is a warning, with the command that removes it")
+    func leftoverFinding() {
+        var facts = HostFacts(
+            socketPath: "/s",
+            socketFile: .socket,
+            now: testNow,
+            isClockSynchronized: true,
+            hasZones: true
+        )
+        #expect(Diagnosis.leftovers(facts) == nil)
+        facts.leftovers = ["/a b/t.db.restored"]
+        let finding = Diagnosis.leftovers(facts)
+        #expect(finding?.level == .warning)
+        #expect(finding?.text.hasSuffix("beside the database: '/a b/t.db.restored'") == true)
+        #expect(finding?.advice?.hasPrefix("rm -r '/a b/t.db.restored', unless") == true)
+    }
+
     @Test("Each file that others may read or change is named with its mode, the log among them")
     func open() {
         var wal = Self.wal

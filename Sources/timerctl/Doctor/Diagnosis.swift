@@ -190,6 +190,19 @@ enum Diagnosis {
         return .warning("disk", text, "make room: a full disk refuses new jobs")
     }
 
+    /// What killed backups and restores have left; nil for nothing.
+    static func leftovers(_ facts: HostFacts) -> Finding? {
+        guard !facts.leftovers.isEmpty else { return nil }
+        let named = facts.leftovers.prefix(5).map { "'\($0)'" }.joined(separator: ", ")
+        return .warning(
+            "leftovers",
+            "a backup or a restore that was killed has left beside the database: \(named)"
+                + (facts.leftovers.count > 5 ? " and others" : ""),
+            ShellWords.joined(["rm", "-r"] + facts.leftovers.prefix(5))
+                + ", unless a backup or a restore is in progress: nobody else removes them"
+        )
+    }
+
     /// In a unit of which there are enough that the rest does not count.
     private static func size(_ bytes: Int64) -> String {
         bytes < 10 << 20 ? "\(bytes >> 10) KiB" : "\(bytes >> 20) MiB"

@@ -139,7 +139,7 @@ struct Doctor: AsyncParsableCommand {
             // Only root's daemon is the system's service.
             geteuid() == 0 && !isElsewhere ? Diagnosis.service(facts) : nil,
         ]
-        return [facts.space.map(Diagnosis.space)].compactMap(\.self)
+        return [facts.space.map(Diagnosis.space), Diagnosis.leftovers(facts)].compactMap(\.self)
             + Diagnosis.permissions(facts) + findings.compactMap(\.self)
     }
 

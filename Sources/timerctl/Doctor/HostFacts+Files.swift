@@ -56,6 +56,27 @@ extension HostFacts {
         )
     }
 
+    /// What a backup or a restore that was killed has left in a database's folder.
+    ///
+    /// The files are of earlier versions, which nobody makes any more. A folder of this one is in use, unless a day has passed.
+    static func leftovers(besideDatabase path: String) -> [String] {
+        let path = resolved(path)
+        let folder = path.parentFolder
+        // try?: what cannot be read is not seen.
+        let names = (try? InputFile.names(in: folder, skipsForbidden: true)) ?? []
+        return names.filter { name in
+            [".timerd-part", ".timerd-part-journal"].contains { name.hasSuffix($0) }
+                || name == path.fileName + ".restored"
+                || name.hasSuffix(".timerd-copy") && isOld(folder + "/" + name)
+        }.sorted().map { folder == "/" ? "/\($0)" : "\(folder)/\($0)" }
+    }
+
+    private static func isOld(_ path: String) -> Bool {
+        var status = stat()
+        guard lstat(path, &status) == 0 else { return false }
+        return time(nil) - status.st_mtim.tv_sec > 86_400
+    }
+
     private static func resolved(_ path: String) -> String {
         guard let real = realpath(path, nil) else { return path }
         defer { free(real) }

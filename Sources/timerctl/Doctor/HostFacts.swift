@@ -27,6 +27,8 @@ struct HostFacts: Hashable {
     var daemon: DaemonUser?
     /// Those of the daemon's files and folders that can be seen.
     var files: [File] = []
+    /// What backups and restores that were killed have left beside the database, as far as that can be seen.
+    var leftovers: [String] = []
     /// The daemon's unit in systemd; nil if this machine does not run systemd.
     var service: Service?
 
@@ -59,6 +61,7 @@ struct HostFacts: Hashable {
                 ofDatabase: daemon.database,
                 configuration: configuration(of: daemon.pid, as: facts.daemon?.user)
             )
+            facts.leftovers = leftovers(besideDatabase: daemon.database)
             facts.space = space(of: daemon.database.parentFolder)
         }
         if access("/run/systemd/system", F_OK) == 0 { facts.service = service(daemon?.pid) }
