@@ -153,21 +153,21 @@ extension Scheduler {
         }
     }
 
-    /// Has the store drop the next of what waited as its job was invalidated; the rest follows once that is durable,
-    /// behind the writes that came in between.
-    func dropLeft(_ left: StoreOutcome.Left) {
-        // At a stop the next daemon drops the rest.
+    /// Has the store close the next of what was dropped of a job; the rest follows once that is durable, behind the
+    /// writes that came in between.
+    func closeLeft(_ left: StoreOutcome.Left) {
+        // At a stop the next daemon closes the rest.
         guard !left.fires.isEmpty, !isStopping else { return }
         let piece = Array(left.fires.prefix(JobTransaction.droppedAtOnce))
         var rest = left
         rest.fires.removeFirst(piece.count)
         record(about: left.user) {
-            try $0.dropLeft(piece, of: left.job)
+            try $0.closeDropped(piece, of: left.job)
         } durable: { [rest] scheduler, _ in
-            scheduler.dropLeft(rest)
+            scheduler.closeLeft(rest)
         } dropped: { [rest] scheduler, _ in
-            // It has been logged; the next daemon drops these.
-            scheduler.dropLeft(rest)
+            // It has been logged; the next daemon closes these.
+            scheduler.closeLeft(rest)
         }
     }
 

@@ -54,7 +54,7 @@ extension Scheduler {
             let recovered = try writer.recover(known)
             // While no daemon ran, no worker could extend its lease.
             try writer.tasks.renewLeases(at: writer.moment.elapsed)
-            try writer.dropTasksOfInvalidated()
+            try writer.leaveDropped()
             // In the same write, so that no fire of these jobs begins before it.
             try writer.followClockBack()
             let isAnyHeld = try writer.jobs.isAnyHeld() || !writer.owners.others().isEmpty

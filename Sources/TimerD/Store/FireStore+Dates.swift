@@ -125,7 +125,8 @@ struct UsedDates: Sendable {
 
 extension FireStore.SQL {
     static let deleteUnfired = """
-        DELETE FROM fires WHERE job_id = ?1 AND fire_date_us >= ?2 AND state = 'skipped'
+        DELETE FROM fires WHERE job_id = ?1 AND fire_date_us >= ?2
+            AND \(RunRow.isSkipped)
             AND (reason = 'invalidated' OR reason = 'paused' OR reason = 'held')
             AND fired_at_us IS NULL
         """
@@ -147,7 +148,8 @@ extension FireStore.SQL {
         \(taken) AND fire_date_us BETWEEN ?2 AND ?3 ORDER BY fire_date_us
         """
     private static let used = """
-        SELECT id, fire_date_us, fire_date_us + coalesce(last_date_us - wall_date_us, 0), state, reason
+        SELECT id, fire_date_us, fire_date_us + coalesce(last_date_us - wall_date_us, 0),
+            iif(\(RunRow.isSkipped), 'skipped', state), reason
         FROM fires WHERE job_id = ?1 AND state <> 'claimed'
         """
     /// Uses fires_ranges, as `takenAround`.
@@ -160,7 +162,7 @@ extension FireStore.SQL {
         """
     static let firedSince = """
         SELECT id FROM fires
-        WHERE job_id = ?1 AND wall_date_us >= ?2 AND reason IS NOT 'manual'
+        WHERE job_id = ?1 AND wall_date_us >= ?2 AND reason IS NULL
             AND state IN ('fired', 'waiting', 'running', 'done')
         LIMIT 1
         """
@@ -182,13 +184,13 @@ extension FireStore.SQL {
         """
     static let skippedAhead = """
         SELECT id, fire_date_us FROM fires
-        WHERE job_id = ?1 AND coalesce(last_date_us, wall_date_us) > ?2 AND state = 'skipped'
+        WHERE job_id = ?1 AND coalesce(last_date_us, wall_date_us) > ?2 AND \(RunRow.isSkipped)
             AND reason NOT IN ('skip', 'moved', 'manual', 'withdrawn', 'overlap', 'zoneChanged')
         ORDER BY fire_date_us
         """
     static let skippedBeyond = """
         SELECT id, fire_date_us FROM fires
-        WHERE job_id = ?1 AND state = 'skipped'
+        WHERE job_id = ?1 AND \(RunRow.isSkipped)
             AND fire_date_us + coalesce(last_date_us - wall_date_us, 0) > ?2
         ORDER BY fire_date_us
         """

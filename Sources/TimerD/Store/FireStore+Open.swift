@@ -9,7 +9,7 @@ import TimerControl
 /// Those of one job are found by the index of UNIQUE (job_id, fire_date_us), by a look at all that are kept of it: up to three
 /// times `runsKept`.
 extension FireStore {
-    /// All of them, with their jobs, oldest first; not those whose job cannot be read.
+    /// All of them, with their jobs, oldest first; not those that were dropped, nor those whose job cannot be read.
     func open() throws -> [(fire: FireID, job: JobID)] {
         try database.prepare(SQL.open).all { row -> (FireID, JobID)? in
             guard let job: JobID = row.ifReadable(1) else { return nil }
@@ -17,6 +17,7 @@ extension FireStore {
         }.compactMap(\.self)
     }
 
+    /// Whether a fire of the job is not over, and was not dropped.
     func hasOpen(_ job: JobID) throws -> Bool {
         try database.prepare(SQL.openOfJob).value(job, as: FireID.self) != nil
     }
@@ -63,14 +64,28 @@ extension FireStore {
         }
     }
 
-    /// A fire whose command waits; nil if it does not (any more).
+    /// Whether the fire's command is to begin, or to begin again.
     ///
-    /// `isCounted`: whether it is one of its job's `fires`. `isOfHandler`: whether it is its handler that waits.
-    func waiting(_ fire: FireID) throws -> (
-        date: Timestamp, hasBegun: Bool, isByHand: Bool, isCounted: Bool, isOfHandler: Bool
-    )? {
+    /// - Throws: for a state that cannot be read.
+    func isWaiting(_ fire: FireID) throws -> Bool {
+        try database.prepare(SQL.isWaiting).first(fire) { row in
+            let (state, waits): (Run.State, Bool) = (try row.get(0), try row.get(1))
+            return state == .waiting && waits
+        } ?? false
+    }
+
+    /// A fire whose command waits, or that was dropped as it did; nil for one that is something else (by now).
+    func waiting(_ fire: FireID) throws -> WaitingFire? {
         try database.prepare(SQL.waiting).first(fire) {
-            (try $0.get(0), try $0.get(1), try $0.get(2), try $0.get(3), try $0.get(4))
+            WaitingFire(
+                date: try $0.get(0),
+                hasBegun: try $0.get(1),
+                reason: $0.ifReadable(2),
+                isCounted: try $0.get(3),
+                isOfHandler: try $0.get(4),
+                isDropped: try $0.get(5),
+                isNoted: try $0.get(6)
+            )
         }
     }
 
@@ -99,17 +114,37 @@ extension FireStore {
     }
 }
 
+/// A fire in state `waiting`.
+struct WaitingFire: Sendable {
+    var date: Timestamp
+    var hasBegun: Bool
+    /// Whether it is by hand, or why it was dropped.
+    var reason: FireReason?
+    /// Whether it is one of its job's `fires`.
+    var isCounted: Bool
+    /// Whether it is its handler that waits.
+    var isOfHandler: Bool
+    /// Whether it was dropped, see `FireStore.drop`, and then whether a notice is due of it.
+    var isDropped: Bool
+    var isNoted: Bool
+
+    /// What it is skipped for, where that is known already.
+    var skipped: FireReason? { reason == .manual ? nil : reason }
+}
+
 extension FireStore.SQL {
     /// By fires_open, and sorted: SQLite would rather read all fires in this order.
     static let open = """
-        SELECT id, job_id FROM fires INDEXED BY fires_open WHERE \(RunRow.isOpen) ORDER BY id
+        SELECT id, job_id FROM fires INDEXED BY fires_open
+        WHERE \(RunRow.isOpen) AND NOT \(RunRow.isDropped) ORDER BY id
         """
     static let openOfJob = """
-        SELECT id FROM fires WHERE job_id = ?1 AND \(RunRow.isUnfinished) LIMIT 1
+        SELECT id FROM fires
+        WHERE job_id = ?1 AND \(RunRow.isUnfinished) AND NOT \(RunRow.isDropped) LIMIT 1
         """
     static let hasBegun = """
         SELECT id FROM fires
-        WHERE job_id = ?1 AND (state = 'waiting' OR state = 'running') AND id IS NOT ?2 LIMIT 1
+        WHERE job_id = ?1 AND (\(RunRow.isWaiting) OR state = 'running') AND id IS NOT ?2 LIMIT 1
         """
     static let left = """
         SELECT job_id, wall_date_us, state, missed, fired_at_us, waits_for, waits_until_us, reason,
@@ -124,18 +159,20 @@ extension FireStore.SQL {
         SELECT id, waits_for, (SELECT max(runs.id) FROM runs
             WHERE runs.fire_id = fires.id AND runs.outcome IS NULL)
         FROM fires
-        WHERE job_id = ?1 AND (state = 'running' OR state = 'waiting')
+        WHERE job_id = ?1 AND (state = 'running' OR \(RunRow.isWaiting))
             AND coalesce(waits_for, '') NOT IN ('onFailure', 'onSuccess') AND NOT \(runsHandler)
         """
     static let begun = """
         SELECT id, state FROM fires
-        WHERE job_id = ?1 AND (state = 'waiting' OR state = 'running') AND (
+        WHERE job_id = ?1 AND (\(RunRow.isWaiting) OR state = 'running') AND (
             ?2 = 0 OR coalesce(waits_for, '') NOT IN ('onFailure', 'onSuccess') AND NOT \(runsHandler))
         ORDER BY id
         """
+    static let isWaiting = "SELECT state, waits_for IS NOT NULL FROM fires WHERE id = ?1"
     static let waiting = """
-        SELECT wall_date_us, fired_at_us IS NOT NULL, reason IS 'manual', uncounted IS NULL,
-            coalesce(waits_for, '') IN ('onFailure', 'onSuccess')
+        SELECT wall_date_us, fired_at_us IS NOT NULL, reason, uncounted IS NULL,
+            coalesce(waits_for, '') IN ('onFailure', 'onSuccess'), waits_for IS NULL,
+            waits_until_us IS NOT NULL
         FROM fires WHERE id = ?1 AND state = 'waiting'
         """
     static let beginCountAnew = """

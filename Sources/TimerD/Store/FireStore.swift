@@ -81,14 +81,7 @@ struct FireStore {
 
     // MARK: - Its state
 
-    /// The state of a fire; nil if it has no row.
-    ///
-    /// - Throws: for a state that cannot be read.
-    func state(of fire: FireID) throws -> Run.State? {
-        try database.prepare(SQL.state).first(fire) { try $0.get(0) }
-    }
-
-    /// As `state`; nil also for a state that cannot be read.
+    /// The state of a fire; nil if it has no row, or a state that cannot be read.
     func knownState(of fire: FireID) throws -> Run.State? {
         try database.prepare(SQL.state).first(fire) { $0.ifReadable(0) } ?? nil
     }

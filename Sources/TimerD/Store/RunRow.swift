@@ -60,6 +60,15 @@ enum RunRow {
         (fires.state <> 'fired' AND fires.state <> 'done' AND fires.state <> 'skipped'
             AND fires.state <> 'forgotten')
         """
+    /// Whether its command is to begin, or to begin again.
+    static let isWaiting = "(fires.state = 'waiting' AND fires.waits_for IS NOT NULL)"
+    /// Whether it was dropped while it waited, and the end of that is still to come: see `FireStore.drop`.
+    static let isDropped = "(fires.state = 'waiting' AND fires.waits_for IS NULL)"
+    /// Whether it did not become a fire, or is a task that was dropped; also where that end is still to come.
+    static let isSkipped = """
+        (fires.state = 'skipped'
+            OR \(isDropped) AND fires.reason IS NOT NULL AND fires.reason <> 'manual')
+        """
     static let source = "fires LEFT JOIN runs ON runs.fire_id = fires.id"
 
     /// The fire; if this version cannot read it, what can be read of it, with the reason.
@@ -130,6 +139,10 @@ enum RunRow {
         // The fire may wait for its next attempt; this one is over. Of a task the last one says where that stands.
         if run.outcome != nil, try !row.get(27, as: Bool.self) { run.state = .done }
         run.waitsFor = try row.get(21)
+        // It was dropped, and its end is still to be stored: see `FireStore.drop`.
+        if run.state == .waiting, run.waitsFor == nil {
+            run.state = run.reason == nil || run.reason == .manual ? .done : .skipped
+        }
         run.stopped = try row.get(28, as: Int?.self) == nil ? nil : true
         return RunOnPage(run, date: row.ifReadable(29))
     }

@@ -76,11 +76,6 @@ struct TaskStore {
         try database.prepare(SQL.firesOfJob).all(job) { try $0.get(0) }
     }
 
-    /// The invalidated jobs that have a task; the work grows with the jobs that have one, not with the tasks.
-    func invalidatedJobs() throws -> [JobID] {
-        try database.prepare(SQL.invalidatedJobs).all { try $0.get(0) }
-    }
-
     /// The queue of the job's oldest task that waits or is with a worker; nil for none.
     ///
     /// The job may have been given another queue since.
@@ -239,14 +234,6 @@ struct TaskStore {
         static let task = "SELECT \(columns) FROM tasks WHERE fire_id = ?1"
         static let ofJob = "SELECT \(columns) FROM tasks WHERE job_id = ?1 ORDER BY fire_id"
         static let firesOfJob = "SELECT fire_id FROM tasks WHERE job_id = ?1 ORDER BY fire_id"
-        static let invalidatedJobs = """
-            WITH RECURSIVE own (job) AS (
-                SELECT min(job_id) FROM tasks
-                UNION ALL SELECT (SELECT min(job_id) FROM tasks WHERE job_id > own.job)
-                FROM own WHERE own.job IS NOT NULL)
-            SELECT jobs.id FROM own CROSS JOIN jobs ON jobs.id = own.job
-            WHERE jobs.state = 'invalidated'
-            """
         static let busyQueue = """
             SELECT queue FROM tasks WHERE job_id = ?1 AND state <> 'dead' ORDER BY fire_id LIMIT 1
             """

@@ -110,9 +110,7 @@ extension JobTransaction {
             outcome.jobs.append(job)
         case (.restore, _) where job.state.isLive:
             outcome.jobs.append(try withClaimsAhead(job))
-        case (.restore, _):
-            try dropLeft(of: &job)
-            try restore(job)
+        case (.restore, _): try restore(job)
         case (.invalidate, _):
             if job.unread == nil {
                 try releaseClaim(of: &job)

@@ -23,11 +23,10 @@ extension JobTransaction {
     /// Runs in progress go on; what would follow their ends does not, see `recordFinished`.
     mutating func closeIfCommandless(_ job: inout StoredJob) throws {
         guard job.isCommandless else { return }
-        for (fire, state) in try fires.begun(of: job.id, sparingHandlers: false)
-        where state == .waiting {
-            try closeWaiting(fire, of: &job)
-            outcome.closed.append(fire)
-        }
+        let begun = try fires.begun(of: job.id, sparingHandlers: false)
+        let waiting = begun.filter { $0.state == .waiting }.map(\.fire)
+        try drop(waiting, of: &job, for: .changed)
+        outcome.closed += waiting
     }
 
     /// Stores who is to be told that a fire has failed for good with `last`, whose next attempt was still to come.

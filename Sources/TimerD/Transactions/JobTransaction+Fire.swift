@@ -57,7 +57,7 @@ extension JobTransaction {
         // Its run may have been made ready.
         try releaseRun(of: fire)
         // Under `replace` only the newest fire is wanted: older ones, and their next attempts, are dropped.
-        if job.policy.run.overlap == .replace { try dropFires(of: &job, areReplaced: true) }
+        if job.policy.run.overlap == .replace { try dropFires(of: &job, for: .overlap) }
         try fires.markWaiting(fire, for: wait, until: nil)
         try moveOn(job, GoingOn())
     }
@@ -145,7 +145,7 @@ extension JobTransaction {
         if job.definition.command != nil {
             let wait: Run.Wait = mustWait ? .run : .place
             if mustWait, job.policy.run.overlap == .replace {
-                try dropFires(of: &job, areReplaced: true)
+                try dropFires(of: &job, for: .overlap)
             }
             try fires.markWaiting(fire, for: wait, until: nil)
             waitsFor = wait

@@ -42,13 +42,17 @@ extension JobTransaction {
     /// Under `replace` the newest task takes the place of those before it.
     private mutating func makeRoom(for job: StoredJob) throws {
         guard job.policy.run.overlap == .replace else { return }
+        var waiting: [TaskRow] = []
         for task in try tasks.tasks(of: job.id) where task.state != .dead {
             if task.state == .reserved {
                 try revoke(task, of: job, "a newer task of its job has taken its place")
             } else {
-                try drop(task, of: job, .overlap)
+                waiting.append(task)
             }
         }
+        for task in waiting.prefix(Self.droppedAtOnce) { try drop(task, of: job, .overlap) }
+        let left = waiting.dropFirst(Self.droppedAtOnce)
+        try drop(tasks: left.map(\.fire)[...], of: job, .overlap)
     }
 
     /// Makes a task of a fire by hand.
@@ -104,11 +108,8 @@ extension JobTransaction {
         try fires.markSkipped(task.fire, kept)
         try tasks.delete(task.fire)
         try enqueue(.fireSkipped, job, kept.rawValue, fire: task.fire) { $0.fireDate = date }
-        guard kept != reason else { return }
         // Who is to be told of the reason is told of one by hand too.
-        var event = Event(seq: 0, type: .fireSkipped, at: moment.wall, job: job.id)
-        (event.fire, event.fireDate, event.reason) = (task.fire, date, reason.rawValue)
-        try noteSkipped(event, of: job)
+        if kept != reason { try noteWithdrawn(task.fire, date, of: job, reason) }
     }
 
     /// Takes a task away from its worker for good.
@@ -124,31 +125,27 @@ extension JobTransaction {
         noteRoom(in: task.key)
     }
 
-    /// Drops what waits of an invalidated job: a piece now, and the rest behind this write.
+    /// Drops the tasks of an invalidated job that no worker has.
     mutating func dropTasks(of job: StoredJob) throws {
         let all = try tasks.fires(of: job.id)
-        for fire in all.prefix(Self.droppedAtOnce) { try dropTask(fire, of: job) }
-        leave(all.dropFirst(Self.droppedAtOnce), of: job)
-    }
-
-    /// Drops a fire's task of an invalidated job, unless a worker has it; returns whether it is a task.
-    @discardableResult
-    mutating func dropTask(_ fire: FireID, of job: StoredJob) throws -> Bool {
-        guard let task = try tasks.task(fire) else { return false }
-        if task.state != .reserved {
+        for fire in all.prefix(Self.droppedAtOnce) {
+            guard let task = try tasks.task(fire), task.state != .reserved else { continue }
             try drop(task, of: job, .invalidated)
-            // Whoever waits was handed nothing of it.
-            noteRoom(in: task.key)
         }
-        return true
+        try drop(tasks: all.dropFirst(Self.droppedAtOnce), of: job, .invalidated)
     }
 
-    /// Has tasks dropped that a daemon left of jobs that it had invalidated.
-    mutating func dropTasksOfInvalidated() throws {
-        for id in try tasks.invalidatedJobs() {
-            guard let job = try jobToChange(id, of: nil) else { continue }
-            leave(try tasks.fires(of: id)[...], of: job)
-        }
+    /// Drops all tasks of the job that no worker has: they are those of `left`, but for some that a worker may have.
+    ///
+    /// They leave their queue with this write; what becomes of their fires is stored and told behind it.
+    private mutating func drop(
+        tasks left: ArraySlice<FireID>,
+        of job: StoredJob,
+        _ reason: FireReason
+    ) throws {
+        guard !left.isEmpty else { return }
+        try tasks.drop(of: job.id, reason)
+        leave(left, of: job)
     }
 
     /// Takes the tasks of ended jobs away from their workers.

@@ -24,7 +24,7 @@ extension JobTransaction {
     /// The first time it also stores the fire's event.
     mutating func beginCommand(_ fire: CommandFire, at place: RunPlace) throws -> BegunCommand? {
         // It was dropped meanwhile: the job was ended, or another fire replaced it.
-        guard try isWaiting(fire.id) else { return nil }
+        guard try fires.isWaiting(fire.id) else { return nil }
         // An invalidated job starts no more runs.
         guard var job = try job(fire.job.id), job.state != .invalidated else {
             try closeWaiting(fire.id)
@@ -92,13 +92,9 @@ extension JobTransaction {
         }
     }
 
-    private func isWaiting(_ fire: FireID) throws -> Bool {
-        try fires.state(of: fire) == .waiting
-    }
-
     /// Stores that a waiting fire now waits for a place; does nothing if it was dropped meanwhile.
     func waitForPlace(_ fire: FireID) throws {
-        if try isWaiting(fire) { try fires.markWaiting(fire, for: .place, until: nil) }
+        if try fires.isWaiting(fire) { try fires.markWaiting(fire, for: .place, until: nil) }
     }
 
     /// Makes a fire wait again whose run was stored and not started.
@@ -141,62 +137,63 @@ extension JobTransaction {
         if job.fires != count { try put(job) }
     }
 
-    /// Drops the job's fires that wait or were not started, so that nothing of an ended job begins; `put` writes
+    /// Drops the job's fires that wait or were not started, for `reason`, so that none of them begins; `put` writes
     /// the job.
     ///
-    /// Of many that wait the rest is dropped behind this write. `areReplaced`: a newer fire replaces them, all at once; its
-    /// handlers stay then.
-    mutating func dropFires(of job: inout StoredJob, areReplaced: Bool = false) throws {
-        let open = try fires.begun(of: job.id, sparingHandlers: areReplaced)
-        var room = areReplaced ? Int.max : Self.droppedAtOnce
-        var left: [FireID] = []
+    /// `overlap`: a newer fire replaces them; their handlers stay then.
+    mutating func dropFires(of job: inout StoredJob, for reason: FireReason) throws {
+        let open = try fires.begun(of: job.id, sparingHandlers: reason == .overlap)
+        var waiting: [FireID] = []
         for (fire, state) in open where fire != job.claim?.fire {
-            if state == .waiting, room == 0 {
-                left.append(fire)
-            } else if state == .waiting {
-                room -= 1
-                try closeWaiting(fire, of: &job)
+            if state == .waiting {
+                waiting.append(fire)
             } else if unstarted.contains(fire) {
                 try withdrawRun(of: fire, job)
             }
         }
-        leave(left[...], of: job)
+        try drop(waiting, of: &job, for: reason)
     }
 
-    /// How many of what waits of a job are dropped in the write that ends it; more would hold up others.
+    /// Drops `waiting`, which are the job's fires that wait, for `reason`; `put` writes the job.
+    ///
+    /// A piece of them is closed now. The rest is dropped by one statement, and closed behind this write.
+    mutating func drop(_ waiting: [FireID], of job: inout StoredJob, for reason: FireReason) throws
+    {
+        for fire in waiting.prefix(Self.droppedAtOnce) { try closeWaiting(fire, of: &job) }
+        let left = waiting.dropFirst(Self.droppedAtOnce)
+        guard !left.isEmpty else { return }
+        job.fires -= try fires.drop(of: job.id, reason)
+        leave(left, of: job)
+    }
+
+    /// How many of what is dropped of a job are closed and told in one write; more would hold up others.
     static let droppedAtOnce = 64
 
-    /// Has the scheduler see to what is still to be dropped of an invalidated job: nothing of it begins.
+    /// Has the scheduler see to what was dropped of the job and is not closed yet: nothing of it begins.
     mutating func leave(_ left: ArraySlice<FireID>, of job: StoredJob) {
         guard !left.isEmpty else { return }
         outcome.left.append(StoreOutcome.Left(job: job.id, user: job.owner.uid, fires: left))
     }
 
-    /// Drops some of what an invalidated job has left.
-    mutating func dropLeft(_ left: [FireID], of id: JobID) throws {
-        // Where its end was undone, that has dropped them.
-        guard try jobs.isInvalidated(id), var job = try jobToChange(id, of: nil) else { return }
-        let count = job.fires
-        try dropLeft(left, of: &job)
-        if job.fires != count { try put(job) }
-    }
-
-    /// Drops all that an invalidated job has left, so that it does not live again; `put` writes the job.
-    mutating func dropLeft(of job: inout StoredJob) throws {
-        guard job.state == .invalidated else { return }
-        let open = try fires.begun(of: job.id, sparingHandlers: false)
-        let waiting = open.filter { $0.state == .waiting }.map(\.fire)
-        try dropLeft(waiting + tasks.fires(of: job.id), of: &job)
-    }
-
-    private mutating func dropLeft(_ left: [FireID], of job: inout StoredJob) throws {
-        for fire in left {
+    /// Closes some of what was dropped of a job, whatever has become of that meanwhile.
+    mutating func closeDropped(_ dropped: [FireID], of id: JobID) throws {
+        guard var job = try jobToChange(id, of: nil) else { return }
+        for fire in dropped {
             do {
-                if try !dropTask(fire, of: job) { try closeWaiting(fire, of: &job) }
+                try closeWaiting(fire, of: &job)
             } catch let error as DatabaseError where error.isUnreadableValue {
                 // It stays as it is; the others go.
                 continue
             }
+        }
+    }
+
+    /// Goes on with what the daemon before this one had dropped and not closed.
+    mutating func leaveDropped() throws {
+        let dropped = Dictionary(grouping: try fires.dropped(), by: \.job)
+        for (id, ofJob) in dropped.sorted(by: { $0.key < $1.key }) {
+            guard let job = try jobToChange(id, of: nil) else { continue }
+            leave(ofJob.map(\.fire)[...], of: job)
         }
     }
 
@@ -229,20 +226,24 @@ extension JobTransaction {
         try recordFinished(run, of: job, ended)
     }
 
-    /// Closes a waiting fire: skipped if its command never began, else done.
+    /// Closes a waiting fire: skipped if its command never began, else done; one that was dropped before, for the reason of
+    /// then.
     ///
     /// One that was to be tried again of a job without a command has failed for good: nobody has ended it.
     mutating func closeWaiting(_ fire: FireID, of job: inout StoredJob) throws {
         guard let row = try fires.waiting(fire) else { return }
         let isLeft = job.isCommandless && job.state != .invalidated
+        if let reason = row.skipped {
+            // Its drop has counted it.
+            return try skip(fire, row.date, of: job, reason, isNoted: row.isNoted)
+        }
         guard !row.hasBegun else {
             if let last = try runs.last(of: fire) {
                 if last.failed == true { try fires.markFailed(fire) }
                 try fires.markDone(fire)
                 // Of one whose handler was to come that was told already.
-                if last.failed == true, isLeft, !row.isOfHandler {
-                    try noteFailedForGood(last, of: job)
-                }
+                let isForGood = row.isDropped ? row.isNoted : isLeft && !row.isOfHandler
+                if last.failed == true, isForGood { try noteFailedForGood(last, of: job) }
                 return
             }
             // It was told, and after a crash the runner did not know of its run: what became of it is said all the same.
@@ -251,11 +252,35 @@ extension JobTransaction {
         }
         let reason: FireReason =
             // By its reason a row is known to be of no date of the schedule.
-            row.isByHand
+            row.reason == .manual
             ? .withdrawn : job.state == .invalidated ? .invalidated : isLeft ? .changed : .overlap
-        try fires.markSkipped(fire, reason)
         if row.isCounted { job.fires -= 1 }
-        try enqueue(.fireSkipped, job, reason.rawValue, fire: fire) { $0.fireDate = row.date }
+        try skip(fire, row.date, of: job, reason)
+    }
+
+    /// `isNoted`: one by hand that was replaced, of which who is told of overlaps is told too.
+    private mutating func skip(
+        _ fire: FireID,
+        _ date: Timestamp,
+        of job: StoredJob,
+        _ reason: FireReason,
+        isNoted: Bool = false
+    ) throws {
+        try fires.markSkipped(fire, reason)
+        try enqueue(.fireSkipped, job, reason.rawValue, fire: fire) { $0.fireDate = date }
+        if isNoted { try noteWithdrawn(fire, date, of: job, .overlap) }
+    }
+
+    /// Stores who is to be told why a task by hand was dropped, whose own reason is `withdrawn`.
+    mutating func noteWithdrawn(
+        _ fire: FireID,
+        _ date: Timestamp?,
+        of job: StoredJob,
+        _ reason: FireReason
+    ) throws {
+        var event = Event(seq: 0, type: .fireSkipped, at: moment.wall, job: job.id)
+        (event.fire, event.fireDate, event.reason) = (fire, date, reason.rawValue)
+        try noteSkipped(event, of: job)
     }
 
     /// The fire's last run as its handler reads it: as on the wire.

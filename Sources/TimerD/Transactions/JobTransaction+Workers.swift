@@ -69,9 +69,7 @@ extension JobTransaction {
         var handedOut: [QueuedTask] = []
         var taken: [QueueKey: Int] = [:]
         for task in shared.prefix(order.count) {
-            // One of a job that was invalidated is about to be dropped.
-            guard try !jobs.isInvalidated(task.job), let words = try tasks.words(of: task)
-            else { continue }
+            guard let words = try tasks.words(of: task) else { continue }
             let names = [task.key.name, words.name].reduce(0) { $0 + JSONWriter.byteCount(of: $1) }
             let bytes = Self.taskBytes + names + (words.userInfo?.utf8.count ?? 0)
             guard room.takes(bytes) else { break }

@@ -158,7 +158,7 @@ struct JobTransaction {
         try deleteClaim(of: &job)
         job.state = state
         if state == .invalidated {
-            try dropFires(of: &job)
+            try dropFires(of: &job, for: .invalidated)
             try dropTasks(of: job)
         }
         job.fireDate = nil
@@ -179,7 +179,7 @@ struct JobTransaction {
     /// it.
     mutating func endFinished(_ job: inout StoredJob) throws {
         job.state = .invalidated
-        try dropFires(of: &job)
+        try dropFires(of: &job, for: .invalidated)
         try dropTasks(of: job)
         job.endedAt = moment.wall
         job.endReason = .invalidated
@@ -229,10 +229,10 @@ struct StoreOutcome: Sendable {
     var tasks = TaskOutcomes()
     /// How many tasks were due when their jobs were added.
     var tasksAtOnce = 0
-    /// What is still to be dropped of invalidated jobs.
+    /// What was dropped of jobs and is still to be closed.
     var left: [Left] = []
 
-    /// Fires that wait, and tasks, of one job that was invalidated.
+    /// Fires of one job that were dropped as they waited, or were tasks.
     struct Left: Sendable {
         var job: JobID
         var user: UInt32

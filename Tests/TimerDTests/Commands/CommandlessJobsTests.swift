@@ -94,6 +94,28 @@ struct CommandlessJobsTests {
         }
     }
 
+    @Test("Many that wait for their next attempt have failed for good, and each is told once")
+    func manyRetries() async throws {
+        try await TestScheduler.with(keeping: .all) { test in
+            test.runner.answer = NoticeSupport.answers(.exited(3))
+            let job = try await Self.add(test) {
+                ($0.schedule, $0.overlap) = (ScheduleWords(every: "1s"), .allow)
+            }
+            try await test.advance(by: .seconds(100))
+            let fires = try await test.history(job.id).filter { $0.waitsFor == .retry }.map(\.fire)
+            #expect(fires.count > JobTransaction.droppedAtOnce)
+            try await Self.change(test, job)
+            let history = try await test.history(job.id)
+            #expect(history.map(\.fire) == fires)
+            #expect(history.allSatisfy { $0.state == .done && $0.failed == true })
+            #expect(await Self.waiting(test) == 0)
+            try await test.advance(by: .seconds(60))
+            let told = try Self.told(test)
+            #expect(told.compactMap(\.fire).sorted() == fires)
+            #expect(told.allSatisfy { $0.reason == "failed" })
+        }
+    }
+
     @Test("It has failed by the rules that its job had then")
     func successCodes() async throws {
         try await TestScheduler.with { test in

@@ -63,7 +63,8 @@ import Testing
     func open() async throws {
         try await TestScheduler.with { test in
             let statements = [
-                FireStore.SQL.open, JobStore.SQL.releaseClaims, FireStore.SQL.deleteClaims,
+                FireStore.SQL.open, FireStore.SQL.dropped, JobStore.SQL.releaseClaims,
+                FireStore.SQL.deleteClaims,
                 Queries.SQL.runs(.open, .before),
             ]
             for sql in statements {

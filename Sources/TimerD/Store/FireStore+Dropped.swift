@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import SQLite
+import TimerControl
+
+/// Fires that were dropped, any number of them by one statement, and that are not closed yet: their end is still to be stored
+/// and told.
+///
+/// Such a fire is in state `waiting` and waits for nothing: its `waits_for` is NULL. So nothing of it begins any more, whatever
+/// becomes of its job, and a start finds it. Its reason is already the one that it will be skipped for; a fire whose command
+/// has begun keeps its own, for it will be done. Where a notice is to be told of its end, which neither says, `waits_until_us`
+/// is not NULL.
+extension FireStore {
+    /// Drops the job's fires that wait, for `reason`; returns how many of its `fires` they were, and are no more.
+    ///
+    /// With `overlap` those stay whose handler waits. With `changed` a notice tells of those that were to be tried again: they
+    /// have failed for good.
+    func drop(of job: JobID, _ reason: FireReason) throws -> Int {
+        let counted: Int = try database.prepare(SQL.countNotBegun).value(job) ?? 0
+        try database.prepare(SQL.drop).run(job, reason)
+        return counted
+    }
+
+    /// The fires of all jobs that were dropped and are not closed, the oldest first.
+    func dropped() throws -> [(fire: FireID, job: JobID)] {
+        try database.prepare(SQL.dropped).all { (try $0.get(0), try $0.get(1)) }
+    }
+}
+
+extension TaskStore {
+    /// Takes the job's tasks that no worker has out of their queue, and drops their fires, see `FireStore.drop`.
+    ///
+    /// With `overlap` dead ones stay.
+    func drop(of job: JobID, _ reason: FireReason) throws {
+        try database.prepare(SQL.dropFires).run(job, reason)
+        try database.prepare(SQL.deleteDropped).run(job, reason)
+    }
+}
+
+extension FireStore.SQL {
+    private static let isOfCommand = "waits_for <> 'onFailure' AND waits_for <> 'onSuccess'"
+    /// Uses the index of UNIQUE (job_id, fire_date_us), as does the next.
+    static let countNotBegun = """
+        SELECT count(*) FROM fires
+        WHERE job_id = ?1 AND \(RunRow.isWaiting) AND fired_at_us IS NULL AND uncounted IS NULL
+        """
+    static let drop = """
+        UPDATE fires SET waits_for = NULL,
+            waits_until_us = CASE
+                WHEN ?2 = 'changed' AND fired_at_us IS NOT NULL AND \(isOfCommand) THEN 0 END,
+            reason = CASE WHEN fired_at_us IS NOT NULL THEN reason
+                WHEN reason IS NULL THEN ?2 ELSE 'withdrawn' END,
+            uncounted = CASE WHEN fired_at_us IS NULL THEN 1 ELSE uncounted END
+        WHERE job_id = ?1 AND \(RunRow.isWaiting) AND (?2 <> 'overlap' OR \(isOfCommand))
+        """
+    static let dropped = """
+        SELECT id, job_id FROM fires INDEXED BY fires_open
+        WHERE \(RunRow.isOpen) AND \(RunRow.isDropped) ORDER BY id
+        """
+}
+
+extension TaskStore.SQL {
+    private static let areDropped = """
+        job_id = ?1 AND state <> 'reserved' AND (?2 <> 'overlap' OR state <> 'dead')
+        """
+    /// A notice tells of one by hand as of the others that were replaced, though its reason is `withdrawn`.
+    static let dropFires = """
+        UPDATE fires SET state = 'waiting', waits_for = NULL,
+            waits_until_us = CASE WHEN ?2 = 'overlap' AND reason IS NOT NULL THEN 0 END,
+            reason = CASE WHEN reason IS NULL THEN ?2 ELSE 'withdrawn' END
+        WHERE id IN (SELECT fire_id FROM tasks WHERE \(areDropped))
+        """
+    static let deleteDropped = """
+        DELETE FROM tasks INDEXED BY tasks_by_job WHERE \(areDropped)
+        """
+}
