@@ -7,6 +7,8 @@ public import TimerControl
 public struct RunWords: Sendable {
     public var run: Run
     public var dates: LocalDate
+    /// The run in progress that kept a skipped date from firing; nil where that is not known.
+    public var besides: RunID?
 
     public init(_ run: Run, _ dates: LocalDate) { (self.run, self.dates) = (run, dates) }
 
@@ -99,7 +101,7 @@ public struct RunWords: Sendable {
 
     /// Why its date was skipped, and how many with it.
     public var skipped: String {
-        let reason = run.reason?.sentence ?? "the reason is not known"
+        let reason = run.reason?.sentence(besides: besides) ?? "the reason is not known"
         guard let count = run.dates, count > 1, let last = run.through else {
             return Self.skipped(reason)
         }

@@ -100,7 +100,7 @@ struct EventLine {
         run.through = event.through
         run.dates = event.dates
         run.reason = event.reason.flatMap(FireReason.init(rawValue:))
-        return RunSentence(run, dates: dates).text
+        return RunSentence(run, dates: dates, besides: event.run).text
     }
 
     private static func style(_ event: Event) -> Terminal.Style? {

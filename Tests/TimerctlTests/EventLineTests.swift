@@ -49,7 +49,15 @@ import TimerControl
         (event(.fireFired) { $0.reason = "manual" }, "by hand"),
         (
             event(.fireSkipped) { $0.reason = "overlap" },
-            "skipped: the fire before was not over, or a newer one took its place (overlap)"
+            "skipped: the fire before was not over (overlap)"
+        ),
+        (
+            event(.fireSkipped) { ($0.reason, $0.run) = ("overlap", RunID(rawValue: 41)) },
+            "skipped: run 41 was still in progress (overlap)"
+        ),
+        (
+            event(.fireSkipped) { $0.reason = "replaced" },
+            "skipped: it waited, and a newer fire took its place (overlap 'replace')"
         ),
         (
             event(.fireSkipped) {

@@ -52,7 +52,7 @@ import TimerWords
                   added        2 h ago, 2026-12-01 07:00:00 CET
 
                 last fires
-                  2026-12-01 09:00:00 CET  skipped: the fire before was not over, or a newer one took its place (overlap)
+                  2026-12-01 09:00:00 CET  skipped: the fire before was not over (overlap)
                   2026-12-01 08:59:55 CET  exit 22 after 1.2 s  (run 9)
 
                 coming dates

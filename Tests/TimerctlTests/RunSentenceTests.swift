@@ -139,10 +139,7 @@ import TimerWords
     @Test(
         "A skipped date tells its reason",
         arguments: [
-            (
-                FireReason.overlap,
-                "skipped: the fire before was not over, or a newer one took its place (overlap)"
-            ),
+            (FireReason.overlap, "skipped: the fire before was not over (overlap)"),
             (.misfire, "missed, and not made up for (misfire policy)"),
             (.coalesced, "missed; one later fire stands for it"),
         ]
@@ -155,10 +152,7 @@ import TimerWords
     @Test(
         "A range of skipped dates tells how many, from when to when, and why",
         arguments: [
-            (
-                FireReason.overlap,
-                "skipped: the fire before was not over, or a newer one took its place (overlap)"
-            ),
+            (FireReason.overlap, "skipped: the fire before was not over (overlap)"),
             (.misfire, "missed, and not made up for (misfire policy)"),
             (.coalesced, "missed; one later fire stands for them"),
         ]
@@ -171,6 +165,41 @@ import TimerWords
         #expect(
             RunSentence(run, dates: testDates).text
                 == "13 dates from 2026-12-01 09:00:00 to 2026-12-01 09:01:00 \(words)"
+        )
+    }
+
+    @Test("A date that a run in progress kept from firing names that run where the list has it")
+    func inTheWay() {
+        let date = testNow - .seconds(30)
+        func job(_ id: Int64, _ run: Run) -> Run {
+            var run = run
+            (run.job, run.fire) = (JobID(rawValue: id), FireID(rawValue: run.fire.rawValue + id))
+            return run
+        }
+        let going = run(.running) {
+            ($0.id, $0.fireDate, $0.startedAt) = (RunID(rawValue: 41), date, date)
+        }
+        let over = Self.done(0) {
+            ($0.id, $0.fireDate) = (RunID(rawValue: 42), date)
+            ($0.startedAt, $0.endedAt) = (date, date + .seconds(5))
+        }
+        let skipped = run(.skipped) {
+            ($0.reason, $0.fire) = (.overlap, FireID(rawValue: 99))
+        }
+        let full = run(.skipped) {
+            ($0.reason, $0.fire) = (.lineFull, FireID(rawValue: 98))
+        }
+        let runs = [job(1, full), job(1, skipped), job(2, skipped), job(1, going), job(2, over)]
+        let inTheWay = RunsInTheWay(runs)
+        let words = runs.prefix(3).map {
+            RunSentence($0, dates: testDates, besides: inTheWay[$0]).text
+        }
+        #expect(
+            words == [
+                "skipped: run 41 was still in progress, and a fire waited for its end already (overlap 'queue')",
+                "skipped: run 41 was still in progress (overlap)",
+                "skipped: the fire before was not over (overlap)",
+            ]
         )
     }
 

@@ -30,10 +30,15 @@ extension FireStore {
             return UsedDates(
                 fire: try row.get(0),
                 dates: TakenDates(first: try row.get(1), last: try row.get(2)),
-                skipped: state == "skipped" ? try row.get(4, as: FireReason?.self) : nil,
+                skipped: state == "skipped" ? try Self.reason(of: row) : nil,
                 isForgotten: state == "forgotten"
             )
         }
+    }
+
+    private static func reason(of row: borrowing Row) throws -> FireReason? {
+        let wait: FireWait? = try row.get(5)
+        return try row.get(4, as: FireReason?.self).map { FireReason(stored: $0, wait) }
     }
 
     /// Whether the job has had a fire by its schedule of that date of the wall clock, or a later one.
@@ -147,7 +152,8 @@ extension FireStore.SQL {
         \(taken) AND fire_date_us BETWEEN ?2 AND ?3 ORDER BY fire_date_us
         """
     private static let used = """
-        SELECT id, fire_date_us, fire_date_us + coalesce(last_date_us - wall_date_us, 0), state, reason
+        SELECT id, fire_date_us, fire_date_us + coalesce(last_date_us - wall_date_us, 0), state, reason,
+            waits_for
         FROM fires WHERE job_id = ?1 AND state <> 'claimed'
         """
     /// Uses fires_ranges, as `takenAround`.

@@ -151,7 +151,8 @@ struct FireStore {
     func markFailed(_ fire: FireID) throws { try database.prepare(SQL.markFailed).run(fire) }
 
     func markSkipped(_ fire: FireID, _ reason: FireReason) throws {
-        try database.prepare(SQL.markSkipped).run(fire, reason)
+        let (word, wait) = reason.stored
+        try database.prepare(SQL.markSkipped).run(fire, word, wait)
     }
 
     /// Stores when the fire was told, and nothing else.
@@ -231,7 +232,7 @@ struct FireStore {
         static let markDone = "UPDATE fires SET state = 'done' WHERE id = ?1"
         static let markFailed = "UPDATE fires SET failed = 1 WHERE id = ?1"
         static let markSkipped = """
-            UPDATE fires SET state = 'skipped', reason = ?2 WHERE id = ?1
+            UPDATE fires SET state = 'skipped', reason = ?2, waits_for = ?3 WHERE id = ?1
             """
         static let setFiredAt = "UPDATE fires SET fired_at_us = ?2 WHERE id = ?1"
         static let markMaybeTold = """

@@ -30,7 +30,7 @@ enum RunRow {
                 SELECT tasks.ready_us + daemon_state.shift_us FROM tasks CROSS JOIN daemon_state
                 WHERE tasks.fire_id = fires.id AND tasks.state = 'delayed' AND daemon_state.one = 1)
         END,
-        CASE WHEN \(isLastOfWaiting) THEN fires.waits_for END, runs.survivors,
+        CASE WHEN fires.state = 'skipped' OR \(isLastOfWaiting) THEN fires.waits_for END, runs.survivors,
         (runs.failed_owner_id IS NOT NULL OR runs.id IS NULL AND fires.failed IS NOT NULL),
         (SELECT name FROM job_definitions WHERE job_definitions.job_id = fires.job_id), runs.node,
         fires.due_by_us, \(isLastOfTask), runs.stopped
@@ -130,6 +130,10 @@ enum RunRow {
         // The fire may wait for its next attempt; this one is over. Of a task the last one says where that stands.
         if run.outcome != nil, try !row.get(27, as: Bool.self) { run.state = .done }
         run.waitsFor = try row.get(21)
+        if run.state == .skipped {
+            run.reason = run.reason.map { FireReason(stored: $0, run.waitsFor) }
+            run.waitsFor = nil
+        }
         run.stopped = try row.get(28, as: Int?.self) == nil ? nil : true
         return RunOnPage(run, date: row.ifReadable(29))
     }

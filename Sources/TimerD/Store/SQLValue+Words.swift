@@ -79,3 +79,25 @@ extension Event.Kind: SQLWord {}
 extension ScheduleClock: SQLWord {}
 extension StoredJob.EndReason: SQLWord {}
 extension QueuedTask.State: SQLWord {}
+
+extension FireReason {
+    /// What a row of `fires` says in `reason`, and in `waits_for` beside it: the first has one word for all that `overlap`
+    /// drops.
+    var stored: (reason: FireReason, wait: FireWait?) {
+        switch self {
+        case .replaced: (.overlap, .place)
+        case .lineFull: (.overlap, .run)
+        default: (self, nil)
+        }
+    }
+
+    /// The reason of a skipped fire whose row says that.
+    init(stored reason: FireReason, _ wait: FireWait?) {
+        self =
+            switch (reason, wait) {
+            case (.overlap, .place?): .replaced
+            case (.overlap, .run?): .lineFull
+            default: reason
+            }
+    }
+}

@@ -46,7 +46,7 @@ extension JobTransaction {
             if task.state == .reserved {
                 try revoke(task, of: job, "a newer task of its job has taken its place")
             } else {
-                try drop(task, of: job, .overlap)
+                try drop(task, of: job, .replaced)
             }
         }
     }

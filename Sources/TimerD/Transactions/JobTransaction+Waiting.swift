@@ -252,7 +252,7 @@ extension JobTransaction {
         let reason: FireReason =
             // By its reason a row is known to be of no date of the schedule.
             row.isByHand
-            ? .withdrawn : job.state == .invalidated ? .invalidated : isLeft ? .changed : .overlap
+            ? .withdrawn : job.state == .invalidated ? .invalidated : isLeft ? .changed : .replaced
         try fires.markSkipped(fire, reason)
         if row.isCounted { job.fires -= 1 }
         try enqueue(.fireSkipped, job, reason.rawValue, fire: fire) { $0.fireDate = row.date }
