@@ -21,7 +21,7 @@ public struct RunWords: Sendable {
         if let next = run.nextAttemptAt {
             text += "; tried again \(dates.distance(next))"
         } else if run.state == .done, let wait = run.waitsFor {
-            text += "; next: waiting\(Self.cause(wait))"
+            text += "; next: waiting\(Self.cause(wait, run.limit))"
         }
         return text
     }
@@ -31,7 +31,7 @@ public struct RunWords: Sendable {
         case .claimed:
             return run.fireDate > dates.now ? "due \(dates.distance(run.fireDate))" : "starting"
         case .fired: return "fired"
-        case .waiting: return "waiting" + Self.cause(run.waitsFor)
+        case .waiting: return "waiting" + Self.cause(run.waitsFor, run.limit)
         case .running: return "running" + since(run.startedAt)
         case .queued where run.nextAttemptAt != nil: return ended
         case .queued: return attempted + "waiting for a worker"
@@ -61,9 +61,9 @@ public struct RunWords: Sendable {
     }
 
     /// What it waits for, to follow "waiting": " for its next attempt".
-    public static func cause(_ wait: Run.Wait?) -> String {
+    public static func cause(_ wait: Run.Wait?, _ limit: Run.PlaceLimit? = nil) -> String {
         switch wait {
-        case .place: " for a place among the runs"
+        case .place: " for \(limit?.words ?? "a place among the runs")"
         case .run: " for the run before it to end"
         case .retry: " for its next attempt"
         case .onFailure: " to tell of the failure"
@@ -160,6 +160,16 @@ public struct RunWords: Sendable {
     /// "makes up for 239 missed dates", its own among them where that was missed.
     public static func missedDates(_ count: Int) -> String {
         "makes up for \(count) missed \(count == 1 ? "date" : "dates")"
+    }
+}
+
+extension Run.PlaceLimit {
+    /// What a fire waits for: "one of 4 places (maxRunsPerUser)".
+    public var words: String {
+        let whose = late == true ? " of late fires" : ""
+        return places == 1
+            ? "the one place\(whose) (\(setting.rawValue))"
+            : "one of \(places) places\(whose) (\(setting.rawValue))"
     }
 }
 

@@ -33,8 +33,8 @@ extension JobPage {
     /// Why a fire that only lacks a place, or a worker, does not run.
     var waits: Field? {
         var wait: String?
-        if runs.contains(where: { $0.state == .waiting && $0.waitsFor == .place }) {
-            wait = status?.wait(of: job.definition, dates)
+        if let run = runs.first(where: { $0.state == .waiting && $0.waitsFor == .place }) {
+            wait = status?.wait(of: job.definition, run.limit, dates)
         } else if Self.waitsForWorker(runs) {
             wait = queue?.wait
         }
@@ -96,6 +96,6 @@ extension TaskQueue {
             return "queue '\(queue)' is paused; '\(command)', by its owner, has it go on"
         }
         guard let maxReserved, maxReserved > 0, reserved >= maxReserved else { return nil }
-        return "workers have \(reserved) tasks of queue '\(queue)', as many as its limit allows"
+        return "workers have \(reserved) tasks of queue '\(queue)', whose limit is \(maxReserved)"
     }
 }

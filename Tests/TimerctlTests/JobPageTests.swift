@@ -100,11 +100,16 @@ import TimerWords
     func waits() {
         var status = TopTests.status
         let job = job { $0.definition.on = "gpu" }
-        let waiting = [run(.waiting) { $0.waitsFor = .place }]
+        let waiting = [
+            run(.waiting) {
+                ($0.waitsFor, $0.limit) = (.place, .init(.maxRunsPerUser, 4))
+            }
+        ]
         func page(_ runs: [Run]) -> String {
             JobPage(job: job, runs: runs, dates: testDates, status: status).text(for: .plain)
         }
-        #expect(page(waiting).contains("  waits      2 runs are in progress; 'maxRuns' and "))
+        let why = "2 runs are in progress; it waits for one of 4 places (maxRunsPerUser)"
+        #expect(page(waiting).contains("  waits      \(why)\n"))
         status.runner = .init(pid: 7, version: nil, runs: 0, absentHosts: "1 waits for 'gpu'")
         #expect(page(waiting).contains("  waits      1 waits for 'gpu'\n"))
         status.runner?.trouble = "timerd-runner does not answer: why"

@@ -86,6 +86,14 @@ import TimerWords
             }, "exit 0 after 1.0 s"
         ),
         (run(.waiting) { $0.waitsFor = .place }, "waiting for a place among the runs"),
+        (
+            run(.waiting) { ($0.waitsFor, $0.limit) = (.place, .init(.maxRunsPerUser, 4)) },
+            "waiting for one of 4 places (maxRunsPerUser)"
+        ),
+        (
+            run(.waiting) { ($0.waitsFor, $0.limit) = (.place, .init(.maxRuns, 1, late: true)) },
+            "waiting for the one place of late fires (maxRuns)"
+        ),
         (run(.waiting) { $0.waitsFor = .run }, "waiting for the run before it to end"),
         (
             run(.done) { $0.outcome = .interrupted },
