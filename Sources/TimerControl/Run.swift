@@ -43,6 +43,8 @@ public struct Run: Codable, Hashable, Sendable {
     /// True if it was told to end: by `run.kill`, by `kill` of `job.invalidate`, or for a newer fire (`overlap` `replace`);
     /// else nil.
     public var stopped: Bool?
+    /// By whom; nil as well where that is not known any more.
+    public var stoppedBy: RunStop?
     /// The exit status, if `outcome` is `exited`.
     public var status: Int32?
     /// The signal's number, if `outcome` is `signalled`.

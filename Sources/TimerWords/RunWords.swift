@@ -119,7 +119,11 @@ public struct RunWords: Sendable {
     /// What was unusual about a fire that took place.
     public var circumstances: [String] {
         var all: [String] = []
-        if run.stopped == true { all.append("told to end by kill or a newer fire") }
+        if let stop = run.stoppedBy {
+            all.append("told to end by \(stop.words)")
+        } else if run.stopped == true {
+            all.append("told to end by kill or a newer fire")
+        }
         if let left = run.survivors { all.append(Self.survivors(left)) }
         if run.reason == .manual { all.append("by hand") }
         if let attempt = run.attempt, attempt > 1, run.handler == nil {
@@ -170,6 +174,18 @@ extension Run.PlaceLimit {
         return places == 1
             ? "the one place\(whose) (\(setting.rawValue))"
             : "one of \(places) places\(whose) (\(setting.rawValue))"
+    }
+}
+
+extension RunStop {
+    /// Who told a run to end, and how: "its owner (kill)".
+    public var words: String {
+        switch self {
+        case .owner: "its owner (kill)"
+        case .administrator: "an administrator (kill)"
+        case .invalidate: "whoever ended its job (invalidate)"
+        case .replace: "a newer fire (overlap 'replace')"
+        }
     }
 }
 

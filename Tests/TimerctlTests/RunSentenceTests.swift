@@ -47,6 +47,18 @@ import TimerWords
             done(1) { ($0.outcome, $0.signal, $0.stopped) = (.signalled, 15, true) },
             "signal 15 (TERM) after 1.0 s; told to end by kill or a newer fire"
         ),
+        (
+            done(1) {
+                ($0.outcome, $0.signal, $0.stopped) = (.signalled, 15, true)
+                $0.stoppedBy = .administrator
+            }, "signal 15 (TERM) after 1.0 s; told to end by an administrator (kill)"
+        ),
+        (
+            done(1) {
+                ($0.outcome, $0.signal, $0.stopped) = (.signalled, 15, true)
+                $0.stoppedBy = .replace
+            }, "signal 15 (TERM) after 1.0 s; told to end by a newer fire (overlap 'replace')"
+        ),
         // The start of the first attempt took long; a later attempt, a handler and a worker come later anyhow.
         (
             done(1) {

@@ -42,10 +42,12 @@ struct RunningCommand: Sendable {
     var keepsOutput = true
     /// How many bytes it has reserved for both streams beyond what the settings had for each run as it began here.
     var outputReserved = 0
-    /// How many have told it to end, and were not refused.
-    var stops = 0
+    /// Who have told it to end, and were not refused; nil stands for somebody whom no row names.
+    var stops: [RunStop?] = []
     /// Whether it was told to end: it is not tried again.
-    var isStopped: Bool { stops > 0 }
+    var isStopped: Bool { !stops.isEmpty }
+    /// Who has told it so first.
+    var stoppedBy: RunStop? { stops.first ?? nil }
 
     var job: StoredJob { fire.job }
 }
@@ -227,12 +229,23 @@ struct CommandFires: Sendable {
     /// Notes that a run has its process.
     mutating func noteStarted(_ run: RunID) { starting.remove(run) }
 
-    /// Notes that a run in progress was told to end, or that one who has told it so was refused.
-    mutating func setStopped(_ isStopped: Bool, _ run: RunID) {
+    /// Notes that a run in progress was told to end.
+    mutating func noteStop(_ stop: RunStop, of run: RunID) {
+        changeStops(of: run) { $0.append(stop) }
+    }
+
+    /// Notes that one who has told a run to end was refused.
+    mutating func noteRefused(_ stop: RunStop, of run: RunID) {
+        changeStops(of: run) { stops in
+            if let index = stops.lastIndex(of: stop) { stops.remove(at: index) }
+        }
+    }
+
+    private mutating func changeStops(of run: RunID, _ change: (inout [RunStop?]) -> Void) {
         guard let fire = byRun[run], case .running(var command) = entries[fire]?.state else {
             return
         }
-        command.stops = max(0, command.stops + (isStopped ? 1 : -1))
+        change(&command.stops)
         entries[fire]?.state = .running(command)
     }
 

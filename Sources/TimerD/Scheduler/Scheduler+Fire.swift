@@ -132,8 +132,8 @@ extension Scheduler {
         guard job.policy.run.overlap == .replace else { return [] }
         let entries = fires.of(job.id).filter { $0.fire.handler == nil }
         for command in entries.compactMap(\.command) {
-            stop(command.run, by: job.policy.run.teardown)
-            record(of: job) { try $0.runs.markStopped(command.run) }
+            stop(command.run, .replace, by: job.policy.run.teardown)
+            record(of: job) { try $0.runs.markStopped(command.run, .replace) }
         }
         let replaced = entries.filter { $0.command == nil && !$0.isRunning }
         drop(replaced.map(\.fire.id))

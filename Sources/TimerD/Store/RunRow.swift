@@ -134,7 +134,9 @@ enum RunRow {
             run.reason = run.reason.map { FireReason(stored: $0, run.waitsFor) }
             run.waitsFor = nil
         }
-        run.stopped = try row.get(28, as: Int?.self) == nil ? nil : true
+        let stopped: Int? = try row.get(28)
+        run.stopped = stopped == nil ? nil : true
+        run.stoppedBy = RunStop(stored: stopped)
         return RunOnPage(run, date: row.ifReadable(29))
     }
 }
