@@ -162,8 +162,10 @@ public struct RunWords: Sendable {
     }
 
     /// "makes up for 239 missed dates", its own among them where that was missed.
+    ///
+    /// Of one it is not said whether that is its own, as of each fire of `misfire` `all`, or the one before it.
     public static func missedDates(_ count: Int) -> String {
-        "makes up for \(count) missed \(count == 1 ? "date" : "dates")"
+        count == 1 ? "makes up for a missed date" : "makes up for \(count) missed dates"
     }
 }
 

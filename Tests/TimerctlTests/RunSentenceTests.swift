@@ -122,6 +122,11 @@ import TimerWords
         ),
         (
             run(.fired) {
+                ($0.missed, $0.fireDate, $0.firedAt) = (1, testNow - .seconds(200), testNow)
+            }, "fired; makes up for a missed date; 3 min 20 s late"
+        ),
+        (
+            run(.fired) {
                 $0.reason = .manual
                 $0.firedAt = testNow + .seconds(900)
             }, "fired; by hand"
