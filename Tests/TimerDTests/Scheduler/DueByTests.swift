@@ -27,7 +27,8 @@ import TimerControl
             let started = test.sink.all(.runStarted)
             #expect(started.contains { $0.dueBy != nil && $0.dueBy == dueBy[$0.job] })
             // As whoever watches later is told of it.
-            let page = try await test.store.events(after: test.scheduler)(0, nil, .init(events: 100))
+            let source = test.store.events(after: test.scheduler)
+            let page = try await source(0, nil, .init(events: 100))
             let replayed = page.events.filter { $0.type == .runStarted }
             #expect(replayed.map(\.dueBy) == started.map(\.dueBy))
             let after = try await test.crashed()
