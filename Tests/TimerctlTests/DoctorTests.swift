@@ -207,6 +207,8 @@ import TimerWords
         #expect(finding?.level == .warning)
         #expect(finding?.text == "1 queue is paused and has tasks: 'mails', with 2 ready")
         #expect(finding?.advice?.hasPrefix("timerctl queue resume mails, ") == true)
+        let some = Diagnosis.queues([mails], areAll: false)
+        #expect(some?.text.hasPrefix("at least 1 queue is paused") == true)
         mails.owner = "ben"
         #expect(
             Diagnosis.queues([open, mails])?.text.contains("'mails' of ben, with 2 ready") == true
