@@ -193,8 +193,7 @@ struct JobPage {
     }
 
     private var comingDates: [String] {
-        guard job.held == nil else { return [] }
-        return job.comingDates(dates, atMost: 5).map {
+        job.comingDates(dates, atMost: 5).map {
             "\(dates.weekday($0)) \(dates.full($0))  \(dates.distance($0))"
         }
     }
