@@ -127,13 +127,14 @@ enum RunRow {
         run.handler = try row.count(19, above: 0).flatMap(RunHandler.init)
         if run.handler != nil { run.attempt = nil }
         run.nextAttemptAt = try row.date(20)
+        let wait: Run.Wait? = try row.get(21)
+        if run.state == .skipped {
+            run.reason = run.reason.map { FireReason(stored: $0, wait) }
+        } else {
+            run.waitsFor = wait
+        }
         // The fire may wait for its next attempt; this one is over. Of a task the last one says where that stands.
         if run.outcome != nil, try !row.get(27, as: Bool.self) { run.state = .done }
-        run.waitsFor = try row.get(21)
-        if run.state == .skipped {
-            run.reason = run.reason.map { FireReason(stored: $0, run.waitsFor) }
-            run.waitsFor = nil
-        }
         let stopped: Int? = try row.get(28)
         run.stopped = stopped == nil ? nil : true
         run.stoppedBy = RunStop(stored: stopped)

@@ -15,7 +15,10 @@ extension Diagnosis {
             let words = count == 1 ? "1 job of other users is" : "\(count) jobs of other users are"
             return .ok("held", "\(words) held; root sees which, and why")
         }
-        let first = page.jobs.prefix(5).map { "\($0.title): \($0.held ?? "")" }
+        let showsOwner = Set(page.jobs.lazy.map(\.owner)).count > 1
+        let first = page.jobs.prefix(5).map { job in
+            "\(job.title)\(showsOwner ? " of \(job.owner)" : ""): \(job.held ?? "")"
+        }
         let count = page.cursor == nil ? "\(seen)" : "more than \(seen)"
         let words = seen == 1 ? "job is held, and fires" : "jobs are held, and fire"
         return .warning(
