@@ -95,7 +95,11 @@ extension TaskQueue {
             let command = ShellWords.joined(["timerctl", "queue", "resume", queue])
             return "queue '\(queue)' is paused; '\(command)', by its owner, has it go on"
         }
-        guard let maxReserved, maxReserved > 0, reserved >= maxReserved else { return nil }
-        return "workers have \(reserved) tasks of queue '\(queue)', whose limit is \(maxReserved)"
+        if let maxReserved, maxReserved > 0, reserved >= maxReserved {
+            return "workers have \(reserved) tasks of queue '\(queue)', whose limit is \(maxReserved)"
+        }
+        // Workers wait, and tasks are ready.
+        guard let maxRate, maxRate != "none", waiting > 0, ready > 0 else { return nil }
+        return "queue '\(queue)' hands out \(maxRate) at most"
     }
 }

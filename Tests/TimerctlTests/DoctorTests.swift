@@ -183,8 +183,8 @@ import TimerWords
         let finding = Diagnosis.held(status { $0.held = 9 }, JobsReply(jobs: jobs))
         #expect(finding?.level == .warning)
         #expect(finding?.text.hasPrefix("\(words) nothing: job 1: no such user") == true)
-        let both = JobsReply(jobs: jobs + [job(9) { ($0.owner, $0.held) = ("ben", "no such user") }])
-        let ofBoth = Diagnosis.held(status { $0.held = 9 }, both)
+        let his = job(9) { ($0.owner, $0.held) = ("ben", "no such user") }
+        let ofBoth = Diagnosis.held(status { $0.held = 9 }, JobsReply(jobs: jobs + [his]))
         #expect(ofBoth?.text.contains("job 1 of anna: no such user") == true)
         #expect(ofBoth?.text.contains("job 9 of ben: no such user") == true)
     }

@@ -132,7 +132,10 @@ import TimerWords
         (queue.paused, queue.maxReserved, queue.reserved) = (false, 5, 4)
         #expect(!page(run(.queued)).contains("  waits "))
         queue.reserved = 5
-        #expect(page(run(.queued)).contains("  waits      workers have 5 tasks of queue 'mails', "))
+        let taken = "  waits      workers have 5 tasks of queue 'mails', whose limit is 5\n"
+        #expect(page(run(.queued)).contains(taken))
+        (queue.reserved, queue.maxRate, queue.waiting) = (0, "10/s", 1)
+        #expect(page(run(.queued)).contains("  waits      queue 'mails' hands out 10/s at most\n"))
     }
 
     @Test("A job that has not fired has no fires; one whose history is gone says how often it has")
