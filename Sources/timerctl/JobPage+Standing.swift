@@ -96,7 +96,8 @@ extension TaskQueue {
             return "queue '\(queue)' is paused; '\(command)', by its owner, has it go on"
         }
         if let maxReserved, maxReserved > 0, reserved >= maxReserved {
-            return "workers have \(reserved) tasks of queue '\(queue)', whose limit is \(maxReserved)"
+            let tasks = "\(reserved) tasks of queue '\(queue)'"
+            return "workers have \(tasks), whose limit is \(maxReserved)"
         }
         // Workers wait, and tasks are ready.
         guard let maxRate, maxRate != "none", waiting > 0, ready > 0 else { return nil }

@@ -120,7 +120,10 @@ import TimerControl
         }
     }
 
-    @Test("A run says whether its owner has ended it, or another user", arguments: [0, 1001])
+    @Test(
+        "A run says whether its owner has ended it, or another user",
+        arguments: [0, 1001] as [UInt32]
+    )
     func administrator(uid: UInt32) async throws {
         try await TestScheduler.with { test in
             (test.runner.isHolding, test.runner.ignoresSignals) = (true, true)
