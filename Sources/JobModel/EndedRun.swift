@@ -12,6 +12,8 @@ package struct EndedRun: Sendable {
     package var handler: RunHandler?
     /// Whether somebody ended it on purpose: that is no failure to tell of.
     package var isStopped = false
+    /// Who did; nil where that is not known any more.
+    package var stoppedBy: RunStop?
     package var outcome: RunOutcome
     /// Nil where no process was started.
     package var startedAt: Timestamp?

@@ -13,9 +13,12 @@ public enum FireReason: String, Codable, Hashable, Sendable, CaseIterable {
     /// The date passed while the job's fire waited for its turn: its user's fires were more than a
     /// user's share.
     case overload
-    /// The fire before was not over: it ran, or waited for a place, its next attempt or a worker. Or, where `overlap` is
-    /// `replace`, a newer fire took its place.
+    /// The fire before was not over: it ran, or waited for a place, its next attempt or a worker.
     case overlap
+    /// `overlap` is `replace`: a newer fire took its place before it began.
+    case replaced
+    /// `overlap` is `queue`: the fire before was not over, and another waited for its end already.
+    case lineFull
     /// Fired by `job.fire`, not by the schedule.
     case manual
     /// Dropped by `job.skip`.
@@ -59,7 +62,10 @@ public enum FireReason: String, Codable, Hashable, Sendable, CaseIterable {
         case .held: "the job was held"
         case .withdrawn:
             "fired by hand, and ended, changed, replaced or dropped before it began"
-        case .overlap: "the fire before was not over, or a newer one took its place (overlap)"
+        case .overlap: "the fire before was not over (overlap)"
+        case .replaced: "it waited, and a newer fire took its place (overlap 'replace')"
+        case .lineFull:
+            "the fire before was not over, and another waited for its end already (overlap 'queue')"
         case .manual: "fired by hand"
         case .skip: "dropped on request (skip)"
         case .moved: "the fire was moved to another date (set-fire-date)"
@@ -70,6 +76,17 @@ public enum FireReason: String, Codable, Hashable, Sendable, CaseIterable {
         case .expired: "no worker has taken the task before 'until'"
         case .dropped: "the task was dropped"
         case .changed: "the job was changed before it could fire"
+        }
+    }
+
+    /// The same where it is known that `run` was in progress then.
+    public func sentence(besides run: RunID?) -> String {
+        guard let run else { return sentence }
+        return switch self {
+        case .overlap: "run \(run) was still in progress (overlap)"
+        case .lineFull:
+            "run \(run) was still in progress, and a fire waited for its end already (overlap 'queue')"
+        default: sentence
         }
     }
 }

@@ -138,8 +138,9 @@ package enum JobOption: String, CaseIterable, Hashable, Sendable {
             Row(
                 .choice(JobDefinition.Overlap.words),
                 standard: "skip",
-                "A fire while a run is in progress: is dropped (skip), waits (queue), begins "
-                    + "beside it (allow), or ends it first (replace)."
+                "A fire while the one before is not over, as it runs, or waits for a place or its next "
+                    + "attempt: is dropped (skip), waits, one at most (queue), begins beside it (allow), "
+                    + "or ends it first (replace)."
             )
         case .retries:
             Row(.integer(0...1000), standard: "0", "Try a run that failed again, so often.")

@@ -8,7 +8,8 @@ package enum NoticeReason: String, Hashable, Sendable, CaseIterable {
     case failed
     /// A date passed, and no fire stands for it.
     case missed
-    /// A date was dropped because the fire before was not over, or a newer one took its place (`overlap`).
+    /// A date was dropped because the fire before was not over, or a newer one took its place (`overlap`, `replaced`,
+    /// `lineFull`).
     case skipped
     /// A fire began later than `notifyLate` after it was due.
     case late

@@ -58,7 +58,7 @@ extension FireReason {
         switch self {
         case .misfire, .misfireLimit, .misfireWindow, .overload, .clockStepped, .zoneChanged, .held:
             .missed
-        case .overlap: .skipped
+        case .overlap, .replaced, .lineFull: .skipped
         case .expired: .missed
         case .coalesced, .manual, .skip, .moved, .paused, .invalidated, .changed, .withdrawn,
             .dropped:

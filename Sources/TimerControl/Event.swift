@@ -29,6 +29,7 @@ public struct Event: Codable, Hashable, Sendable {
     /// Why a fire was skipped, that it was manual, why a job ended or is held, or why a command did not
     /// start.
     public var reason: String?
+    /// Of a fire that was skipped: the run in progress that kept it from beginning; nil where that is not why.
     public var run: RunID?
     /// Nil for the commands of `onFailure` and `onSuccess`, which are no attempts of the job's own.
     public var attempt: Int?

@@ -129,6 +129,10 @@ public struct StatusReply: Codable, Hashable, Sendable {
     public var running: Int
     /// Fires whose command waits: for a place, another run's end, its next attempt or its failure's command.
     public var waiting: Int
+    /// How many commands may run at once, on all hosts that take them; nil of a daemon before this was told.
+    public var maxRuns: Int?
+    /// The same of each user; nil where that bounds nothing more.
+    public var maxRunsPerUser: Int?
     public var connections: Int
     public var watchers: Int
     /// The newest event's number.

@@ -22,6 +22,8 @@ public struct Run: Codable, Hashable, Sendable {
     /// What its command waits for, if `state` is `waiting`; of the last run of a fire that is not over, what the
     /// next one waits for.
     public var waitsFor: Wait?
+    /// Of one that waits for a place: which limit keeps it from one; nil where none does, as its host or its turn does.
+    public var limit: PlaceLimit?
     /// The scheduled date; for a range of skipped dates, the first.
     public var fireDate: Timestamp
     /// By when it is to begin, where jitter or tolerance puts off its date; else nil.
@@ -41,6 +43,8 @@ public struct Run: Codable, Hashable, Sendable {
     /// True if it was told to end: by `run.kill`, by `kill` of `job.invalidate`, or for a newer fire (`overlap` `replace`);
     /// else nil.
     public var stopped: Bool?
+    /// By whom; nil as well where that is not known any more.
+    public var stoppedBy: RunStop?
     /// The exit status, if `outcome` is `exited`.
     public var status: Int32?
     /// The signal's number, if `outcome` is `signalled`.
@@ -99,4 +103,22 @@ public struct Run: Codable, Hashable, Sendable {
         case lost
     }
 
+    /// How many commands may run at once, where that keeps one more from beginning.
+    public struct PlaceLimit: Codable, Hashable, Sendable {
+        public enum Setting: String, Codable, Hashable, Sendable, CaseIterable {
+            /// Of all users; what root has for itself is not among the others' places.
+            case maxRuns
+            /// Of the owner.
+            case maxRunsPerUser
+        }
+
+        public var setting: Setting
+        public var places: Int
+        /// True where these are the places that fires which are late may have.
+        public var late: Bool?
+
+        public init(_ setting: Setting, _ places: Int, late: Bool? = nil) {
+            (self.setting, self.places, self.late) = (setting, places, late)
+        }
+    }
 }

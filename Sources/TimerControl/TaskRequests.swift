@@ -139,6 +139,8 @@ public struct KickTasks: Codable, Hashable, Sendable {
 public struct ListQueues: Codable, Hashable, Sendable {
     /// Only queues of this user, by name or uid; for administrators.
     public var owner: String?
+    /// Only those that are paused, or only those that are not.
+    public var paused: Bool?
     /// 1 to 1000; default 100.
     public var limit: Int?
     /// From the answer before.
@@ -146,7 +148,7 @@ public struct ListQueues: Codable, Hashable, Sendable {
 
     public init(owner: String? = nil) { self.owner = owner }
 
-    static let fieldNames: Set<String> = ["owner", "limit", "cursor"]
+    static let fieldNames: Set<String> = ["owner", "paused", "limit", "cursor"]
 }
 
 /// `queue.set`: what is nil stays as it is.

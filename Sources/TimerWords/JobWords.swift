@@ -51,8 +51,8 @@ extension Job {
 
     /// The dates after now; a moved grid, the count and the last date are taken into account.
     ///
-    /// Of the job's next date, when its fire is due, if jitter puts that off; those behind it may be put off too, as
-    /// `jitterNote` says.
+    /// A job that is held has none. Of the job's next date, when its fire is due, if jitter puts that off; those behind it
+    /// may be put off too, as `jitterNote` says.
     ///
     /// `skip`: called with each date; returns up to when further dates are left out, nil to go on with the
     /// next.
@@ -62,7 +62,8 @@ extension Job {
         atMost limit: Int,
         skip: (Timestamp) -> Timestamp? = { _ in nil }
     ) -> [Timestamp] {
-        guard state == .scheduled, let first = fireDate, let schedule = schedule(in: dates.zone)
+        guard state == .scheduled, held == nil, let first = fireDate,
+            let schedule = schedule(in: dates.zone)
         else { return [] }
         let left = definition.count.map { $0 - fires } ?? .max
         let last = definition.until.flatMap { Timestamp(rfc3339: $0) } ?? .distantFuture

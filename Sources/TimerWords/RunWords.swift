@@ -7,6 +7,8 @@ public import TimerControl
 public struct RunWords: Sendable {
     public var run: Run
     public var dates: LocalDate
+    /// The run in progress that kept a skipped date from firing; nil where that is not known.
+    public var besides: RunID?
 
     public init(_ run: Run, _ dates: LocalDate) { (self.run, self.dates) = (run, dates) }
 
@@ -19,7 +21,7 @@ public struct RunWords: Sendable {
         if let next = run.nextAttemptAt {
             text += "; tried again \(dates.distance(next))"
         } else if run.state == .done, let wait = run.waitsFor {
-            text += "; next: waiting\(Self.cause(wait))"
+            text += "; next: waiting\(Self.cause(wait, run.limit))"
         }
         return text
     }
@@ -29,7 +31,7 @@ public struct RunWords: Sendable {
         case .claimed:
             return run.fireDate > dates.now ? "due \(dates.distance(run.fireDate))" : "starting"
         case .fired: return "fired"
-        case .waiting: return "waiting" + Self.cause(run.waitsFor)
+        case .waiting: return "waiting" + Self.cause(run.waitsFor, run.limit)
         case .running: return "running" + since(run.startedAt)
         case .queued where run.nextAttemptAt != nil: return ended
         case .queued: return attempted + "waiting for a worker"
@@ -59,9 +61,9 @@ public struct RunWords: Sendable {
     }
 
     /// What it waits for, to follow "waiting": " for its next attempt".
-    public static func cause(_ wait: Run.Wait?) -> String {
+    public static func cause(_ wait: Run.Wait?, _ limit: Run.PlaceLimit? = nil) -> String {
         switch wait {
-        case .place: " for a place among the runs"
+        case .place: " for \(limit?.words ?? "a place among the runs")"
         case .run: " for the run before it to end"
         case .retry: " for its next attempt"
         case .onFailure: " to tell of the failure"
@@ -99,7 +101,7 @@ public struct RunWords: Sendable {
 
     /// Why its date was skipped, and how many with it.
     public var skipped: String {
-        let reason = run.reason?.sentence ?? "the reason is not known"
+        let reason = run.reason?.sentence(besides: besides) ?? "the reason is not known"
         guard let count = run.dates, count > 1, let last = run.through else {
             return Self.skipped(reason)
         }
@@ -117,7 +119,11 @@ public struct RunWords: Sendable {
     /// What was unusual about a fire that took place.
     public var circumstances: [String] {
         var all: [String] = []
-        if run.stopped == true { all.append("told to end by kill or a newer fire") }
+        if let stop = run.stoppedBy {
+            all.append("told to end by \(stop.words)")
+        } else if run.stopped == true {
+            all.append("told to end by kill or a newer fire")
+        }
         if let left = run.survivors { all.append(Self.survivors(left)) }
         if run.reason == .manual { all.append("by hand") }
         if let attempt = run.attempt, attempt > 1, run.handler == nil {
@@ -156,8 +162,32 @@ public struct RunWords: Sendable {
     }
 
     /// "makes up for 239 missed dates", its own among them where that was missed.
+    ///
+    /// Of one it is not said whether that is its own, as of each fire of `misfire` `all`, or the one before it.
     public static func missedDates(_ count: Int) -> String {
-        "makes up for \(count) missed \(count == 1 ? "date" : "dates")"
+        count == 1 ? "makes up for a missed date" : "makes up for \(count) missed dates"
+    }
+}
+
+extension Run.PlaceLimit {
+    /// What a fire waits for: "one of 4 places (maxRunsPerUser)".
+    public var words: String {
+        let whose = late == true ? " of late fires" : ""
+        return places == 1
+            ? "the one place\(whose) (\(setting.rawValue))"
+            : "one of \(places) places\(whose) (\(setting.rawValue))"
+    }
+}
+
+extension RunStop {
+    /// Who told a run to end, and how: "its owner (kill)".
+    public var words: String {
+        switch self {
+        case .owner: "its owner (kill)"
+        case .administrator: "an administrator (kill)"
+        case .invalidate: "whoever ended its job (invalidate)"
+        case .replace: "a newer fire (overlap 'replace')"
+        }
     }
 }
 

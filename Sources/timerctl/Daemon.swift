@@ -55,7 +55,7 @@ struct Daemon {
     private static let inFlight = 64
 
     /// Those of the names that live jobs of the caller have, each with its job.
-    func jobs(named names: some Sequence<String>) async throws(Failure) -> [String: Job] {
+    func jobs(named names: some Sequence<String>) async throws(Failure) -> [ByteText: Job] {
         do {
             let (names, client) = (Array(names), client)
             return try await answer(to: Request.Method.getJob.rawValue) {
@@ -69,16 +69,16 @@ struct Daemon {
     private static func jobs(
         named names: [String],
         _ client: ControlClient
-    ) async throws -> [String: Job] {
+    ) async throws -> [ByteText: Job] {
         try await withThrowingTaskGroup(of: (String, Job?).self) { group in
-            var found: [String: Job] = [:]
+            var found: [ByteText: Job] = [:]
             for (index, name) in names.enumerated() {
                 if index >= inFlight, let (name, job) = try await group.next() {
-                    found[name] = job
+                    found[ByteText(name)] = job
                 }
                 group.addTask { (name, try await job(named: name, client)) }
             }
-            for try await (name, job) in group { found[name] = job }
+            for try await (name, job) in group { found[ByteText(name)] = job }
             return found
         }
     }

@@ -47,11 +47,11 @@ struct EventLine {
         case .jobInvalidated, .jobFinished:
             parts = [event.reason.map(Job.endSentence)].compactMap(\.self)
         case .fireFired:
-            parts = fired(event)
+            parts = fired(event, dates)
         case .fireSkipped:
             parts = [skipped(event, dates)]
         case .runStarted:
-            parts = [run(event)]
+            parts = [run(event), runLateness(event)].compactMap(\.self)
         case .runFinished:
             let outcome = RunWords.outcome(
                 event.outcome,
@@ -79,18 +79,29 @@ struct EventLine {
         return "\(number), attempt \(attempt)"
     }
 
-    private static func fired(_ event: Event) -> [String] {
+    /// How late a fire's first attempt at its own command has begun; nil for any other, and for a fire by hand.
+    private static func runLateness(_ event: Event) -> String? {
+        guard event.attempt == 1, event.reason != FireReason.manual.rawValue,
+            let date = event.dueBy ?? event.fireDate
+        else { return nil }
+        return lateness(event.at - date)
+    }
+
+    /// A fire is never early; less than a millisecond late counts as on time.
+    private static func lateness(_ span: TimeSpan) -> String {
+        span < .milliseconds(1) ? "on time" : "\(span.length) late"
+    }
+
+    private static func fired(_ event: Event, _ dates: LocalDate) -> [String] {
         var parts: [String] = []
         if event.reason == FireReason.manual.rawValue {
             parts.append("by hand")
         } else if let date = event.fireDate {
-            let lateness = (event.firedAt ?? event.at) - (event.dueBy ?? date)
-            // A fire is never early; less than a millisecond late counts as on time.
-            parts.append(
-                lateness < .milliseconds(1) ? "on time" : "\(lateness.length) late"
-            )
+            let words = lateness((event.firedAt ?? event.at) - (event.dueBy ?? date))
+            guard let missed = event.missed, missed > 0 else { return [words] }
+            // A line of events has no column for the date.
+            parts = ["\(words) for \(dates.dayAndTime(date))", RunWords.missedDates(missed)]
         }
-        if let missed = event.missed, missed > 0 { parts.append(RunWords.missedDates(missed)) }
         return parts
     }
 
@@ -100,7 +111,7 @@ struct EventLine {
         run.through = event.through
         run.dates = event.dates
         run.reason = event.reason.flatMap(FireReason.init(rawValue:))
-        return RunSentence(run, dates: dates).text
+        return RunSentence(run, dates: dates, besides: event.run).text
     }
 
     private static func style(_ event: Event) -> Terminal.Style? {

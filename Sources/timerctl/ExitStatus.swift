@@ -2,6 +2,7 @@
 
 import Schedules
 import TimerControl
+import TimerWords
 
 /// How the program ends: 0, 1, and sysexits(3) for the rest.
 enum ExitStatus: Int32 {
@@ -29,6 +30,10 @@ struct Failure: Error, Hashable {
     init(_ status: ExitStatus, _ message: String) {
         self.status = status
         self.message = message
+    }
+
+    private static func localized(_ message: String) -> String {
+        LocalDate(now: .now, zone: .local).localized(message)
     }
 
     /// Whether the daemon refused this request; it may accept another.
@@ -67,11 +72,11 @@ struct Failure: Error, Hashable {
             case .stopping: .unavailable
             default: .refused
             }
-        self.init(status, error.message)
+        self.init(status, Self.localized(error.message))
     }
 
     init(_ error: ScheduleError) {
-        self.init(.refused, error.message)
+        self.init(.refused, Self.localized(error.message))
     }
 }
 

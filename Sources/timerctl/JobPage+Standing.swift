@@ -33,8 +33,8 @@ extension JobPage {
     /// Why a fire that only lacks a place, or a worker, does not run.
     var waits: Field? {
         var wait: String?
-        if runs.contains(where: { $0.state == .waiting && $0.waitsFor == .place }) {
-            wait = status?.wait(of: job.definition, dates)
+        if let run = runs.first(where: { $0.state == .waiting && $0.waitsFor == .place }) {
+            wait = status?.wait(of: job.definition, run.limit, dates)
         } else if Self.waitsForWorker(runs) {
             wait = queue?.wait
         }
@@ -95,7 +95,12 @@ extension TaskQueue {
             let command = ShellWords.joined(["timerctl", "queue", "resume", queue])
             return "queue '\(queue)' is paused; '\(command)', by its owner, has it go on"
         }
-        guard let maxReserved, maxReserved > 0, reserved >= maxReserved else { return nil }
-        return "workers have \(reserved) tasks of queue '\(queue)', as many as its limit allows"
+        if let maxReserved, maxReserved > 0, reserved >= maxReserved {
+            let tasks = "\(reserved) tasks of queue '\(queue)'"
+            return "workers have \(tasks), whose limit is \(maxReserved)"
+        }
+        // Workers wait, and tasks are ready.
+        guard let maxRate, maxRate != "none", waiting > 0, ready > 0 else { return nil }
+        return "queue '\(queue)' hands out \(maxRate) at most"
     }
 }

@@ -183,8 +183,9 @@ struct JobPage {
     private var lastFires: [(text: String, style: Terminal.Style?)] {
         let begun = runs.filter { $0.state != .claimed }
         if begun.isEmpty { return [(job.goneSentence ?? "none yet", nil)] }
+        let inTheWay = RunsInTheWay(begun)
         return begun.map { run in
-            let sentence = RunSentence(run, dates: dates)
+            let sentence = RunSentence(run, dates: dates, besides: inTheWay[run])
             let node = run.node.map { " on \($0)" } ?? ""
             let number = run.id.map { "  (run \($0)\(node))" } ?? ""
             return ("\(dates.full(run.fireDate))  \(sentence.text)\(number)", sentence.style)
@@ -192,7 +193,6 @@ struct JobPage {
     }
 
     private var comingDates: [String] {
-        guard job.held == nil else { return [] }
         let coming = job.comingDates(dates, atMost: 5)
         let lines = coming.map {
             "\(dates.weekday($0)) \(dates.full($0))  \(dates.distance($0))"

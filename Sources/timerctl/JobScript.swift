@@ -90,15 +90,26 @@ enum StandardInput {
         parents path: String = "/proc/\(getppid())/fd/0"
     ) -> Bool {
         guard of(descriptor) == .stream else { return false }
-        var (own, parents) = (stat(), stat())
+        var own = stat()
         guard fstat(descriptor, &own) == 0 else { return false }
         // Of a file the parent says nothing: dash has it as its own input for one command as well.
         if own.st_mode & S_IFMT == S_IFREG { return lseek(descriptor, 0, SEEK_CUR) == 0 }
-        guard stat(path, &parents) == 0,
-            (own.st_dev, own.st_ino) != (parents.st_dev, parents.st_ino)
+        // The links say which pipe each is. None is followed: the parent's may lead to a network disk that hangs.
+        guard let ours = target(of: "/proc/self/fd/\(descriptor)"), let theirs = target(of: path),
+            ours != theirs
         else { return false }
         var bytes: Int32 = 0
         return ioctl(descriptor, UInt(FIONREAD), &bytes) == 0 && bytes > 0
+    }
+
+    /// Where a link leads, as it says, up to 4,096 bytes of it; nil for what is no link.
+    private static func target(of link: String) -> [UInt8]? {
+        var bytes = [UInt8](repeating: 0, count: 4096)
+        let count = bytes.withUnsafeMutableBytes { buffer -> Int in
+            guard let start = buffer.bindMemory(to: CChar.self).baseAddress else { return -1 }
+            return readlink(link, start, buffer.count)
+        }
+        return count > 0 ? Array(bytes.prefix(count)) : nil
     }
 
     static func of(_ descriptor: Int32) -> Self {

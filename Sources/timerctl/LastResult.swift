@@ -17,7 +17,7 @@ struct LastResult {
         date = run.endedAt ?? run.firedAt ?? run.through ?? run.fireDate
         switch run.state {
         case .claimed, .waiting, .queued:
-            word = "waiting"
+            word = run.limit.map { "waiting (\($0.setting.rawValue))" } ?? "waiting"
             date = nil
         case .dead:
             word = "dead"

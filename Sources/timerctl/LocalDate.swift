@@ -10,6 +10,13 @@ extension LocalDate {
         String(digits(date).prefix(23))
     }
 
+    /// A message with its dates on the reader's clock: the daemon, which does not know that, quotes them in UTC.
+    func localized(_ message: String) -> String {
+        let parts = message.split(separator: "'", omittingEmptySubsequences: false).map(String.init)
+        let length = now.rfc3339.utf8.count
+        return parts.map { $0.utf8.count == length ? local($0) : $0 }.joined(separator: "'")
+    }
+
     /// "at 09:00:05" today, "tomorrow at 09:00:05", else "on 2026-12-01 at 09:00:05".
     func phrase(_ date: Timestamp) -> String {
         let text = digits(date)

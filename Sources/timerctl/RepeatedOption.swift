@@ -11,31 +11,44 @@ enum RepeatedOption {
     static func check(_ words: [String], of command: any ParsableCommand) throws {
         // Behind these words stands a command of the job's, with options of its own.
         let own = words.dropLast((command as? Add)?.words.count ?? 0).prefix { $0 != "--" }
-        let again = again(in: own)
+        let said = names(in: own)
         // What it takes to know the options is a millisecond of every call's three.
-        guard !again.isEmpty else { return }
-        let single = try single(of: type(of: command))
-        guard let name = again.first(where: single.contains) else { return }
-        throw ValidationError("\(name) is said twice; it takes one value")
-    }
-
-    /// The options that stand there more than once under one name: "--cron" for "--cron=…", "-n" for "-n5" too.
-    static func again(in words: some Sequence<String>) -> [String] {
-        var seen: Set<String> = []
-        return words.compactMap { word in
-            guard word.hasPrefix("-"), word.utf8.count > 1 else { return nil }
-            let name = String(word.hasPrefix("--") ? word.prefix { $0 != "=" } : word.prefix(2))
-            return seen.insert(name).inserted ? nil : name
+        guard mayRepeat(said) else { return }
+        let options = try single(of: type(of: command))
+        var seen: [Int: String] = [:]
+        for name in said {
+            guard let option = options.firstIndex(where: { $0.contains(name) }) else { continue }
+            guard let first = seen.updateValue(name, forKey: option) else { continue }
+            throw ValidationError(
+                first == name
+                    ? "\(name) is said twice; it takes one value"
+                    : "\(first) and \(name) are one option, which takes one value"
+            )
         }
     }
 
-    /// The options of a command that take one value, by all their names.
-    private static func single(of command: any ParsableCommand.Type) throws -> Set<String> {
+    /// The names of what may be options, as they stand there: "--cron" for "--cron=…", "-n" for "-n5" too.
+    static func names(in words: some Sequence<String>) -> [String] {
+        words.compactMap { word in
+            guard word.hasPrefix("-"), word.utf8.count > 1 else { return nil }
+            return String(word.hasPrefix("--") ? word.prefix { $0 != "=" } : word.prefix(2))
+        }
+    }
+
+    /// Whether an option may be among them twice: under one name, or under its short one and its long one.
+    private static func mayRepeat(_ names: [String]) -> Bool {
+        let long = names.count { $0.hasPrefix("--") }
+        return Set(names).count < names.count || long > 0 && long < names.count
+    }
+
+    /// The options of a command that take one value, each by all its names.
+    private static func single(of command: any ParsableCommand.Type) throws -> [[String]] {
         let help: Help = try JSONValue(parsing: command._dumpHelp()).decoded()
-        let options = (help.command.arguments ?? [])
+        return (help.command.arguments ?? [])
             .filter { $0.kind == "option" && !$0.isRepeating }
-        let names = options.flatMap { $0.names ?? [] }
-        return Set(names.map { ($0.kind == "long" ? "--" : "-") + $0.name })
+            .map { option in
+                (option.names ?? []).map { ($0.kind == "long" ? "--" : "-") + $0.name }
+            }
     }
 
     /// What of a command's help says which options it has.

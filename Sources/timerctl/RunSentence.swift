@@ -9,8 +9,11 @@ struct RunSentence {
     /// Red for what went wrong, yellow for what did not take place.
     var style: Terminal.Style?
 
-    init(_ run: Run, dates: LocalDate) {
-        text = RunWords(run, dates).sentence
+    /// `besides`: the run in progress that kept a skipped date from firing.
+    init(_ run: Run, dates: LocalDate, besides: RunID? = nil) {
+        var words = RunWords(run, dates)
+        words.besides = besides
+        text = words.sentence
         style =
             switch run.state {
             case _ where run.unread != nil: .red

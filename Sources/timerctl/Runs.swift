@@ -167,8 +167,9 @@ struct Runs: AsyncParsableCommand {
         let showsOwner = Set(runs.lazy.compactMap(\.owner)).count > 1
         if showsOwner { columns.insert(.init(title: "OWNER", narrowest: 8, rank: 4), at: 2) }
         var table = Table(columns: columns)
+        let inTheWay = RunsInTheWay(runs)
         table.rows = runs.map { run in
-            let sentence = RunSentence(run, dates: dates)
+            let sentence = RunSentence(run, dates: dates, besides: inTheWay[run])
             var cells: [Table.Cell] = [
                 .init(run.id.map { "\($0)" } ?? "-"), "\(run.job)", .init(run.name ?? "-"),
                 .init(dates.dayAndTime(run.fireDate)), .init(dates.distance(run.fireDate)),

@@ -41,7 +41,7 @@ struct Status: AsyncParsableCommand {
         var lines = [
             "timerd \(status.version), process \(status.pid), up \(age)",
             "jobs      \(status.liveJobs), \(status.armed) armed\(next ?? "")",
-            "runs      \(status.running) in progress, \(status.waiting) waiting",
+            "runs      \(status.running) in progress, \(status.waiting) waiting\(status.mostRuns)",
         ]
         lines += status.node.map { ["node      \($0.sentence(dates))"] } ?? []
         lines += status.runner.map { ["runner    \($0.sentence(dates))"] } ?? []
@@ -119,12 +119,23 @@ extension StatusReply.Notices {
 }
 
 extension StatusReply {
-    /// Why a fire of that job which waits for a place has none.
-    func wait(of job: JobDefinition, _ dates: LocalDate) -> String? {
+    /// Why a fire of that job which waits for a place has none; `limit`: of that fire.
+    func wait(
+        of job: JobDefinition,
+        _ limit: Run.PlaceLimit?,
+        _ dates: LocalDate
+    ) -> String? {
         if let wait = runner?.wait(dates) { return wait }
         if job.on != nil, let absent = runner?.absentHosts { return absent }
         let runs = running == 1 ? "1 run is" : "\(running) runs are"
-        return "\(runs) in progress; 'maxRuns' and 'maxRunsPerUser' say how many may be"
+        return limit.map { "\(runs) in progress; it waits for \($0.words)" }
+    }
+
+    /// "; at most 64 at once (maxRuns), 32 of a user (maxRunsPerUser)"; empty where that is not known.
+    fileprivate var mostRuns: String {
+        guard let maxRuns else { return "" }
+        let ofUser = maxRunsPerUser.map { ", \($0) of a user (maxRunsPerUser)" } ?? ""
+        return "; at most \(maxRuns) at once (maxRuns)\(ofUser)"
     }
 
     /// That nothing is stored, and why; nil while the database takes writes.

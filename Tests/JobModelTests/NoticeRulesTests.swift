@@ -73,8 +73,9 @@ import Testing
             .misfire, .misfireLimit, .misfireWindow, .overload, .held, .clockStepped, .zoneChanged,
             .expired,
         ]
+        let skipped: Set<FireReason> = [.overlap, .replaced, .lineFull]
         let expected: NoticeReason? =
-            missed.contains(reason) ? .missed : reason == .overlap ? .skipped : nil
+            missed.contains(reason) ? .missed : skipped.contains(reason) ? .skipped : nil
         #expect(rules.reason(ofSkipped: reason) == expected)
     }
 

@@ -150,6 +150,8 @@ struct RandomWireValues {
         run.survivors = maybe { $0.small() }
         run.failed = maybe { $0.dice.isTrue(0.5) }
         run.stopped = maybe { $0.dice.isTrue(0.5) }
+        run.stoppedBy = maybe { _ in RunStop.replace }
+        run.limit = maybe { Run.PlaceLimit(.maxRunsPerUser, $0.small()) }
         run.name = maybe { $0.text() }
         run.owner = maybe { $0.text() }
         run.unread = maybe { $0.text() }

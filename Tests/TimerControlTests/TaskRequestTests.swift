@@ -9,6 +9,7 @@ import Testing
     private static let nextQueues = {
         var request = ListQueues()
         (request.limit, request.cursor) = (7, QueueCursor(owner: 3, queue: "mails"))
+        request.paused = true
         return request
     }()
 

@@ -183,6 +183,10 @@ import TimerWords
         let finding = Diagnosis.held(status { $0.held = 9 }, JobsReply(jobs: jobs))
         #expect(finding?.level == .warning)
         #expect(finding?.text.hasPrefix("\(words) nothing: job 1: no such user") == true)
+        let his = job(9) { ($0.owner, $0.held) = ("ben", "no such user") }
+        let ofBoth = Diagnosis.held(status { $0.held = 9 }, JobsReply(jobs: jobs + [his]))
+        #expect(ofBoth?.text.contains("job 1 of anna: no such user") == true)
+        #expect(ofBoth?.text.contains("job 9 of ben: no such user") == true)
     }
 
     @Test("Held jobs of other users are no warning to who cannot see them")
@@ -207,6 +211,8 @@ import TimerWords
         #expect(finding?.level == .warning)
         #expect(finding?.text == "1 queue is paused and has tasks: 'mails', with 2 ready")
         #expect(finding?.advice?.hasPrefix("timerctl queue resume mails, ") == true)
+        let some = Diagnosis.queues([mails], areAll: false)
+        #expect(some?.text.hasPrefix("at least 1 queue is paused") == true)
         mails.owner = "ben"
         #expect(
             Diagnosis.queues([open, mails])?.text.contains("'mails' of ben, with 2 ready") == true

@@ -34,7 +34,9 @@ import TimerControl
                 $0.missed = 1
                 $0.redelivered = true
                 $0.userInfo = JSONText(.object(["text": .string("a/b\u{1b}")]))
-            }, #"12 ms late; makes up for 1 missed date; redelivered; {"text":"a/b\u001b"}"#
+            },
+            "12 ms late for 2026-12-01 09:00:00; makes up for a missed date; "
+                + #"redelivered; {"text":"a/b\u001b"}"#
         ),
         (
             event(.fireFired) {
@@ -49,7 +51,15 @@ import TimerControl
         (event(.fireFired) { $0.reason = "manual" }, "by hand"),
         (
             event(.fireSkipped) { $0.reason = "overlap" },
-            "skipped: the fire before was not over, or a newer one took its place (overlap)"
+            "skipped: the fire before was not over (overlap)"
+        ),
+        (
+            event(.fireSkipped) { ($0.reason, $0.run) = ("overlap", RunID(rawValue: 41)) },
+            "skipped: run 41 was still in progress (overlap)"
+        ),
+        (
+            event(.fireSkipped) { $0.reason = "replaced" },
+            "skipped: it waited, and a newer fire took its place (overlap 'replace')"
         ),
         (
             event(.fireSkipped) {
@@ -65,6 +75,18 @@ import TimerControl
                 $0.run = RunID(rawValue: 9)
                 $0.attempt = 2
             }, "run 9, attempt 2"
+        ),
+        (
+            event(.runStarted) {
+                ($0.run, $0.attempt) = (RunID(rawValue: 9), 1)
+                ($0.fireDate, $0.dueBy) = (testNow - .seconds(60), testNow - .seconds(12))
+            }, "run 9; 12 s late"
+        ),
+        (
+            event(.runStarted) {
+                ($0.run, $0.attempt, $0.reason) = (RunID(rawValue: 9), 1, "manual")
+                $0.fireDate = testNow - .seconds(60)
+            }, "run 9"
         ),
         (
             event(.runFinished) {

@@ -25,7 +25,7 @@ import TimerWords
         #expect(
             Runs.table(of: runs, isOfOneJob: false, dates: testDates).text(for: .plain) == """
                 RUN  JOB  NAME    FIRE DATE                       OUTCOME
-                  -    2  -       2026-12-01 09:00:00  now        skipped: the fire before was not over, or a newer one took its place (overlap)
+                  -    2  -       2026-12-01 09:00:00  now        skipped: the fire before was not over (overlap)
                  12   10  backup  2026-12-01 08:55:00  5 min ago  not started: no such file^Jor directory
 
                 """

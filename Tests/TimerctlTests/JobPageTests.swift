@@ -52,7 +52,7 @@ import TimerWords
                   added        2 h ago, 2026-12-01 07:00:00 CET
 
                 last fires
-                  2026-12-01 09:00:00 CET  skipped: the fire before was not over, or a newer one took its place (overlap)
+                  2026-12-01 09:00:00 CET  skipped: the fire before was not over (overlap)
                   2026-12-01 08:59:55 CET  exit 22 after 1.2 s  (run 9)
 
                 coming dates
@@ -100,11 +100,16 @@ import TimerWords
     func waits() {
         var status = TopTests.status
         let job = job { $0.definition.on = "gpu" }
-        let waiting = [run(.waiting) { $0.waitsFor = .place }]
+        let waiting = [
+            run(.waiting) {
+                ($0.waitsFor, $0.limit) = (.place, .init(.maxRunsPerUser, 4))
+            }
+        ]
         func page(_ runs: [Run]) -> String {
             JobPage(job: job, runs: runs, dates: testDates, status: status).text(for: .plain)
         }
-        #expect(page(waiting).contains("  waits      2 runs are in progress; 'maxRuns' and "))
+        let why = "2 runs are in progress; it waits for one of 4 places (maxRunsPerUser)"
+        #expect(page(waiting).contains("  waits      \(why)\n"))
         status.runner = .init(pid: 7, version: nil, runs: 0, absentHosts: "1 waits for 'gpu'")
         #expect(page(waiting).contains("  waits      1 waits for 'gpu'\n"))
         status.runner?.trouble = "timerd-runner does not answer: why"
@@ -127,7 +132,10 @@ import TimerWords
         (queue.paused, queue.maxReserved, queue.reserved) = (false, 5, 4)
         #expect(!page(run(.queued)).contains("  waits "))
         queue.reserved = 5
-        #expect(page(run(.queued)).contains("  waits      workers have 5 tasks of queue 'mails', "))
+        let taken = "  waits      workers have 5 tasks of queue 'mails', whose limit is 5\n"
+        #expect(page(run(.queued)).contains(taken))
+        (queue.reserved, queue.maxRate, queue.waiting) = (0, "10/s", 1)
+        #expect(page(run(.queued)).contains("  waits      queue 'mails' hands out 10/s at most\n"))
     }
 
     @Test("A job that has not fired has no fires; one whose history is gone says how often it has")

@@ -67,14 +67,20 @@ import TimerControl
         var ends: [Int32] = [0, 0]
         try #require(pipe(&ends) == 0)
         defer { for end in ends { close(end) } }
-        func isLeft(_ descriptor: Int32, parents: String = "/dev/null") -> Bool {
-            StandardInput.isLeft(on: descriptor, parents: parents)
+        let null = open("/dev/null", O_RDONLY)
+        defer { close(null) }
+        func isLeft(_ descriptor: Int32, parents: String? = nil) -> Bool {
+            StandardInput.isLeft(on: descriptor, parents: parents ?? "/proc/self/fd/\(null)")
         }
         #expect(!isLeft(ends[0]), "an empty pipe")
         #expect(write(ends[1], "x", 1) == 1)
         for _ in 1...2 { #expect(isLeft(ends[0])) }
         #expect(!isLeft(ends[0], parents: "/proc/self/fd/\(ends[0])"), "the parent's own")
         #expect(!isLeft(ends[0], parents: "/nowhere"))
+        let link = "/tmp/timerctl-\(getpid())-\(UInt64.random(in: 0 ... .max))"
+        try #require(symlink("/nowhere/to-be-found", link) == 0)
+        defer { unlink(link) }
+        #expect(isLeft(ends[0], parents: link), "the parent's input is not looked for")
         var byte: UInt8 = 0
         #expect(read(ends[0], &byte, 1) == 1 && byte == UInt8(ascii: "x"))
         #expect(!isLeft(ends[0]), "it was read")

@@ -128,6 +128,7 @@ import TimerControl
         "What became of the last date is a word or two",
         arguments: [
             (run(.fired), "fired now"), (run(.running), "running"), (run(.waiting), "waiting"),
+            (run(.waiting) { $0.limit = .init(.maxRuns, 64) }, "waiting (maxRuns)"),
             (run(.skipped) { $0.reason = .misfire }, "missed now"),
             (run(.skipped) { $0.reason = .overlap }, "skipped now"),
             (run(.done) { $0.outcome = .timedOut }, "timed out now"),

@@ -2,6 +2,7 @@
 
 import Schedules
 import Testing
+import TimerControl
 import TimerWords
 
 @testable import timerctl
@@ -56,5 +57,16 @@ import TimerWords
     func words() {
         #expect(testDates.local("2026-12-01T08:00:00.000000Z") == "2026-12-01 09:00:00 CET")
         #expect(testDates.local("tomorrow 09:00") == "tomorrow 09:00")
+    }
+
+    @Test("A refusal has its dates on the reader's clock, and all else as the daemon says it")
+    func refusal() {
+        let text =
+            "'a' fires at '2026-12-01T08:00:05.000000Z', not at '2026-12-01T08:00:06.250000Z'"
+        let words = "'a' fires at '2026-12-01 09:00:05 CET', not at '2026-12-01 09:00:06.250 CET'"
+        #expect(testDates.localized(text) == words)
+        let plain = "job '2 of 7' has no date 'a name of 27 characters, aha'; no such job"
+        #expect(testDates.localized(plain) == plain)
+        #expect(!Failure(ControlError(.badSchedule, text)).message.contains("05.000000Z"))
     }
 }

@@ -25,13 +25,23 @@ import Testing
         #expect(refusal?.message == "\(option) is said twice; it takes one value")
     }
 
+    @Test("An option that takes one value is refused where it is said by both of its names")
+    func bothNames() {
+        for words in [["-n", "1", "--count", "2"], ["--count=2", "-n1"]] {
+            let refusal = #expect(throws: ValidationError.self) {
+                try check(["skip", "2"] + words)
+            }
+            #expect(refusal?.message.hasSuffix("are one option, which takes one value") == true)
+        }
+    }
+
     @Test(
         "What may be said again, and what is a command's own, is left alone",
         arguments: [
             ["add", "--every", "5s", "--tag", "a", "--tag", "b", "--env", "A=1", "--env", "B=1"],
             ["add", "--every", "5s", "curl", "--name", "a", "--name", "b"],
             ["add", "--every", "5s", "--", "curl", "--name", "a", "--name", "b"],
-            ["list", "--json", "--json"],
+            ["list", "--json", "--json"], ["skip", "2", "-n", "1", "--json"],
         ]
     )
     func again(words: [String]) throws {

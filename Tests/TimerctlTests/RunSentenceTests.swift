@@ -47,6 +47,18 @@ import TimerWords
             done(1) { ($0.outcome, $0.signal, $0.stopped) = (.signalled, 15, true) },
             "signal 15 (TERM) after 1.0 s; told to end by kill or a newer fire"
         ),
+        (
+            done(1) {
+                ($0.outcome, $0.signal, $0.stopped) = (.signalled, 15, true)
+                $0.stoppedBy = .administrator
+            }, "signal 15 (TERM) after 1.0 s; told to end by an administrator (kill)"
+        ),
+        (
+            done(1) {
+                ($0.outcome, $0.signal, $0.stopped) = (.signalled, 15, true)
+                $0.stoppedBy = .replace
+            }, "signal 15 (TERM) after 1.0 s; told to end by a newer fire (overlap 'replace')"
+        ),
         // The start of the first attempt took long; a later attempt, a handler and a worker come later anyhow.
         (
             done(1) {
@@ -86,6 +98,14 @@ import TimerWords
             }, "exit 0 after 1.0 s"
         ),
         (run(.waiting) { $0.waitsFor = .place }, "waiting for a place among the runs"),
+        (
+            run(.waiting) { ($0.waitsFor, $0.limit) = (.place, .init(.maxRunsPerUser, 4)) },
+            "waiting for one of 4 places (maxRunsPerUser)"
+        ),
+        (
+            run(.waiting) { ($0.waitsFor, $0.limit) = (.place, .init(.maxRuns, 1, late: true)) },
+            "waiting for the one place of late fires (maxRuns)"
+        ),
         (run(.waiting) { $0.waitsFor = .run }, "waiting for the run before it to end"),
         (
             run(.done) { $0.outcome = .interrupted },
@@ -99,6 +119,11 @@ import TimerWords
                 $0.fireDate = testNow - .seconds(200)
                 $0.firedAt = testNow
             }, "exit 0 after 1.0 s; makes up for 239 missed dates; 3 min 20 s late"
+        ),
+        (
+            run(.fired) {
+                ($0.missed, $0.fireDate, $0.firedAt) = (1, testNow - .seconds(200), testNow)
+            }, "fired; makes up for a missed date; 3 min 20 s late"
         ),
         (
             run(.fired) {
@@ -139,10 +164,7 @@ import TimerWords
     @Test(
         "A skipped date tells its reason",
         arguments: [
-            (
-                FireReason.overlap,
-                "skipped: the fire before was not over, or a newer one took its place (overlap)"
-            ),
+            (FireReason.overlap, "skipped: the fire before was not over (overlap)"),
             (.misfire, "missed, and not made up for (misfire policy)"),
             (.coalesced, "missed; one later fire stands for it"),
         ]
@@ -155,10 +177,7 @@ import TimerWords
     @Test(
         "A range of skipped dates tells how many, from when to when, and why",
         arguments: [
-            (
-                FireReason.overlap,
-                "skipped: the fire before was not over, or a newer one took its place (overlap)"
-            ),
+            (FireReason.overlap, "skipped: the fire before was not over (overlap)"),
             (.misfire, "missed, and not made up for (misfire policy)"),
             (.coalesced, "missed; one later fire stands for them"),
         ]
@@ -171,6 +190,41 @@ import TimerWords
         #expect(
             RunSentence(run, dates: testDates).text
                 == "13 dates from 2026-12-01 09:00:00 to 2026-12-01 09:01:00 \(words)"
+        )
+    }
+
+    @Test("A date that a run in progress kept from firing names that run where the list has it")
+    func inTheWay() {
+        let date = testNow - .seconds(30)
+        func job(_ id: Int64, _ run: Run) -> Run {
+            var run = run
+            (run.job, run.fire) = (JobID(rawValue: id), FireID(rawValue: run.fire.rawValue + id))
+            return run
+        }
+        let going = run(.running) {
+            ($0.id, $0.fireDate, $0.startedAt) = (RunID(rawValue: 41), date, date)
+        }
+        let over = Self.done(0) {
+            ($0.id, $0.fireDate) = (RunID(rawValue: 42), date)
+            ($0.startedAt, $0.endedAt) = (date, date + .seconds(5))
+        }
+        let skipped = run(.skipped) {
+            ($0.reason, $0.fire) = (.overlap, FireID(rawValue: 99))
+        }
+        let full = run(.skipped) {
+            ($0.reason, $0.fire) = (.lineFull, FireID(rawValue: 98))
+        }
+        let runs = [job(1, full), job(1, skipped), job(2, skipped), job(1, going), job(2, over)]
+        let inTheWay = RunsInTheWay(runs)
+        let words = runs.prefix(3).map {
+            RunSentence($0, dates: testDates, besides: inTheWay[$0]).text
+        }
+        #expect(
+            words == [
+                "skipped: run 41 was still in progress, and a fire waited for its end already (overlap 'queue')",
+                "skipped: run 41 was still in progress (overlap)",
+                "skipped: the fire before was not over (overlap)",
+            ]
         )
     }
 

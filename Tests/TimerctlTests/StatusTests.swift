@@ -38,6 +38,12 @@ import TimerControl
 
                 """
         )
+        (status.maxRuns, status.maxRunsPerUser) = (64, 32)
+        #expect(
+            Status.text(of: status, zone: berlin).contains(
+                "0 waiting; at most 64 at once (maxRuns), 32 of a user (maxRunsPerUser)\n"
+            )
+        )
         status.runner = .init(pid: 7, version: timerdVersion, runs: 3)
         #expect(
             Status.text(of: status, zone: berlin).contains("runner    process 7, minds 3\nclients ")

@@ -137,6 +137,33 @@ import TimerWords
         )
     }
 
+    @Test("A job that is held, or of which a fire waits, says why; the owners where they differ")
+    func standing() {
+        let limit = Run.PlaceLimit(.maxRunsPerUser, 4)
+        let rows = [
+            Self.row(1, "disk", ScheduleWords(every: "1h"), fireDate: 9, []) {
+                $0.held = "its zone 'X' is gone"
+            },
+            Self.row(
+                2,
+                "sync",
+                ScheduleWords(every: "1h"),
+                fireDate: 90,
+                [run(.waiting) { ($0.waitsFor, $0.limit) = (.place, limit) }]
+            ) { $0.owner = "ben" },
+            Self.row(3, "mend", ScheduleWords(every: "1h"), fireDate: 9, []) {
+                ($0.state, $0.maintenance) = (.paused, true)
+            },
+        ]
+        let text = Self.picture(rows).text(for: .plain)
+        #expect(text.contains("│ held\n") && text.contains("│ paused for maintenance\n"))
+        #expect(text.contains("\n1 anna: disk: held: its zone 'X' is gone\n"))
+        let waits = "waiting for one of 4 places (maxRunsPerUser)"
+        #expect(text.contains("\n2 ben: sync: \(waits)\n"))
+        let own = Self.picture([rows[0], rows[2]]).text(for: .plain)
+        #expect(own.contains("\n1 disk: held: ") && own.contains("\n3 mend "))
+    }
+
     @Test("No line is wider than it may be", arguments: [40, 60, 80, 133, 200])
     func widths(width: Int) {
         for past in [1, 60, 360, 10_080] as [Int64] {

@@ -261,7 +261,8 @@ CREATE TABLE fires (
         OR state = 'skipped' OR state = 'waiting' OR state = 'forgotten' OR state = 'queued'
         OR state = 'reserved' OR state = 'dead'),
     reason TEXT CHECK (reason IS NULL OR reason = 'misfire' OR reason = 'coalesced' OR reason = 'misfireLimit'
-        OR reason = 'misfireWindow' OR reason = 'overlap' OR reason = 'manual' OR reason = 'skip'
+        OR reason = 'misfireWindow' OR reason = 'overlap' OR reason = 'replaced' OR reason = 'lineFull'
+        OR reason = 'manual' OR reason = 'skip'
         OR reason = 'moved' OR reason = 'paused' OR reason = 'clockStepped' OR reason = 'invalidated'
         OR reason = 'overload' OR reason = 'held' OR reason = 'withdrawn' OR reason = 'zoneChanged'
         OR reason = 'changed' OR reason = 'expired' OR reason = 'dropped'),

@@ -21,7 +21,11 @@ extension CommandHandler {
         }
         scheduler.noteUnreadable(page.jobs)
         var views = view(page.jobs)
-        for index in views.indices { views[index].last = page.last[index] }
+        let bounds = await limits(of: page.last.compactMap(\.self))
+        for index in views.indices {
+            views[index].last = page.last[index]
+            if let fire = page.last[index]?.fire { views[index].last?.limit = bounds[fire] }
+        }
         return JobsReply(jobs: views, cursor: page.cursor)
     }
 

@@ -19,7 +19,7 @@ extension CommandHandler {
         filter.isOpen = request.open == true
         filter.isFailed = request.failed == true
         (filter.since, filter.outcome, filter.tag) = (request.since, request.outcome, request.tag)
-        return try await read(for: caller) { [filter] queries in
+        var reply: RunsReply = try await read(for: caller) { [filter] queries in
             var filter = filter
             filter.owner = try queries.owner(meant: request.owner, caller)
             let page = try queries.runs(filter, after: request.cursor, limit: request.limit ?? 20)
@@ -35,11 +35,24 @@ extension CommandHandler {
             }
             return RunsReply(runs: runs, cursor: page.cursor)
         }
+        let bounds = await limits(of: reply.runs)
+        for index in reply.runs.indices where reply.runs[index].waitsFor == .place {
+            reply.runs[index].limit = bounds[reply.runs[index].fire]
+        }
+        return reply
+    }
+
+    /// Of the fires that wait for a place, which limit keeps each from one: that is not stored.
+    func limits(of runs: [Run]) async -> [FireID: Run.PlaceLimit] {
+        let waiting = runs.filter { $0.waitsFor == .place }.map(\.fire)
+        return waiting.isEmpty ? [:] : await scheduler.limits(of: waiting)
     }
 
     /// `run.get`.
     func getRun(_ reference: RunReference, _ caller: Caller) async throws -> Answer {
-        RunReply(run: try await run(reference.id, caller))
+        var run = try await run(reference.id, caller)
+        run.limit = await limits(of: [run])[run.fire]
+        return RunReply(run: run)
     }
 
     /// `run.kill`: begins to end the run; its end is reported as that of any run.

@@ -103,6 +103,9 @@ struct StatusReport: Sendable {
             )
         }
         reply.runner = runner
+        let places = await scheduler.placeLimits
+        reply.maxRuns = places.all
+        reply.maxRunsPerUser = places.perUser < places.all ? places.perUser : nil
         let defaults = await scheduler.settings.runDefaults
         if case .object(let members) = defaults.jsonValue, !members.isEmpty {
             reply.defaults = members

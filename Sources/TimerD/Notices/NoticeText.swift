@@ -37,7 +37,7 @@ struct NoticeText: Sendable {
     private var detail: String? {
         switch NoticeReason(rawValue: document.reason) {
         case .failed: outcome
-        case .missed, .skipped: document.skipped?.sentence
+        case .missed, .skipped: document.skipped?.sentence(besides: document.run)
         case .late: document.lateBy.map { "it began \($0) late" }
         case .recovered, .succeeded, .ping, nil: nil
         }

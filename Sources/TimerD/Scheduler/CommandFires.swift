@@ -21,35 +21,6 @@ extension CommandFire {
     }
 }
 
-/// A run whose row is stored, with all that its command needs.
-struct RunningCommand: Sendable {
-    var run: RunID
-    /// Where it is.
-    var place: RunPlace
-    var fire: CommandFire
-    var command: [String]
-    /// What it finds on its standard input; nil for the job's userInfo.
-    var input: [UInt8]?
-    /// What it has written up to now.
-    let output = RunOutput()
-    /// Whether it has begun.
-    let start = RunStart()
-    /// Nil until it has begun.
-    var task: Task<Void, Never>?
-    /// Whether a daemon before this one has begun it.
-    var isTakenUp = false
-    /// Whether its output is kept, as its job or the settings had it when this daemon began it or took it up.
-    var keepsOutput = true
-    /// How many bytes it has reserved for both streams beyond what the settings had for each run as it began here.
-    var outputReserved = 0
-    /// How many have told it to end, and were not refused.
-    var stops = 0
-    /// Whether it was told to end: it is not tried again.
-    var isStopped: Bool { stops > 0 }
-
-    var job: StoredJob { fire.job }
-}
-
 /// The fires whose command is in progress or still to come, by job and by run; pure.
 ///
 /// It alone says whether a job is busy, so a fire by the schedule and a fire by hand get the same answer.
@@ -227,12 +198,23 @@ struct CommandFires: Sendable {
     /// Notes that a run has its process.
     mutating func noteStarted(_ run: RunID) { starting.remove(run) }
 
-    /// Notes that a run in progress was told to end, or that one who has told it so was refused.
-    mutating func setStopped(_ isStopped: Bool, _ run: RunID) {
+    /// Notes that a run in progress was told to end.
+    mutating func noteStop(_ stop: RunStop, of run: RunID) {
+        changeStops(of: run) { $0.append(stop) }
+    }
+
+    /// Notes that one who has told a run to end was refused.
+    mutating func noteRefused(_ stop: RunStop, of run: RunID) {
+        changeStops(of: run) { stops in
+            if let index = stops.lastIndex(of: stop) { stops.remove(at: index) }
+        }
+    }
+
+    private mutating func changeStops(of run: RunID, _ change: (inout [RunStop?]) -> Void) {
         guard let fire = byRun[run], case .running(var command) = entries[fire]?.state else {
             return
         }
-        command.stops = max(0, command.stops + (isStopped ? 1 : -1))
+        change(&command.stops)
         entries[fire]?.state = .running(command)
     }
 

@@ -57,6 +57,9 @@ struct RunQueue: Sendable {
 
     func hasPlace(_ fire: FireID) -> Bool { places[fire] != nil }
 
+    /// Which limit keeps a fire from its place; nil where none does, or it does not wait for one.
+    func limit(of fire: FireID) -> Run.PlaceLimit? { waiters[fire].flatMap { limit(of: $0.place) } }
+
     /// How many of `limit` places are root's alone: a sixteenth, at least one.
     static func reserve(of limit: Int) -> Int { max(limit / 16, 1) }
 
@@ -127,15 +130,28 @@ struct RunQueue: Sendable {
 
     // MARK: -
 
-    private func hasRoom(for place: Place) -> Bool {
-        guard used[place.user, default: 0] < limits.perUser else { return false }
-        if place.isLate, latePlaces >= Self.share(ofLateIn: limits.all) { return false }
-        guard limits.hasReserve else { return taken < limits.all }
+    private func hasRoom(for place: Place) -> Bool { limit(of: place) == nil }
+
+    /// Which limit leaves no room for it; nil if there is room.
+    private func limit(of place: Place) -> Run.PlaceLimit? {
+        guard used[place.user, default: 0] < limits.perUser else {
+            // No lower than that of all, the limit of a user is no limit of its own.
+            return limits.perUser < limits.all
+                ? .init(.maxRunsPerUser, limits.perUser) : .init(.maxRuns, limits.all)
+        }
+        if place.isLate, latePlaces >= Self.share(ofLateIn: limits.all) {
+            return .init(.maxRuns, Self.share(ofLateIn: limits.all), late: true)
+        }
+        let ofAll = Run.PlaceLimit(.maxRuns, limits.all)
+        guard limits.hasReserve else { return taken < limits.all ? nil : ofAll }
         let roots = used[0, default: 0]
         let others = max(limits.all - Self.reserve(of: limits.all), 1)
         // With a limit of 1 that place may be another user's: root then gets one more.
-        if place.user == 0 { return roots < limits.all && taken < max(limits.all, others + 1) }
-        return taken < limits.all && taken - roots < others
+        if place.user == 0 {
+            return roots < limits.all && taken < max(limits.all, others + 1) ? nil : ofAll
+        }
+        guard taken < limits.all else { return ofAll }
+        return taken - roots < others ? nil : .init(.maxRuns, others)
     }
 
     private mutating func take(_ fire: FireID, _ place: Place) -> Bool {

@@ -46,9 +46,17 @@ extension Scheduler {
         case .prepare: prepare(entry, isDue: false)
         case .fire: fire(entry)
         case .resolveAgain: replace(entry) { try $0.resolveAgain($1) }
-        case .skip: replace(entry) { try $0.recordSkipped($1, .overlap) }
+        case .skip: skip(entry)
         case .enqueue: enqueue(entry, for: .run)
         }
+    }
+
+    /// Skips the date of a job that is not to run beside itself; the event names the run in progress.
+    private func skip(_ entry: ArmedJob) {
+        let reason: FireReason = entry.job.policy.run.overlap == .queue ? .lineFull : .overlap
+        let begun = fires.begun(of: entry.job.id)
+        let run = begun.last { $0.fire.handler == nil && $0.isRunning }?.command?.run
+        replace(entry) { try $0.recordSkipped($1, reason, besides: run) }
     }
 
     /// Arms the job again: it was called early, as the clock was set back or its run could not be prepared
@@ -124,8 +132,8 @@ extension Scheduler {
         guard job.policy.run.overlap == .replace else { return [] }
         let entries = fires.of(job.id).filter { $0.fire.handler == nil }
         for command in entries.compactMap(\.command) {
-            stop(command.run, by: job.policy.run.teardown)
-            record(of: job) { try $0.runs.markStopped(command.run) }
+            stop(command.run, .replace, by: job.policy.run.teardown)
+            record(of: job) { try $0.runs.markStopped(command.run, .replace) }
         }
         let replaced = entries.filter { $0.command == nil && !$0.isRunning }
         drop(replaced.map(\.fire.id))

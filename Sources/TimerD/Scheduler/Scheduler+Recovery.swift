@@ -141,7 +141,7 @@ extension Scheduler {
                 settings.runDefaults.command(of: $0, for: definition) ?? []
             } ?? definition.command ?? []
         )
-        (command.isTakenUp, command.stops) = (true, left.isStopped ? 1 : 0)
+        (command.isTakenUp, command.stops) = (true, left.isStopped ? [left.stoppedBy] : [])
         log.notice("a run is taken up", metadata: metadata(of: left.run, left.job))
         places.enterRunning(fire.id, of: left.job.owner.uid)
         let host = place.node ?? hosts.own
@@ -170,7 +170,7 @@ extension Scheduler {
             endedAt: moment.wall,
             output: CapturedOutput()
         )
-        ended.isStopped = left.isStopped
+        (ended.isStopped, ended.stoppedBy) = (left.isStopped, left.stoppedBy)
         counters.countRun(left.outcome, of: left.job, handler: left.handler)
         record(of: left.job) { [ended] in
             try $0.recordFinished(left.run, of: left.job, ended, next: next)

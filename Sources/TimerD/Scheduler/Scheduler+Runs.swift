@@ -150,6 +150,7 @@ extension Scheduler {
             ended.startedAt = Timestamp(microseconds: result.startedAtMicroseconds)
         }
         ended.isStopped = fires[command.run]?.isStopped ?? true
+        ended.stoppedBy = fires[command.run]?.stoppedBy
         counters.countRun(ended.outcome, of: command.job, handler: fire.handler)
         logEnd(of: command, ended.outcome)
         logSurvivors(ended.survivors, of: command.run, command.job)
@@ -208,7 +209,7 @@ extension Scheduler {
         for job in jobs where !job.state.isLive {
             for command in fires.begun(of: job.id).compactMap(\.command)
             where command.start.withdraw() {
-                fires.setStopped(true, command.run)
+                fires.noteStop(.invalidate, of: command.run)
             }
         }
     }
@@ -217,7 +218,7 @@ extension Scheduler {
     func endRuns(of jobs: [StoredJob]) {
         for job in jobs {
             for command in fires.begun(of: job.id).compactMap(\.command) {
-                stop(command.run, by: job.policy.run.teardown)
+                stop(command.run, .invalidate, by: job.policy.run.teardown)
             }
         }
     }
@@ -229,14 +230,15 @@ extension Scheduler {
     /// - Throws: `ControlError`, where that could not be stored.
     func endRun(_ run: RunID, caller: Caller) async throws -> SignalAnswer {
         guard let command = fires[run] else { return .gone }
-        fires.setStopped(true, run)
+        let stop: RunStop = command.job.owner == caller.owner ? .owner : .administrator
+        fires.noteStop(stop, of: run)
         let teardown = command.job.policy.run.teardown
         command.start.withdraw()
         // Root may end processes that the run's owner may not.
         switch await runner.kill(run.rawValue, by: teardown, asDaemon: caller.uid == 0) {
         case .refused:
             // Others may have told it to end meanwhile.
-            fires.setStopped(false, run)
+            fires.noteRefused(stop, of: run)
             return .refused
         case .gone:
             // A run without a process yet gets none.
@@ -244,15 +246,15 @@ extension Scheduler {
         case .sent, .unknown, nil: break
         }
         // What a restart finds of it is not tried again either.
-        try await submitWrite(of: caller.uid) { try $0.runs.markStopped(run) }.value()
+        try await submitWrite(of: caller.uid) { try $0.runs.markStopped(run, stop) }.value()
         return .sent
     }
 
     /// Begins to end a run, which is not tried again; false if it is not in progress.
     @discardableResult
-    func stop(_ run: RunID, by teardown: Teardown) -> Bool {
+    func stop(_ run: RunID, _ stop: RunStop, by teardown: Teardown) -> Bool {
         guard let command = fires[run] else { return false }
-        fires.setStopped(true, run)
+        fires.noteStop(stop, of: run)
         command.start.withdraw()
         // A run without a process yet gets none.
         if !runner.stop(run.rawValue, by: teardown) { command.task?.cancel() }

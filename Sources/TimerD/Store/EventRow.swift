@@ -97,6 +97,8 @@ extension Event {
         case .fireSkipped:
             dates = try row.count(14, above: 1)
             through = try row.get(15)
+        case .runStarted:
+            dueBy = try row.get(23)
         case .runFinished:
             outcome = try row.get(17)
             let code: Int32? = try row.get(18)

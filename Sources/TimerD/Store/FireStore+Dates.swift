@@ -185,7 +185,8 @@ extension FireStore.SQL {
     static let skippedAhead = """
         SELECT id, fire_date_us FROM fires
         WHERE job_id = ?1 AND coalesce(last_date_us, wall_date_us) > ?2 AND \(RunRow.isSkipped)
-            AND reason NOT IN ('skip', 'moved', 'manual', 'withdrawn', 'overlap', 'zoneChanged')
+            AND reason NOT IN ('skip', 'moved', 'manual', 'withdrawn', 'overlap', 'replaced', 'lineFull',
+                'zoneChanged')
         ORDER BY fire_date_us
         """
     static let skippedBeyond = """

@@ -13,7 +13,7 @@ import TimerControl
 extension FireStore {
     /// Drops the job's fires that wait, for `reason`; returns how many of its `fires` they were, and are no more.
     ///
-    /// With `overlap` those stay whose handler waits. With `changed` a notice tells of those that were to be tried again: they
+    /// With `replaced` those stay whose handler waits. With `changed` a notice tells of those that were to be tried again: they
     /// have failed for good.
     func drop(of job: JobID, _ reason: FireReason) throws -> Int {
         let counted: Int = try database.prepare(SQL.countNotBegun).value(job) ?? 0
@@ -30,7 +30,7 @@ extension FireStore {
 extension TaskStore {
     /// Takes the job's tasks that no worker has out of their queue, and drops their fires, see `FireStore.drop`.
     ///
-    /// With `overlap` dead ones stay.
+    /// With `replaced` dead ones stay.
     func drop(of job: JobID, _ reason: FireReason) throws {
         try database.prepare(SQL.dropFires).run(job, reason)
         try database.prepare(SQL.deleteDropped).run(job, reason)
@@ -51,7 +51,7 @@ extension FireStore.SQL {
             reason = CASE WHEN fired_at_us IS NOT NULL THEN reason
                 WHEN reason IS NULL THEN ?2 ELSE 'withdrawn' END,
             uncounted = CASE WHEN fired_at_us IS NULL THEN 1 ELSE uncounted END
-        WHERE job_id = ?1 AND \(RunRow.isWaiting) AND (?2 <> 'overlap' OR \(isOfCommand))
+        WHERE job_id = ?1 AND \(RunRow.isWaiting) AND (?2 <> 'replaced' OR \(isOfCommand))
         """
     static let dropped = """
         SELECT id, job_id FROM fires INDEXED BY fires_open
@@ -61,12 +61,12 @@ extension FireStore.SQL {
 
 extension TaskStore.SQL {
     private static let areDropped = """
-        job_id = ?1 AND state <> 'reserved' AND (?2 <> 'overlap' OR state <> 'dead')
+        job_id = ?1 AND state <> 'reserved' AND (?2 <> 'replaced' OR state <> 'dead')
         """
     /// A notice tells of one by hand as of the others that were replaced, though its reason is `withdrawn`.
     static let dropFires = """
         UPDATE fires SET state = 'waiting', waits_for = NULL,
-            waits_until_us = CASE WHEN ?2 = 'overlap' AND reason IS NOT NULL THEN 0 END,
+            waits_until_us = CASE WHEN ?2 = 'replaced' AND reason IS NOT NULL THEN 0 END,
             reason = CASE WHEN reason IS NULL THEN ?2 ELSE 'withdrawn' END
         WHERE id IN (SELECT fire_id FROM tasks WHERE \(areDropped))
         """

@@ -86,7 +86,8 @@ extension FireStore.SQL {
                 WHEN state = 'forgotten' THEN 'forgotten'
                 WHEN reason = 'manual' OR reason = 'withdrawn' THEN 'byHand'
                 WHEN state = 'skipped' AND reason <> 'skip' AND reason <> 'moved'
-                    AND reason <> 'overlap' AND reason <> 'zoneChanged' THEN 'leftOut'
+                    AND reason <> 'overlap' AND reason <> 'replaced' AND reason <> 'lineFull'
+                    AND reason <> 'zoneChanged' THEN 'leftOut'
                 ELSE 'taken' END
         FROM fires WHERE job_id = ?1 AND fire_date_us > ?2 AND fire_date_us < ?3
         ORDER BY fire_date_us LIMIT \(FireStore.oldestLimit)

@@ -14,7 +14,8 @@ struct FoundQueue: Sendable {
 
 /// What may be asked of tasks and queues.
 extension Queries {
-    /// A page of the queues of one owner, or of all, by owner and name.
+    /// A page of the queues of one owner, or of all, by owner and name; where only some are asked for it ends as well where so many
+    /// rows were looked at.
     func queues(_ request: ListQueues, owner: OwnerID?) throws -> ([FoundQueue], QueueCursor?) {
         let limit = request.limit ?? 100
         let first = request.cursor.map { OwnerID(rawValue: $0.owner) } ?? .nobody
@@ -23,21 +24,31 @@ extension Queries {
             owner: max(first, owner ?? first),
             name: owner.map { first < $0 } == true ? "" : request.cursor?.queue ?? ""
         )
+        let most = request.paused == nil ? limit : Self.queuesLooked
         let rows = try QueueStore(database).queues(
             after: start,
             upTo: owner ?? OwnerID(rawValue: .max),
-            limit: limit + 1
+            limit: most + 1
         )
         let room = PageRoom()
-        let fitting = rows.prefix(limit).prefix {
-            room.takes(Self.queueBytes + JSONWriter.byteCount(of: $0.key.name))
+        var fitting: [QueueRow] = []
+        let looked = rows.prefix(most).prefix { row in
+            if let paused = request.paused, row.isPaused != paused { return true }
+            guard fitting.count < limit,
+                room.takes(Self.queueBytes + JSONWriter.byteCount(of: row.key.name))
+            else { return false }
+            fitting.append(row)
+            return true
         }
-        let isMore = fitting.count < rows.count
-        let cursor = fitting.last.map {
+        let isMore = looked.count < rows.count
+        let cursor = looked.last.map {
             QueueCursor(owner: $0.key.owner.rawValue, queue: $0.key.name)
         }
         return (try fitting.map { try found($0) }, isMore ? cursor : nil)
     }
+
+    /// How many rows a page looks at where only some of the queues are asked for.
+    private static let queuesLooked = 10_000
 
     /// What a queue takes in a reply beside its name.
     private static let queueBytes = 300

@@ -136,14 +136,16 @@ enum RunRow {
         run.handler = try row.count(19, above: 0).flatMap(RunHandler.init)
         if run.handler != nil { run.attempt = nil }
         run.nextAttemptAt = try row.date(20)
+        run.waitsFor = try row.get(21)
         // The fire may wait for its next attempt; this one is over. Of a task the last one says where that stands.
         if run.outcome != nil, try !row.get(27, as: Bool.self) { run.state = .done }
-        run.waitsFor = try row.get(21)
         // It was dropped, and its end is still to be stored: see `FireStore.drop`.
         if run.state == .waiting, run.waitsFor == nil {
             run.state = run.reason == nil || run.reason == .manual ? .done : .skipped
         }
-        run.stopped = try row.get(28, as: Int?.self) == nil ? nil : true
+        let stopped: Int? = try row.get(28)
+        run.stopped = stopped == nil ? nil : true
+        run.stoppedBy = RunStop(stored: stopped)
         return RunOnPage(run, date: row.ifReadable(29))
     }
 }

@@ -59,14 +59,17 @@ struct RunStore {
     }
 
     /// Notes that a run in progress is not tried again.
-    func markStopped(_ run: RunID) throws { try database.prepare(SQL.markStopped).run(run) }
+    func markStopped(_ run: RunID, _ stop: RunStop) throws {
+        try database.prepare(SQL.markStopped).run(run, stop.stored)
+    }
 
     /// `failureOf`: whose failure it is; nil where it is none.
     func markFinished(_ run: RunID, _ ended: EndedRun, failureOf owner: OwnerID?) throws {
         let (outcome, code, error) = ended.outcome.columns
         // The end may be stored before the note that somebody asked for it. What never began may have been withdrawn for
         // other reasons.
-        let stopped: Int? = ended.isStopped && ended.outcome.wasStarted ? 1 : nil
+        let isStopped = ended.isStopped && ended.outcome.wasStarted
+        let stopped = isStopped ? ended.stoppedBy?.stored ?? RunStop.storedUnknown : nil
         try database.prepare(SQL.markFinished).run {
             $0.add(run)
             $0.add(outcome)
@@ -125,12 +128,13 @@ struct RunStore {
     /// it is not tried again.
     func inProgress(of fire: FireID) throws -> [(
         run: RunID, attempt: Int, handler: RunHandler?, isStarted: Bool, place: RunPlace,
-        isStopped: Bool
+        isStopped: Bool, stoppedBy: RunStop?
     )] {
         try database.prepare(SQL.inProgressOfFire).all(fire) {
             (
                 try $0.get(0), try $0.get(1), RunHandler(rawValue: try $0.get(2)), try $0.get(3),
-                RunPlace(node: try $0.get(4), runner: try $0.get(5)), try $0.get(6)
+                RunPlace(node: try $0.get(4), runner: try $0.get(5)), try $0.get(6),
+                RunStop(stored: try $0.get(7))
             )
         }
     }
@@ -227,7 +231,9 @@ struct RunStore {
         static let markSurvivors = """
             UPDATE runs SET survivors = ?2 WHERE id = ?1 AND outcome IS NULL
             """
-        static let markStopped = "UPDATE runs SET stopped = 1 WHERE id = ?1 AND outcome IS NULL"
+        static let markStopped = """
+            UPDATE runs SET stopped = coalesce(stopped, ?2) WHERE id = ?1 AND outcome IS NULL
+            """
         static let markFinished = """
             UPDATE runs SET outcome = ?2, code = ?3, error = ?4,
                 started_at_us = coalesce(?5, started_at_us), ended_at_us = ?6,
@@ -251,7 +257,8 @@ struct RunStore {
             WHERE runs.fire_id = ?1 AND runs.outcome IS NULL
             """
         static let inProgressOfFire = """
-            SELECT id, attempt, handler, pid IS NOT NULL, node, runner, stopped IS NOT NULL
+            SELECT id, attempt, handler, pid IS NOT NULL, node, runner, stopped IS NOT NULL,
+                stopped
             FROM runs WHERE fire_id = ?1 AND outcome IS NULL
             """
         static let isOpen = "SELECT ended_at_us IS NULL FROM runs WHERE id = ?1"

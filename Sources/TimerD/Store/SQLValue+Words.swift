@@ -79,3 +79,23 @@ extension Event.Kind: SQLWord {}
 extension ScheduleClock: SQLWord {}
 extension StoredJob.EndReason: SQLWord {}
 extension QueuedTask.State: SQLWord {}
+
+extension RunStop {
+    /// What stands in `runs.stopped` of a run that was told to end by nobody knows whom.
+    static let storedUnknown = 1
+
+    /// What stands there of one that this one has told to end.
+    var stored: Int {
+        switch self {
+        case .owner: 2
+        case .administrator: 3
+        case .invalidate: 4
+        case .replace: 5
+        }
+    }
+
+    init?(stored: Int?) {
+        guard let stop = Self.allCases.first(where: { $0.stored == stored }) else { return nil }
+        self = stop
+    }
+}

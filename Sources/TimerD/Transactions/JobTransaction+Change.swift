@@ -31,7 +31,7 @@ extension JobTransaction {
             // Durable with the answer: what a restart finds of them is not tried again, not even after an undo.
             let ids = ending.isEmpty ? [] : Set(ids)
             for (job, ending) in ending where ids.contains(job) {
-                for run in ending { try runs.markStopped(run) }
+                for run in ending { try runs.markStopped(run, .invalidate) }
             }
         }
         return changed

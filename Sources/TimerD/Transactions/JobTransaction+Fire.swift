@@ -57,7 +57,7 @@ extension JobTransaction {
         // Its run may have been made ready.
         try releaseRun(of: fire)
         // Under `replace` only the newest fire is wanted: older ones, and their next attempts, are dropped.
-        if job.policy.run.overlap == .replace { try dropFires(of: &job, for: .overlap) }
+        if job.policy.run.overlap == .replace { try dropFires(of: &job, for: .replaced) }
         try fires.markWaiting(fire, for: wait, until: nil)
         try moveOn(job, GoingOn())
     }
@@ -77,14 +77,22 @@ extension JobTransaction {
     }
 
     /// Records that a fire which was claimed did not become one, and moves the job on.
-    mutating func recordSkipped(_ skipped: StoredJob, _ reason: FireReason) throws {
+    ///
+    /// `run`: the run in progress that is the reason; nil where there is none, or it is not known.
+    mutating func recordSkipped(
+        _ skipped: StoredJob,
+        _ reason: FireReason,
+        besides run: RunID? = nil
+    ) throws {
         guard let fire = skipped.claim?.fire, let date = skipped.fireDate else { return }
         // Its run may have been made ready.
         try runs.delete(of: fire)
         try fires.markSkipped(fire, reason)
         var job = skipped
         let wallDate = moment.wallDate(date, on: job.clock)
-        try enqueue(.fireSkipped, job, reason.rawValue, fire: fire) { $0.fireDate = wallDate }
+        try enqueue(.fireSkipped, job, reason.rawValue, fire: fire, run: run) {
+            $0.fireDate = wallDate
+        }
         job.claim = nil
         try orHold(job) { transaction, job in
             try transaction.advance(&job, past: date)
@@ -145,7 +153,7 @@ extension JobTransaction {
         if job.definition.command != nil {
             let wait: Run.Wait = mustWait ? .run : .place
             if mustWait, job.policy.run.overlap == .replace {
-                try dropFires(of: &job, for: .overlap)
+                try dropFires(of: &job, for: .replaced)
             }
             try fires.markWaiting(fire, for: wait, until: nil)
             waitsFor = wait

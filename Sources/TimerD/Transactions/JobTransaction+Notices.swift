@@ -67,7 +67,7 @@ extension JobTransaction {
             let reason = rules.reason(ofSkipped: why)
         else { return }
         try tell(reason, rules, of: job) {
-            $0.fire = event.fire
+            ($0.fire, $0.run) = (event.fire, event.run)
             ($0.fireDate, $0.through, $0.dates) = (event.fireDate, event.through, event.dates)
             $0.skipped = why
         }

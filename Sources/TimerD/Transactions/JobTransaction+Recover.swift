@@ -250,6 +250,7 @@ extension JobTransaction {
                 isKnown: isKnown,
                 wasAsked: isKnown || $0.place.runner != runner.epoch,
                 isStopped: $0.isStopped,
+                stoppedBy: $0.stoppedBy,
                 place: $0.place
             )
         }

@@ -35,9 +35,10 @@ extension JobTransaction {
                 run: run
             )
         }
-        try enqueue(.runStarted, fire.job, fire: fire.id, run: run) {
+        let reason = fire.isByHand ? FireReason.manual.rawValue : nil
+        try enqueue(.runStarted, fire.job, reason, fire: fire.id, run: run) {
             $0.at = date
-            $0.fireDate = fire.fireDate
+            ($0.fireDate, $0.dueBy) = (fire.fireDate, fire.dueBy)
             $0.attempt = fire.handler == nil ? fire.attempt : nil
             $0.handler = fire.handler
         }

@@ -50,9 +50,9 @@ extension JobTransaction {
                 waiting.append(task)
             }
         }
-        for task in waiting.prefix(Self.droppedAtOnce) { try drop(task, of: job, .overlap) }
+        for task in waiting.prefix(Self.droppedAtOnce) { try drop(task, of: job, .replaced) }
         let left = waiting.dropFirst(Self.droppedAtOnce)
-        try drop(tasks: left.map(\.fire)[...], of: job, .overlap)
+        try drop(tasks: left.map(\.fire)[...], of: job, .replaced)
     }
 
     /// Makes a task of a fire by hand.

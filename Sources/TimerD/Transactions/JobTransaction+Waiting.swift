@@ -140,9 +140,9 @@ extension JobTransaction {
     /// Drops the job's fires that wait or were not started, for `reason`, so that none of them begins; `put` writes
     /// the job.
     ///
-    /// `overlap`: a newer fire replaces them; their handlers stay then.
+    /// `replaced`: a newer fire replaces them; their handlers stay then.
     mutating func dropFires(of job: inout StoredJob, for reason: FireReason) throws {
-        let open = try fires.begun(of: job.id, sparingHandlers: reason == .overlap)
+        let open = try fires.begun(of: job.id, sparingHandlers: reason == .replaced)
         var waiting: [FireID] = []
         for (fire, state) in open where fire != job.claim?.fire {
             if state == .waiting {
@@ -253,7 +253,7 @@ extension JobTransaction {
         let reason: FireReason =
             // By its reason a row is known to be of no date of the schedule.
             row.reason == .manual
-            ? .withdrawn : job.state == .invalidated ? .invalidated : isLeft ? .changed : .overlap
+            ? .withdrawn : job.state == .invalidated ? .invalidated : isLeft ? .changed : .replaced
         if row.isCounted { job.fires -= 1 }
         try skip(fire, row.date, of: job, reason)
     }
@@ -268,7 +268,7 @@ extension JobTransaction {
     ) throws {
         try fires.markSkipped(fire, reason)
         try enqueue(.fireSkipped, job, reason.rawValue, fire: fire) { $0.fireDate = date }
-        if isNoted { try noteWithdrawn(fire, date, of: job, .overlap) }
+        if isNoted { try noteWithdrawn(fire, date, of: job, .replaced) }
     }
 
     /// Stores who is to be told why a task by hand was dropped, whose own reason is `withdrawn`.

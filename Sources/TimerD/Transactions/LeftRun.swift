@@ -19,6 +19,7 @@ struct LeftRun: Sendable {
     var wasAsked: Bool
     /// Whether it was told to end: it is not tried again.
     var isStopped: Bool
+    var stoppedBy: RunStop?
     /// Where it was asked for.
     var place: RunPlace
 

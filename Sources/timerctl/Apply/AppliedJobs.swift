@@ -14,10 +14,10 @@ struct AppliedJobs {
     func plan(_ files: JobFiles, adopts: Bool) async throws(Failure) -> ApplyPlan {
         let labelled = try await Self.own(daemon, tag: Label.tag(label), all: true)
         let known = Set(
-            labelled.lazy.filter(\.state.isLive).compactMap(\.definition.name)
+            labelled.lazy.filter(\.state.isLive).compactMap(\.definition.name).map { ByteText($0) }
         )
         let named = try await daemon.jobs(
-            named: files.jobs.lazy.map(\.name).filter { !known.contains($0) }
+            named: files.jobs.lazy.map(\.name).filter { !known.contains(ByteText($0)) }
         )
         return ApplyPlan(
             files,
@@ -39,16 +39,16 @@ struct AppliedJobs {
         let names = ownNames
         repeat {
             let page = try await daemon.ask(.listJobs(filter), for: JobsReply.self).value
-            jobs += page.jobs.filter { names.contains($0.owner) }
+            jobs += page.jobs.filter { names.contains(ByteText($0.owner)) }
             filter.cursor = page.cursor
         } while filter.cursor != nil
         return jobs
     }
 
     /// What the daemon may call the caller: the user name, and the uid.
-    private static var ownNames: Set<String> {
+    private static var ownNames: Set<ByteText> {
         let user = LocalUser.current
-        return [user.name, "\(user.uid)"]
+        return [ByteText(user.name), ByteText("\(user.uid)")]
     }
 
     /// What has become of a plan.

@@ -46,16 +46,16 @@ struct ApplyPlan {
     init(
         _ files: JobFiles,
         labelled: [Job],
-        named: [String: Job],
+        named: [ByteText: Job],
         adopts: Bool,
         now: Timestamp,
         zone: Zone
     ) {
         label = files.label
-        var live: [String: Job] = [:]
-        var ended: [String: Job] = [:]
+        var live: [ByteText: Job] = [:]
+        var ended: [ByteText: Job] = [:]
         for job in labelled {
-            guard let name = job.definition.name else { continue }
+            guard let name = job.definition.name.map({ ByteText($0) }) else { continue }
             if job.state.isLive {
                 live[name] = job
             } else if ended[name].map({ $0.id < job.id }) ?? true {
@@ -63,19 +63,20 @@ struct ApplyPlan {
             }
         }
         for declared in files.jobs {
+            let name = ByteText(declared.name)
             let wanted = JobMeaning(declared.definition, now: now, zone: zone)
             func isSame(_ job: Job) -> Bool {
                 JobMeaning(StatedJob(job).definition, now: now, zone: zone) == wanted
             }
-            if let job = live.removeValue(forKey: declared.name) {
+            if let job = live.removeValue(forKey: name) {
                 compare(declared, job, wanted, now: now, zone: zone)
-            } else if let job = named[declared.name] {
+            } else if let job = named[name] {
                 guard adopts else {
                     strangers.append((declared, job))
                     continue
                 }
                 compare(declared, job, wanted, now: now, zone: zone)
-            } else if let job = ended[declared.name], job.state == .finished, isSame(job) {
+            } else if let job = ended[name], job.state == .finished, isSame(job) {
                 unchanged += 1
             } else if let at = declared.definition.schedule.at.flatMap(Timestamp.init(rfc3339:)),
                 at <= now
@@ -86,7 +87,7 @@ struct ApplyPlan {
             }
         }
         removals = labelled.filter { job in
-            job.state.isLive && (job.definition.name.map { live[$0] != nil } ?? true)
+            job.state.isLive && (job.definition.name.map { live[ByteText($0)] != nil } ?? true)
         }
     }
 
@@ -119,7 +120,8 @@ struct ApplyPlan {
         if pause != isPaused {
             fields.append(FieldChange(name: "paused", old: .bool(isPaused), new: .bool(pause)))
         }
-        if stated.definition.tags?.contains(Label.tag(label)) != true {
+        let tag = ByteText(Label.tag(label))
+        if stated.definition.tags?.contains(where: { ByteText($0) == tag }) != true {
             fields.append(
                 FieldChange(name: "label", old: job.label.map { .string($0) }, new: .string(label))
             )

@@ -63,7 +63,7 @@ struct CrontabText {
         /// Whether it says the name of that job, or none if that has none.
         func names(_ job: Job) -> Bool {
             let name = Substring(CrontabText.shown(job.definition.name ?? "")).trimmingBlanks
-            return words == name || words.hasPrefix("\(name);")
+            return words.utf8.elementsEqual(name.utf8) || words.utf8.starts(with: "\(name);".utf8)
         }
     }
 

@@ -15,7 +15,10 @@ extension Diagnosis {
             let words = count == 1 ? "1 job of other users is" : "\(count) jobs of other users are"
             return .ok("held", "\(words) held; root sees which, and why")
         }
-        let first = page.jobs.prefix(5).map { "\($0.title): \($0.held ?? "")" }
+        let showsOwner = Set(page.jobs.lazy.map(\.owner)).count > 1
+        let first = page.jobs.prefix(5).map { job in
+            "\(job.title)\(showsOwner ? " of \(job.owner)" : ""): \(job.held ?? "")"
+        }
         let count = page.cursor == nil ? "\(seen)" : "more than \(seen)"
         let words = seen == 1 ? "job is held, and fires" : "jobs are held, and fire"
         return .warning(
@@ -28,8 +31,8 @@ extension Diagnosis {
 
     /// The queues that are paused and have tasks that workers could take; nil if there are none.
     ///
-    /// `queues`: those that the caller may see.
-    static func queues(_ queues: [TaskQueue]) -> Finding? {
+    /// `queues`: those that the caller may see; `areAll`: whether others were not looked at.
+    static func queues(_ queues: [TaskQueue], areAll: Bool = true) -> Finding? {
         let stopped = queues.filter { $0.paused && $0.ready > 0 }
         guard let first = stopped.first else { return nil }
         let showsOwner = Set(queues.lazy.map(\.owner)).count > 1
@@ -40,7 +43,7 @@ extension Diagnosis {
         let words = stopped.count == 1 ? "1 queue is" : "\(stopped.count) queues are"
         return .warning(
             "queues",
-            "\(words) paused and \(stopped.count == 1 ? "has" : "have") tasks: "
+            "\(areAll ? "" : "at least ")\(words) paused and \(stopped.count == 1 ? "has" : "have") tasks: "
                 + named.joined(separator: "; ") + (stopped.count > 5 ? "; and others" : ""),
             ShellWords.joined(["timerctl", "queue", "resume", first.queue])
                 + ", by its owner, has workers get them"

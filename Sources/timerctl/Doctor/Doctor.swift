@@ -93,7 +93,8 @@ struct Doctor: AsyncParsableCommand {
                 return Diagnosis.held(status, page)
             },
             await Self.finding("queues", isShared: isShared) { () throws(Failure) in
-                Diagnosis.queues(try await daemon.queues())
+                let (queues, areAll) = try await daemon.pausedQueues()
+                return Diagnosis.queues(queues, areAll: areAll)
             },
             await Self.finding("runs", isShared: isShared) { () throws(Failure) in
                 Diagnosis.runs(try await daemon.runs(ListRuns(), atMost: 100).page.runs)

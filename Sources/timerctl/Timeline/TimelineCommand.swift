@@ -12,8 +12,9 @@ struct TimelineCommand: AsyncParsableCommand {
         abstract: "Draw the last runs and the next fires of jobs: a line each, now in the middle.",
         discussion: """
             How long runs took, what failed, what was missed and what is to come; a legend says what \
-            is what. ASCII where the locale is not UTF-8. --json prints an object a line for each \
-            job, with its runs and its coming dates, at most 1000 each.
+            is what, and lines above it why jobs are held and for what fires wait. ASCII where the \
+            locale is not UTF-8. --json prints an object a line for each job, with its owner, its \
+            runs and its coming dates, at most 1000 each, and 'held' where it is.
 
             Examples:
               timerctl timeline
@@ -95,7 +96,7 @@ struct TimelineCommand: AsyncParsableCommand {
         if jobs.count > number { Output.tell("more jobs are there; -n says how many are drawn") }
     }
 
-    /// `{"coming":[…],"id":…,"name":…,"runs":[…]}`.
+    /// `{"coming":[…],"held":…,"id":…,"name":…,"owner":…,"runs":[…]}`.
     private func json(
         _ row: TimelinePicture.Row,
         _ runs: [JSONValue],
@@ -103,10 +104,11 @@ struct TimelineCommand: AsyncParsableCommand {
     ) throws -> String {
         let coming = row.job.comingDates(dates, until: dates.now + next, atMost: 1000)
         var members: [String: JSONValue] = [
-            "id": .integer(row.job.id.rawValue),
+            "id": .integer(row.job.id.rawValue), "owner": .string(row.job.owner),
             "coming": .array(coming.map { .string($0.rfc3339) }),
         ]
         members["name"] = row.job.definition.name.map { .string($0) }
+        members["held"] = row.job.held.map { .string($0) }
         members["runs"] = .array(Array(runs.prefix(row.runs.count)))
         return JSONValue.object(members).jsonText + "\n"
     }

@@ -21,6 +21,8 @@ struct TimelinePicture {
     /// All columns.
     var width: Int
     var isUnicode: Bool
+    /// Whether they are several users' jobs.
+    private var showsOwner: Bool
 
     /// `past`, `next`: how far back and ahead; at least a minute each.
     init(
@@ -35,7 +37,12 @@ struct TimelinePicture {
         self.dates = dates
         self.width = width
         self.isUnicode = isUnicode
-        let label = min(rows.reduce(0) { max($0, Printable.width(Self.label($1.job))) }, width / 4)
+        let showsOwner = Set(rows.map(\.job.owner)).count > 1
+        self.showsOwner = showsOwner
+        let longest = rows.reduce(0) {
+            max($0, Printable.width(Self.label($1.job, showsOwner: showsOwner)))
+        }
+        let label = min(longest, width / 4)
         axis = TimelineAxis(
             now: dates.now,
             past: past,
@@ -51,9 +58,9 @@ struct TimelinePicture {
         var text = line("", axis.scale(dates, mark: divider), terminal)
         for (job, cells) in lines {
             used.formUnion(cells.past + cells.next)
-            text += line(Self.label(job), drawn(cells, of: job, terminal), terminal)
+            text += line(label(job), drawn(cells, of: job, terminal), terminal)
         }
-        return text + legend(used)
+        return text + standing + legend(used)
     }
 
     private var divider: String { isUnicode ? "│" : "|" }
@@ -70,9 +77,24 @@ struct TimelinePicture {
         return String(line[...last])
     }
 
-    /// "12 backup": the id that commands take, and the name where it has one.
-    static func label(_ job: Job) -> String {
-        Printable.escaped(job.definition.name.map { "\(job.id) \($0)" } ?? "\(job.id)")
+    private func label(_ job: Job) -> String { Self.label(job, showsOwner: showsOwner) }
+
+    /// "12 backup": the id that commands take, and the name where it has one; "12 ann: backup" among several users' jobs.
+    private static func label(_ job: Job, showsOwner: Bool) -> String {
+        let number = showsOwner ? "\(job.id) \(job.owner):" : "\(job.id)"
+        return Printable.escaped(job.definition.name.map { "\(number) \($0)" } ?? number)
+    }
+
+    /// Below the picture, why jobs are held and for what their fires wait: the mark of one is a column wide.
+    private var standing: String {
+        let lines = rows.compactMap { row -> String? in
+            let waiting = row.runs.first { $0.waitsFor != nil || $0.state == .queued }
+            let words =
+                row.job.held.map { "held: \($0)" } ?? waiting.map { RunWords($0, dates).sentence }
+            return words.map { "\(label(row.job)): \(Printable.escaped($0))" }
+        }
+        let wrapped = lines.flatMap { Printable.wrapped($0, to: width, indent: 2) }
+        return wrapped.isEmpty ? "" : "\n" + wrapped.map { $0 + "\n" }.joined()
     }
 
     // MARK: - A job's line
@@ -157,9 +179,13 @@ struct TimelinePicture {
     private func drawn(_ cells: Cells, of job: Job, _ terminal: Terminal) -> String {
         let past = cells.past.map { terminal.styled($0.text(isUnicode: isUnicode), $0.style) }
         var next = cells.next.map { terminal.styled($0.text(isUnicode: isUnicode), $0.style) }
-        let word =
-            job.state != .scheduled
-            ? job.state.rawValue : job.nextFire == nil ? "at start-up" : nil
+        let word: String? =
+            switch job.state {
+            case .paused where job.maintenance: "paused for maintenance"
+            case _ where job.state != .scheduled: job.state.rawValue
+            case _ where job.held != nil: "held"
+            default: job.nextFire == nil ? "at start-up" : nil
+            }
         if let word { next = [String(" \(word)".prefix(axis.nextColumns))] }
         return past.joined() + divider + next.joined()
     }

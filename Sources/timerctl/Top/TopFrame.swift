@@ -123,14 +123,8 @@ struct TopFrame {
 
     private func cause(_ run: Run) -> String {
         if let next = run.nextAttemptAt { return "tried again \(dates.distance(next))" }
-        return switch run.waitsFor {
-        case .place: "for a place among the runs"
-        case .run: "for the run before it to end"
-        case .retry: "for its next attempt"
-        case .onFailure: "to tell of the failure"
-        case .onSuccess: "to tell of the success"
-        case nil: "about to start"
-        }
+        guard let wait = run.waitsFor else { return "about to start" }
+        return String(RunWords.cause(wait, run.limit).dropFirst())
     }
 
     private func entry(_ job: Job, _ kind: Kind) -> Entry {

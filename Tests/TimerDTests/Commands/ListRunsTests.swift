@@ -44,6 +44,27 @@ import TimerControl
         )
     }
 
+    @Test("A fire that waits for a place says which limit keeps it from one, in each list")
+    func limits() async throws {
+        try await TestScheduler.with(keeping: TestScheduler.Keeping(maxRuns: 1)) { test in
+            test.runner.isHolding = true
+            for _ in 0..<2 { try await test.add(ScheduleWords(in: "1s"), command: ["x"]) }
+            try await test.advance(by: .seconds(2))
+            let limit = Run.PlaceLimit(.maxRuns, 1)
+            let runs = try await list(test, ListRuns(), from: 0).runs
+            #expect(Set(runs.map(\.limit)) == [nil, limit])
+            var all = ListJobs()
+            (all.all, all.last) = (true, true)
+            let jobs = try #require(
+                try await test.handler().handle(.listJobs(all), from: 0).get() as? JobsReply
+            )
+            #expect(Set(jobs.jobs.map { $0.last?.limit }) == [nil, limit])
+            test.runner.isHolding = false
+            test.runner.end()
+            try await test.settle()
+        }
+    }
+
     /// What stands before what in a list: of a job a range of dates stands at its first one, elsewhere at its last.
     private func place(_ run: Run, ofJob: Bool) -> (Timestamp, Int64, Int64) {
         let date = ofJob ? run.fireDate : run.through ?? run.fireDate

@@ -67,7 +67,7 @@ extension CrashSimulation {
                 switch (row.state, row.reason) {
                 case (.done, _): asked.contains(fire) || mayBeReplaced
                 case (.dead, _): true
-                case (.skipped, .overlap?): mayBeReplaced
+                case (.skipped, .replaced?): mayBeReplaced
                 case (.skipped, .expired?): job.definition.until != nil
                 // Dead ones are not kept for longer than ended jobs.
                 case (.skipped, .dropped?): prunes

@@ -7,7 +7,7 @@ import TimerControl
 @testable import TimerD
 
 @Suite("When a fire was to begin", .timeLimit(.minutes(1))) struct DueByTests {
-    @Test("A fire says by when it was to begin, also after a restart")
+    @Test("A fire and its run's start say by when it was to begin, also after a restart")
     func dueBy() async throws {
         try await TestScheduler.with { test in
             var dueBy: [JobID: Timestamp] = [:]
@@ -24,6 +24,14 @@ import TimerControl
                 #expect(test.sink.all(.fireFired).first { $0.job == job }?.dueBy == date)
             }
             #expect(try await test.history(plain.id).first?.dueBy == nil)
+            let started = test.sink.all(.runStarted)
+            let dates = Set(dueBy.values)
+            #expect(started.contains { $0.dueBy.map { dates.contains($0) } == true })
+            // As whoever watches later is told of it.
+            let source = test.store.events(after: test.scheduler)
+            let page = try await source(0, nil, .init(events: 100))
+            let replayed = page.events.filter { $0.type == .runStarted }
+            #expect(replayed.map(\.dueBy) == started.map(\.dueBy))
             let after = try await test.crashed()
             for (job, date) in dueBy {
                 #expect(try await after.history(job).first?.dueBy == date)

@@ -16,6 +16,7 @@ import TimerControl
         var waiting: Int { queue.waiting }
 
         func hasPlace(_ number: Int) -> Bool { queue.hasPlace(fire(number)) }
+        func limit(_ number: Int) -> Run.PlaceLimit? { queue.limit(of: fire(number)) }
         func leave(_ number: Int) -> [Int] { queue.leave(fire(number)).map(numbers) }
         func setLimits(_ limits: RunQueue.Limits) -> [Int] { queue.setLimits(limits).map(numbers) }
 
@@ -40,6 +41,20 @@ import TimerControl
         hasReserve: Bool = false
     ) -> Queue {
         Queue(RunQueue.Limits(all: all, perUser: perUser, hasReserve: hasReserve))
+    }
+
+    @Test("Which limit keeps a fire from its place is known, and how many places that leaves")
+    func limit() {
+        let queue = Self.queue(16, perUser: 2, hasReserve: true)
+        for number in 1...3 { queue.enter(number, of: 7) }
+        #expect(queue.limit(1) == nil)
+        #expect(queue.limit(3) == Run.PlaceLimit(.maxRunsPerUser, 2))
+        for number in 10...24 { queue.enter(number, of: number) }
+        // Root keeps one of the 16.
+        #expect(queue.limit(23) == Run.PlaceLimit(.maxRuns, 15))
+        let lates = Self.queue(8)
+        for number in 1...3 { lates.enter(number, of: 7, isLate: true) }
+        #expect(lates.limit(3) == Run.PlaceLimit(.maxRuns, 2, late: true))
     }
 
     @Test(

@@ -58,6 +58,10 @@ struct SchedulerOverlapTests {
             let history = try await test.history(job)
             #expect(history.map(\.state) == [.running, .waiting, .skipped])
             #expect(history.map(\.waitsFor) == [nil, .run, nil])
+            #expect(history.map(\.reason) == [nil, nil, .lineFull])
+            let told = try #require(test.sink.all(.fireSkipped).first)
+            #expect(told.reason == "lineFull")
+            #expect(told.run == history.first?.id)
             test.runner.end()
             try await test.settle()
             #expect(Self.started(test) == [10, 20])
@@ -123,6 +127,19 @@ struct SchedulerOverlapTests {
             #expect(Self.started(test) == [10, 20, 30])
             let history = try await test.history(job)
             #expect(history.map(\.outcome) == [.signalled, .signalled, nil])
+        }
+    }
+
+    @Test("replace: a fire that waits says that a newer one took its place")
+    func replaced() async throws {
+        try await Self.with(.replace) { test, job in
+            test.runner.ignoresSignals = true
+            try await test.advance(by: .seconds(35))
+            let history = try await test.history(job)
+            #expect(history.map(\.state) == [.running, .skipped, .waiting])
+            #expect(history.map(\.reason) == [nil, .replaced, nil])
+            #expect(test.sink.all(.fireSkipped).map(\.reason) == ["replaced"])
+            test.runner.ignoresSignals = false
         }
     }
 

@@ -60,6 +60,7 @@ struct SchedulerRunTests {
             #expect(history.map(\.state) == [.done, .skipped, .running])
             #expect(history[1].reason == .overlap)
             #expect(test.sink.all(.fireSkipped).map(\.reason) == ["overlap"])
+            #expect(test.sink.all(.fireSkipped).map(\.run) == [history[0].id])
             test.runner.end()
         }
     }

@@ -76,6 +76,13 @@ import TimerControl
             let runs = try await after.history(job).filter { $0.id?.rawValue == run }
             #expect(runs.map(\.state) == [.done])
             #expect(runs.map(\.stopped) == [true])
+            let who: RunStop =
+                switch way {
+                case .killRun: .owner
+                case .invalidateAndUndo: .invalidate
+                case .replace: .replace
+                }
+            #expect(runs.map(\.stoppedBy) == [who])
             switch left {
             case .goesOn: #expect(runs.map(\.signal) == [9])
             case .isLost: #expect(runs.map(\.outcome) == [.interrupted])
@@ -110,6 +117,29 @@ import TimerControl
             let runs = try await test.history(job.id)
             #expect(runs.map(\.signal) == [15])
             #expect(runs.map(\.stopped) == [isTold ? true : nil])
+        }
+    }
+
+    @Test(
+        "A run says whether its owner has ended it, or another user",
+        arguments: [0, 1001] as [UInt32]
+    )
+    func administrator(uid: UInt32) async throws {
+        try await TestScheduler.with { test in
+            (test.runner.isHolding, test.runner.ignoresSignals) = (true, true)
+            let job = try await test.add(ScheduleWords(in: "1s"), command: ["backup"])
+            try await test.advance(by: .seconds(2))
+            while test.runner.heldCount == 0 { await Task.yield() }
+            let run = try #require(test.runner.requests.first?.run)
+            _ = try await test.scheduler.endRun(
+                RunID(rawValue: run),
+                caller: Caller(uid: uid, isAdministrator: true)
+            )
+            test.runner.isHolding = false
+            test.runner.end(.signalled(15))
+            try await test.advance(by: .seconds(1))
+            let runs = try await test.history(job.id)
+            #expect(runs.map(\.stoppedBy) == [uid == 0 ? .owner : .administrator])
         }
     }
 

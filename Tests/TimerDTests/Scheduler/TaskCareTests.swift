@@ -58,6 +58,36 @@ struct TaskCareTests {
         }
     }
 
+    @Test("A list of paused queues has no others, and one of the others no paused ones")
+    func pausedQueues() async throws {
+        try await TestScheduler.with { test in
+            for number in 1...5 {
+                _ = try await test.add(ScheduleWords(in: "0s")) { $0.queue = "q\(number)" }
+            }
+            try await test.settle()
+            for name in ["q2", "q5"] {
+                var set = SetQueue(queue: name)
+                set.paused = true
+                _ = try await test.handler().handle(.setQueue(set), from: 0).get()
+            }
+            for (paused, limit, names) in [
+                (true, 1, ["q2", "q5"]), (true, 100, ["q2", "q5"]), (false, 1, ["q1", "q3", "q4"]),
+            ] {
+                var request = ListQueues()
+                (request.paused, request.limit) = (paused, limit)
+                var found: [String] = []
+                repeat {
+                    let answer = try await test.handler().listQueues(request, TestScheduler.root)
+                    let reply = try #require(answer as? QueuesReply)
+                    #expect(reply.queues.count <= limit)
+                    found += reply.queues.map(\.queue)
+                    request.cursor = reply.cursor
+                } while request.cursor != nil
+                #expect(found == names)
+            }
+        }
+    }
+
     @Test("A fire that a task of its job is in the way of is refused with the queue of that task")
     func inTheWay() async throws {
         try await TestScheduler.with { test in

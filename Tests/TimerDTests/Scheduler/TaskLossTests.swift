@@ -173,6 +173,7 @@ struct TaskLossTests {
             let replaced = try await test.history(jobs[1].id)
             #expect(replaced.map(\.state) == [.done, .skipped, .queued])
             #expect(replaced.map(\.outcome) == [.lost, nil, nil])
+            #expect(replaced[1].reason == .replaced)
             #expect(await TestScheduler.isLeaseLost { try await test.finish(taken) })
             #expect(try await test.history(jobs[2].id).map(\.state) == [.queued, .queued, .queued])
         }

@@ -165,7 +165,7 @@ struct Ledger {
         case .skipped:
             if row.reason == nil { fail(row, "has no reason") }
             // Its user did that to it, or it had come, while a run was in progress.
-            let stays: [FireReason?] = [.skip, .moved, .overlap]
+            let stays: [FireReason?] = [.skip, .moved, .overlap, .replaced, .lineFull]
             if row.last > now, stored.state.isLive, !stays.contains(row.reason) {
                 fail(row, "lies ahead")
             }

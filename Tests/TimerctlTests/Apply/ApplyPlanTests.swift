@@ -31,11 +31,25 @@ import TimerControl
         ApplyPlan(
             try JobFiles([jobFile("jobs: {\(text)}")], label: "web"),
             labelled: labelled,
-            named: Dictionary(uniqueKeysWithValues: named.map { ($0.definition.name ?? "", $0) }),
+            named: Dictionary(
+                uniqueKeysWithValues: named.map { (ByteText($0.definition.name ?? ""), $0) }
+            ),
             adopts: adopts,
             now: testNow,
             zone: berlin
         )
+    }
+
+    @Test("Jobs whose names are two Unicode forms of one are two, as for the daemon")
+    func unicodeForms() throws {
+        let (one, two) = ("caf\u{e9}", "cafe\u{301}")
+        let file = "\(two): {every: 5s}"
+        let changes = try plan(file, [live(1, one), live(2, two)])
+        #expect(changes.unchanged == 1)
+        #expect(changes.removals.map(\.id.rawValue) == [1])
+        // A job of the other form has another name.
+        let stranger = live(3, one) { $0.definition.tags = nil }
+        #expect(try plan(file, [], named: [stranger]).additions.count == 1)
     }
 
     @Test("userInfo is compared by what it means, however it was written")

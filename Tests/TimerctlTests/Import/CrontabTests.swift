@@ -288,13 +288,17 @@ import TimerControl
 
     @Test("A name that another job has gets the next number that is free")
     func names() {
+        let taken: Set = [ByteText("a-3"), ByteText("b")]
         #expect(
-            ImportNames.names(of: ["a", "a", nil, "b", "a", "a-2", "b"], taken: ["a-3", "b"])
+            ImportNames.names(of: ["a", "a", nil, "b", "a", "a-2", "b"], taken: taken)
                 == ["a", "a-2", nil, "b-2", "a-4", "a-2-2", "b-3"]
         )
         let many = ImportNames.names(of: Array(repeating: "a", count: 10_000), taken: [])
         #expect(Set(many).count == 10_000)
         #expect(many.last == "a-10000")
+        let forms = ["caf\u{e9}", "cafe\u{301}"]
+        let free = ImportNames.names(of: forms, taken: [])
+        #expect(free.map { $0.map { Array($0.utf8) } } == forms.map { Array($0.utf8) })
     }
 
     @Test("Old and new stand side by side within 80 columns")

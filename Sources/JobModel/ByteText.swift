@@ -5,17 +5,17 @@
 /// To Swift two Unicode forms of a text are equal, such as é in one code point and in two; to the database, and so as
 /// names, they are two.
 @propertyWrapper
-struct ByteText: Hashable, Sendable {
-    var wrappedValue: String
+package struct ByteText: Hashable, Sendable {
+    package var wrappedValue: String
 
-    init(wrappedValue: String) { self.wrappedValue = wrappedValue }
-    init(_ text: String) { wrappedValue = text }
+    package init(wrappedValue: String) { self.wrappedValue = wrappedValue }
+    package init(_ text: String) { wrappedValue = text }
 
-    static func == (left: Self, right: Self) -> Bool {
+    package static func == (left: Self, right: Self) -> Bool {
         left.wrappedValue.utf8.elementsEqual(right.wrappedValue.utf8)
     }
 
-    func hash(into hasher: inout Hasher) {
+    package func hash(into hasher: inout Hasher) {
         var text = wrappedValue
         text.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
     }

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import JobModel
+import Runner
+import TimerControl
+
+/// A run whose row is stored, with all that its command needs.
+struct RunningCommand: Sendable {
+    var run: RunID
+    /// Where it is.
+    var place: RunPlace
+    var fire: CommandFire
+    var command: [String]
+    /// What it finds on its standard input; nil for the job's userInfo.
+    var input: [UInt8]?
+    /// What it has written up to now.
+    let output = RunOutput()
+    /// Whether it has begun.
+    let start = RunStart()
+    /// Nil until it has begun.
+    var task: Task<Void, Never>?
+    /// Whether a daemon before this one has begun it.
+    var isTakenUp = false
+    /// Whether its output is kept, as its job or the settings had it when this daemon began it or took it up.
+    var keepsOutput = true
+    /// How many bytes it has reserved for both streams beyond what the settings had for each run as it began here.
+    var outputReserved = 0
+    /// Who have told it to end, and were not refused; nil stands for somebody whom no row names.
+    var stops: [RunStop?] = []
+    /// Whether it was told to end: it is not tried again.
+    var isStopped: Bool { !stops.isEmpty }
+    /// Who has told it so first.
+    var stoppedBy: RunStop? { stops.first ?? nil }
+
+    var job: StoredJob { fire.job }
+}
