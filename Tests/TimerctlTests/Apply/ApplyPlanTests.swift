@@ -41,7 +41,7 @@ import TimerControl
     }
 
     @Test("Jobs whose names are two Unicode forms of one are two, as for the daemon")
-    func unicodeForms() throws {
+    func unicodeNames() throws {
         let (one, two) = ("caf\u{e9}", "cafe\u{301}")
         let file = "\(two): {every: 5s}"
         let changes = try plan(file, [live(1, one), live(2, two)])
