@@ -87,17 +87,21 @@ extension JobTransaction {
     /// Has the oldest reasons make room for the one of another failure, where its user has little room left: a task that keeps
     /// failing is to cost him no ended job, no key and no output.
     ///
+    /// A text whose event is still to be told can make none: of many that one write has, those are left out that are too much.
     /// - Returns: whether the text may be stored.
     func makeRoom(forReason text: String, of job: StoredJob) throws -> Bool {
-        guard let maxBytes, job.owner.uid != 0 else { return true }
-        let before = try bytes(of: job.ownerID)
         // Its run has it, and an event once more.
-        let size = 2 * Int64(text.utf8.count)
+        let size = 2 * Event.countedBytes(ofReason: text)
+        guard size > 0, let maxBytes, job.owner.uid != 0 else { return true }
+        let before = try bytes(of: job.ownerID)
         // An eighth is left for what the user adds.
         guard before + size > maxBytes / 8 * 7 else { return true }
         func isTooMuch() throws -> Bool { try bytes(of: job.ownerID) > before - size }
         try forgetOldestReasons(of: job.ownerID, while: isTooMuch)
-        return try !isTooMuch() || before + size <= maxBytes
+        guard try isTooMuch() else { return true }
+        // Whoever has jobs in that eighth has the newest reason all the same.
+        return try bytes(of: job.ownerID) + size <= maxBytes
+            && untoldReasons(of: job.ownerID) == 0
     }
 
     /// Tells the scheduler if a user has more stored than the bound allows.
