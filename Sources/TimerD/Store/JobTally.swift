@@ -10,7 +10,7 @@ struct JobTally: Sendable {
         var live = 0
         /// Of new jobs alone: triggers count all else.
         var bytes: Int64 = 0
-        /// The bytes of the reasons of events that are still to be told: triggers count them once they are in the log.
+        /// Of a row of the outbox: the bytes of its events' reasons, which triggers count once they are in the log.
         var reasons: Int64 = 0
 
         var isZero: Bool { live == 0 && bytes == 0 && reasons == 0 }

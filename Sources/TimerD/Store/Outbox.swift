@@ -14,7 +14,7 @@ struct Outbox {
     static let rowLimit = 64
 
     /// Stores the events of one write, which are to be told once it is durable, or after a crash, and what
-    /// the write has counted, which must change the numbers of one owner at most, of whom all reasons are then.
+    /// the write has counted: of one owner at most, and then no other's events have reasons that count.
     func insert(_ events: [Event], _ tally: JobTally) throws -> [OutboxEvent] {
         var stored: [OutboxEvent] = []
         stored.reserveCapacity(events.count)

@@ -152,7 +152,7 @@ import TimerControl
                 _ = try await Self.fail(20, String(repeating: "x", count: 4000), test)
                 try await test.advance(by: .seconds(120))
                 let bytes = try await Self.bytes(test)
-                #expect(bytes.texts > 0)
+                #expect(bytes.texts > 0 && bytes.errors == bytes.texts)
                 #expect(bytes.counted <= Self.most / 8 * 7)
             }
             _ = try await Self.add(1, to: test)
