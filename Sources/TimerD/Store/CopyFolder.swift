@@ -44,7 +44,8 @@ struct CopyFolder {
     private static func isTaken(_ path: String) -> Bool {
         var status = stat()
         guard lstat(path, &status) == 0 else { return false }
-        return status.st_mode & S_IFMT != S_IFDIR || TrustedPath.problem(with: path) != nil
+        return status.st_mode & S_IFMT != S_IFDIR || status.st_uid != geteuid()
+            || TrustedPath.problem(with: path) != nil
     }
 
     /// Removes the folder and what is in it; to be called once.
