@@ -61,6 +61,14 @@ struct DatabaseFile {
     /// So whatever a crash leaves under that name was a database once.
     private func make(_ identifier: UInt32) throws(DatabaseError) {
         let new = DatabaseFile(path: path + ".new", disk: disk)
+        // What a crash has left of one is a page at most.
+        if let size = try disk.size(of: new.path), size > Self.pageSize {
+            throw refusal(
+                SQLITE_NOTADB,
+                "cannot create '\(path)': '\(new.path)' lies beside it with \(size) bytes, and was left alone;"
+                    + " move it away, or restore it if it is a backup"
+            )
+        }
         do throws(DatabaseError) {
             // SQLite gives the files beside a database its mode.
             try disk.create(new.path)
@@ -77,7 +85,9 @@ struct DatabaseFile {
         guard sqlite3_exec(connection, script, nil, nil, nil) == SQLITE_OK else {
             let error = DatabaseError(of: connection, sql: nil, path: path)
             sqlite3_close(connection)
-            throw refusal(error.code, "cannot create '\(path)': \(error.message)")
+            // SQLite has no errno where a write stopped half way, as at the limit of a file's size.
+            let limit = error.isIOError && !error.isFull ? DatabaseError.fileLimit : ""
+            throw refusal(error.code, "cannot create '\(path)': \(error.message)\(limit)")
         }
         sqlite3_close(connection)
         try disk.rename(new.path, to: path)

@@ -55,8 +55,8 @@ CREATE TABLE owners (
     held TEXT,
     -- What is stored of it: 1024 for each job, live or ended, and the bytes of its definition, its userInfo,
     -- of what is kept of its runs' output, of event_words, and of the errors of runs and the reasons of events that
-    -- are more than 32 bytes. Kept by triggers, so that no write can leave it out, but for new jobs, whose bytes are
-    -- counted in the outbox.
+    -- are more than 32 bytes. Kept by triggers, so that no write can leave it out, but for new jobs and the reasons of
+    -- events that are still to be told, whose bytes are counted in the outbox.
     bytes INTEGER NOT NULL DEFAULT 0,
     -- The highest number of an event of the owner that was removed.
     events_pruned INTEGER NOT NULL DEFAULT 0,
@@ -486,6 +486,8 @@ CREATE TABLE outbox (
     owner_id INTEGER,
     live INTEGER NOT NULL,
     bytes INTEGER NOT NULL,
+    -- The bytes of those reasons of its events that will count in owners, of events that are not in events yet.
+    reasons INTEGER NOT NULL,
     scheduled INTEGER NOT NULL,
     paused INTEGER NOT NULL,
     -- An array of arrays, each with the columns of events in the order that OutboxText states. The last, so
@@ -493,7 +495,7 @@ CREATE TABLE outbox (
     events TEXT NOT NULL
 ) STRICT;
 
--- By a trigger, so that what was moved is counted once.
+-- By a trigger, so that what was moved is counted once. Reasons are counted with their events: see reason_added.
 CREATE TRIGGER outbox_removed AFTER DELETE ON outbox BEGIN
     UPDATE owners SET live = live + old.live, bytes = bytes + old.bytes
     WHERE id = old.owner_id AND (old.live <> 0 OR old.bytes <> 0);

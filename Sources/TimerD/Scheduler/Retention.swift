@@ -25,6 +25,10 @@ struct Retention: Sendable {
     private var event: Int64
     /// From when on the ended jobs of such users are looked at from the first on.
     private var endedFromStart = Timestamp.distantPast
+    /// Whether a user had more stored than the limit since they were last looked at so.
+    private var isEndedLookOwed = false
+    /// Whether that was said while a look was under way, which may have been past it.
+    private var isLookOwed = false
 
     /// The first look comes a minute after the start: until then the clock may not be set.
     init(_ limits: RetentionLimits, now: Timestamp, nextEvent: Int64) {
@@ -42,11 +46,19 @@ struct Retention: Sendable {
         date = now + max(limits.shortestAge, Self.pause)
     }
 
-    mutating func begin() { date = nil }
+    mutating func begin(now: Timestamp) {
+        date = nil
+        guard isEndedLookOwed, endedFromStart <= now else { return }
+        isEndedLookOwed = false
+        progress.endedOfFull = [:]
+        endedFromStart = now + Self.endedPause
+    }
 
     /// Ends a look that has found nothing more to do before `next`.
     mutating func ended(next: Timestamp, now: Timestamp) {
         date = max(next, now + Self.pause)
+        if isEndedLookOwed { date = max(endedFromStart, now) }
+        if isLookOwed { isOverfull(now: now) }
         // Before this number no user can have more than `surplus` events too many.
         let most = progress.events.values.max() ?? 0
         event =
@@ -59,15 +71,14 @@ struct Retention: Sendable {
         event = .max
     }
 
-    /// A user has more stored than the limit: calls for a look now, unless one is under way.
+    /// A user has more stored than the limit: calls for a look now, or after the one that is under way.
     ///
-    /// It goes on behind the ended jobs that were looked at in the last seconds.
+    /// It goes on behind the ended jobs that were looked at in the last seconds; another one looks at these again, once they are
+    /// over: a job among them may be over by then.
     mutating func isOverfull(now: Timestamp) {
-        guard let date else { return }
-        self.date = min(date, now)
-        guard endedFromStart <= now else { return }
-        progress.endedOfFull = [:]
-        endedFromStart = now + Self.endedPause
+        isEndedLookOwed = true
+        isLookOwed = date == nil
+        if let date { self.date = min(date, now) }
     }
 
     /// Something was stored that gets too old at `end`.

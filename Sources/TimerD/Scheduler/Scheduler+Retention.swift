@@ -35,7 +35,7 @@ extension Scheduler {
 
     private func beginPruning() {
         guard isRecovered, !isStopping else { return }
-        retention.begin()
+        retention.begin(now: clock.now().elapsed)
         prune()
     }
 
@@ -69,6 +69,7 @@ extension Scheduler {
                 if !isStopping { return prune() }
             case .done(let next):
                 retention.ended(next: moment.elapsedDate(next, on: .wall), now: moment.elapsed)
+                pruneIfDue()
             }
         }
         announceLoadDate()

@@ -9,18 +9,19 @@ import SystemPackage
 
 /// A folder of the daemon's user alone, beside the place of a copy, in which the copy is made before it gets its name.
 ///
-/// SQLite believes what lies beside a file to be its log, and in a folder such as /tmp anybody could put one there.
+/// SQLite believes what lies beside a file to be its log, and in a folder such as /tmp anybody could put one there. It is called
+/// as the copy with `ending`; where something else has that name, with a number before it that nobody can have guessed.
 struct CopyFolder {
-    private static let ending = ".timerd-copy"
+    static let ending = ".timerd-copy"
     /// What may be in one.
     private static let names = ["copy"] + TrustedPath.endingsOfLogs.map { "copy" + $0 } + ["empty"]
 
     /// What the copy is to be.
     let file: String
+    private let path: String
     /// Locked while the folder is used, so that nobody else on this host empties it.
     private let descriptor: Int32
 
-    private var path: String { file + Self.ending }
     /// The copy.
     var copy: String { path + "/copy" }
     /// A file without bytes: see `DatabaseExchange`.
@@ -31,8 +32,20 @@ struct CopyFolder {
     /// Only where `TrustedPath` has nothing against the folder of `file`.
     init(for file: String) throws(DatabaseError) {
         self.file = file
-        descriptor = try Self.take(file + Self.ending)
+        let name = file + Self.ending
+        // What is no folder of ours is left alone: in a folder such as /tmp anybody may have made it.
+        let other = "\(file).\(UInt64.random(in: 0...UInt64.max))\(Self.ending)"
+        path = Self.isTaken(name) ? other : name
+        descriptor = try Self.take(path)
         removeFiles()
+    }
+
+    /// Whether something else has that name.
+    private static func isTaken(_ path: String) -> Bool {
+        var status = stat()
+        guard lstat(path, &status) == 0 else { return false }
+        return status.st_mode & S_IFMT != S_IFDIR || status.st_uid != geteuid()
+            || TrustedPath.problem(with: path) != nil
     }
 
     /// Removes the folder and what is in it; to be called once.

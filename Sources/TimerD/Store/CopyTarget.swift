@@ -34,15 +34,20 @@ struct CopyTarget {
         }
     }
 
-    /// Whether it has the name of the database, of a file that SQLite keeps beside it, or of what is its runner's.
+    /// Whether it has the name of the database, of a file that lies or may lie beside it as a part of it, or of what is its
+    /// runner's.
     private func isPart(of source: String) -> Bool {
         // try?: where its folder cannot be found, there is no file in it to harm.
         guard let real = try? DatabaseLock.resolve(source), isSameFolder(as: real) else {
             return false
         }
         let (name, own) = (file.fileName, real.fileName)
-        return TrustedPath.endingsOfDatabase.contains { name == own + $0 }
+        return [own, own + ".new"].contains { file in
+            TrustedPath.endingsOfDatabase.contains { name == file + $0 }
+        }
             || name.hasPrefix(Configuration.runner(of: own))
+            || name.hasPrefix(own + DatabaseExchange.middle)
+            || name.hasPrefix(own) && name.hasSuffix(CopyFolder.ending)
     }
 
     /// By device and inode: a folder may have several names.

@@ -14,7 +14,7 @@ import SystemPackage
 /// The old one's would be played into the new one; and on an empty file, which says that a backup is to be restored, no
 /// daemon starts, while where there is none it would begin anew.
 struct DatabaseExchange {
-    private static let middle = ".replaced-"
+    static let middle = ".replaced-"
 
     private let database: String
     private let old: String
@@ -32,12 +32,19 @@ struct DatabaseExchange {
         let wasNamed = TrustedPath.isThere(database)
         // An empty file is no database: an exchange that was killed has left it.
         let isEmpty = try SystemDisk().size(of: database) == 0
+        let before = isEmpty ? keptBefore : nil
         let there = ((isEmpty ? [] : [""]) + TrustedPath.endingsOfLogs).filter {
             TrustedPath.isThere(database + $0)
         }
+        // That one may have kept a log and not removed it.
+        let others = try there.filter { ending in
+            guard let before else { return true }
+            return try !isOneFile(database + ending, before + ending)
+        }
         var linked: [String] = []
         do {
-            for ending in there {
+            try removeSecondNames()
+            for ending in others {
                 guard link(database + ending, old + ending) == 0 else {
                     throw failure("cannot keep '\(database + ending)' as '\(old + ending)'")
                 }
@@ -63,17 +70,33 @@ struct DatabaseExchange {
                 .unavailable
             )
         }
-        return there.first.map { old + $0 } ?? (isEmpty ? keptBefore : nil)
+        return before ?? there.first.map { old + $0 }
     }
 
     /// The newest that an earlier exchange has kept.
-    private var keptBefore: String? {
+    private var keptBefore: String? { kept.max() }
+
+    /// All that earlier exchanges have kept.
+    private var kept: [String] {
         let folder = database.parentFolder
         // try?: what cannot be listed is not named.
         let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
         let start = database.fileName + Self.middle
-        return names.filter { $0.hasPrefix(start) && $0.hasSuffix("Z") }.max()
-            .map { folder + "/" + $0 }
+        return names.filter { $0.hasPrefix(start) && $0.hasSuffix("Z") }.map { folder + "/" + $0 }
+    }
+
+    /// Whether both are names of one file.
+    private func isOneFile(_ path: String, _ other: String) throws -> Bool {
+        guard let file = try SystemDisk().identity(of: path, isItself: true) else { return false }
+        return try SystemDisk().identity(of: other, isItself: true) == file
+    }
+
+    /// Removes the names that an exchange which was killed has given to the database that is still there, and to its logs.
+    private func removeSecondNames() throws {
+        for second in kept {
+            guard try isOneFile(database, second) else { continue }
+            for ending in TrustedPath.endingsOfLogs + [""] { unlink(second + ending) }
+        }
     }
 
     /// Takes the name from the old database, then its logs.

@@ -64,32 +64,48 @@ public struct DatabaseRestore {
     private func copyBytes(of backup: String, to copy: String) throws {
         // Refuses a folder, and a pipe.
         _ = try SystemDisk().size(of: backup)
-        do {
+        try Self.naming("cannot read '\(backup)'") {
             let source = try FileDescriptor.open(
                 FilePath(backup),
                 .readOnly,
                 options: .closeOnExec
             )
             try source.closeAfter {
-                let target = try FileDescriptor.open(
-                    FilePath(copy),
-                    .writeOnly,
-                    options: [.create, .exclusiveCreate, .closeOnExec],
-                    permissions: .ownerReadWrite
-                )
-                try target.closeAfter { try Self.copyBytes(from: source, to: target) }
+                try Self.naming("cannot write '\(copy)'") {
+                    let target = try FileDescriptor.open(
+                        FilePath(copy),
+                        .writeOnly,
+                        options: [.create, .exclusiveCreate, .closeOnExec],
+                        permissions: .ownerReadWrite
+                    )
+                    try target.closeAfter { try Self.copyBytes(of: backup, source, to: target) }
+                }
             }
-        } catch let error as Errno {
-            throw DaemonError("cannot copy '\(backup)': \(error.text)", .unavailable)
         }
     }
 
-    private static func copyBytes(from source: FileDescriptor, to target: FileDescriptor) throws {
+    private static func copyBytes(
+        of backup: String,
+        _ source: FileDescriptor,
+        to target: FileDescriptor
+    ) throws {
         var bytes = [UInt8](repeating: 0, count: 1 << 20)
         while true {
-            let count = try bytes.withUnsafeMutableBytes { try source.read(into: $0) }
+            let count = try naming("cannot read '\(backup)'") {
+                try bytes.withUnsafeMutableBytes { try source.read(into: $0) }
+            }
             guard count > 0 else { return }
             try target.writeAll(bytes.prefix(count))
+        }
+    }
+
+    /// Has a system call of `body` that fails say what has `failed`.
+    private static func naming<T>(_ failed: String, _ body: () throws -> T) throws -> T {
+        do {
+            return try body()
+        } catch let error as Errno {
+            let limit = error == .fileTooLarge ? DatabaseError.fileLimit : ""
+            throw DaemonError("\(failed): \(error.text)\(limit)", .unavailable)
         }
     }
 

@@ -43,15 +43,15 @@ extension EventLog {
     /// Makes room: forgets the `count` oldest reasons of `owner` that are texts, and says of the events up to the last of them
     /// that they are not kept any more.
     ///
-    /// - Returns: whether there was any.
-    func forgetOldestTexts(of owner: OwnerID, _ count: Int) throws -> Bool {
+    /// - Returns: how many there were.
+    func forgetOldestTexts(of owner: OwnerID, _ count: Int) throws -> Int {
         let texts = try database.prepare(SQL.oldestTexts).all(owner, count) {
             try $0.get(0, as: Int64.self)
         }
-        guard let last = texts.last else { return false }
+        guard let last = texts.last else { return 0 }
         try database.prepare(SQL.forgetTexts).run(owner, last)
         try notePruned(of: owner, through: last)
-        return true
+        return texts.count
     }
 
     /// Stores up to which number events of an owner have been removed.

@@ -24,12 +24,16 @@ struct EventLog {
     func move(_ events: [OutboxEvent]) throws {
         let words = EventWords(database)
         let unchanged = try words.unchanged(events)
+        var reasons: Int64 = 0
         for (index, next) in events.enumerated() {
             if unchanged[next.event.job] != next.event.revision { try words.keep(next.event) }
             try database.insert(next.event)
             // A row is written once for all of its events that are here.
             let isEnd = index + 1 == events.count || events[index + 1].outbox != next.outbox
-            if isEnd { try Outbox(database).remove(through: next) }
+            reasons += Event.countedBytes(ofReason: next.event.reason)
+            guard isEnd else { continue }
+            try Outbox(database).remove(through: next, reasons: reasons)
+            reasons = 0
         }
     }
 

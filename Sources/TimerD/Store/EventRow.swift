@@ -66,6 +66,12 @@ extension Database {
 }
 
 extension Event {
+    /// How many bytes a reason counts for its user, in a run and once more in its event: as the triggers of the schema count it.
+    static func countedBytes(ofReason text: String?) -> Int64 {
+        let count = text?.utf8.count ?? 0
+        return count > 32 ? Int64(count) : 0
+    }
+
     /// A row of `EventRow.select`.
     init(_ row: borrowing Row) throws {
         self.init(

@@ -10,17 +10,21 @@ struct JobTally: Sendable {
         var live = 0
         /// Of new jobs alone: triggers count all else.
         var bytes: Int64 = 0
+        /// Of a row of the outbox: the bytes of its events' reasons, which triggers count once they are in the log.
+        var reasons: Int64 = 0
 
-        var isZero: Bool { live == 0 && bytes == 0 }
+        var isZero: Bool { live == 0 && bytes == 0 && reasons == 0 }
 
         static func += (sum: inout Self, share: Self) {
             sum.live += share.live
             sum.bytes += share.bytes
+            sum.reasons += share.reasons
         }
 
         static func -= (sum: inout Self, share: Self) {
             sum.live -= share.live
             sum.bytes -= share.bytes
+            sum.reasons -= share.reasons
         }
     }
 

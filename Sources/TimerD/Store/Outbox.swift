@@ -14,20 +14,22 @@ struct Outbox {
     static let rowLimit = 64
 
     /// Stores the events of one write, which are to be told once it is durable, or after a crash, and what
-    /// the write has counted, which must change the numbers of one owner at most.
+    /// the write has counted: of one owner at most, and then no other's events have reasons that count.
     func insert(_ events: [Event], _ tally: JobTally) throws -> [OutboxEvent] {
         var stored: [OutboxEvent] = []
         stored.reserveCapacity(events.count)
-        var rest = tally
-        for start in stride(from: 0, to: events.count, by: Self.rowLimit) {
-            let part = events[start..<min(start + Self.rowLimit, events.count)]
+        var (left, rest) = (events[...], tally)
+        while !left.isEmpty {
+            var owner = rest.owners.first
+            let part = Self.row(of: left, countingFor: &owner)
+            left = left[part.endIndex...]
             let text = OutboxText.of(part)
             try refreshSums()
-            let owner = rest.owners.first
             try database.prepare(SQL.insert).run {
                 $0.add(owner?.key)
                 $0.add(owner?.value.live ?? 0)
                 $0.add(owner?.value.bytes ?? 0)
+                $0.add(owner?.value.reasons ?? 0)
                 $0.add(rest.scheduled)
                 $0.add(rest.paused)
                 $0.add(text)
@@ -47,6 +49,28 @@ struct Outbox {
             }
         }
         return stored
+    }
+
+    /// The first of `events`, as many as go into one row, with reasons that count of one owner at most; adds these to what the
+    /// row counts for that one.
+    private static func row(
+        of events: ArraySlice<Event>,
+        countingFor owner: inout (key: OwnerID, value: JobTally.Share)?
+    ) -> ArraySlice<Event> {
+        let part = events.prefix(rowLimit)
+        for (place, event) in zip(part.indices, part) {
+            let bytes = Event.countedBytes(ofReason: event.reason)
+            guard bytes > 0, let id = event.ownerID else { continue }
+            if let owner, owner.key != id {
+                // A row has one event at least.
+                if place > part.startIndex { return part[..<place] }
+                continue
+            }
+            var share = owner?.value ?? JobTally.Share()
+            share.reasons += bytes
+            owner = (key: id, value: share)
+        }
+        return part
     }
 
     /// What it holds: told by nobody, or by a daemon that died before it could say so.
@@ -94,13 +118,17 @@ struct Outbox {
 
     /// Takes out an event that is in the log, and all before it in its row; with the last of them the row, whose
     /// numbers the database counts then.
-    func remove(through event: OutboxEvent) throws {
+    ///
+    /// `reasons`: the bytes of what these have as reasons, which count with the log from now on.
+    func remove(through event: OutboxEvent, reasons: Int64) throws {
         if event.isLast {
             try refreshSums()
             try database.prepare(SQL.delete).run(event.outbox)
             database.notes.outboxSums?.remove(event.outbox)
         } else {
-            try database.prepare(SQL.setTold).run(event.outbox, event.place + 1)
+            if reasons > 0 { try refreshSums() }
+            try database.prepare(SQL.setTold).run(event.outbox, event.place + 1, reasons)
+            if reasons > 0 { database.notes.outboxSums?.tell(event.outbox, reasons: reasons) }
         }
     }
 
@@ -118,7 +146,11 @@ struct Outbox {
         if database.isOnlyWriter, database.notes.outboxSums?.undone == database.undone { return }
         var sums = OutboxSums(undone: database.undone)
         let counted = try database.prepare(SQL.counts).all { row in
-            let share = JobTally.Share(live: try row.get(2), bytes: try row.get(3))
+            let share = JobTally.Share(
+                live: try row.get(2),
+                bytes: try row.get(3),
+                reasons: try row.get(4)
+            )
             return (
                 row: try row.get(0, as: Int64.self), owner: try row.get(1, as: OwnerID.self), share
             )
@@ -129,11 +161,11 @@ struct Outbox {
 
     enum SQL {
         static let counts = """
-            SELECT id, owner_id, live, bytes FROM outbox WHERE owner_id IS NOT NULL
+            SELECT id, owner_id, live, bytes, reasons FROM outbox WHERE owner_id IS NOT NULL
             """
         static let insert = """
-            INSERT INTO outbox (owner_id, live, bytes, scheduled, paused, events)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+            INSERT INTO outbox (owner_id, live, bytes, reasons, scheduled, paused, events)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
             """
         static let rows = "SELECT id FROM outbox ORDER BY id"
         static let ofRow = """
@@ -141,7 +173,9 @@ struct Outbox {
             WHERE e.id = ?1 AND e.place >= e.told ORDER BY e.place
             """
         static let owner = "SELECT owner_id FROM outbox WHERE id = ?1"
-        static let setTold = "UPDATE outbox SET told = ?2 WHERE id = ?1"
+        static let setTold = """
+            UPDATE outbox SET told = ?2, reasons = reasons - ?3 WHERE id = ?1
+            """
         static let delete = "DELETE FROM outbox WHERE id = ?1"
 
         /// A row for each event; of a text that is no JSON, and of what is no array in it, one without values.

@@ -22,6 +22,13 @@ struct OutboxSums {
         owners[owner, default: JobTally.Share()] += share
     }
 
+    /// Some of the row's events are in the log, where their reasons count.
+    mutating func tell(_ row: Int64, reasons: Int64) {
+        guard let (owner, _) = rows[row] else { return }
+        rows[row]?.share.reasons -= reasons
+        owners[owner]?.reasons -= reasons
+    }
+
     mutating func remove(_ row: Int64) {
         guard let (owner, share) = rows.removeValue(forKey: row) else { return }
         owners[owner]? -= share

@@ -116,7 +116,8 @@ struct Owners {
     /// How many bytes are stored for the owner: see the schema.
     func bytes(of owner: OwnerID) throws -> Int64 {
         let stored = try database.prepare(SQL.bytes).value(owner, as: Int64.self) ?? 0
-        return try stored + Outbox(database).share(of: owner).bytes
+        let share = try Outbox(database).share(of: owner)
+        return stored + share.bytes + share.reasons
     }
 
     /// The users other than root with more than `most` bytes in the store.
@@ -156,7 +157,7 @@ struct Owners {
         static let bytes = "SELECT bytes FROM owners WHERE id = ?1"
         static let full = """
             SELECT id FROM owners
-            WHERE bytes + \(Outbox.SQL.sumOfOwner("bytes")) > ?1 AND uid <> 0 ORDER BY id
+            WHERE bytes + \(Outbox.SQL.sumOfOwner("bytes + outbox.reasons")) > ?1 AND uid <> 0 ORDER BY id
             """
         static let rename = """
             UPDATE OR IGNORE owners SET name = ?2

@@ -106,7 +106,7 @@ struct DryRun: Sendable {
         DELETE FROM owners;
         INSERT INTO owners SELECT * FROM disk.owners;
         -- What it counts, which is in owners only later.
-        INSERT INTO outbox (owner_id, live, bytes, scheduled, paused, events)
-            SELECT owner_id, live, bytes, scheduled, paused, '[]' FROM disk.outbox;
+        INSERT INTO outbox (owner_id, live, bytes, reasons, scheduled, paused, events)
+            SELECT owner_id, live, bytes, reasons, scheduled, paused, '[]' FROM disk.outbox;
         """
 }

@@ -73,6 +73,8 @@ extension JobTransaction {
         // What a job is that cannot be read is not known: nor are its dates.
         guard job.unread == nil else {
             countLive(1, of: job.ownerID)
+            // An undo names it, and why it cannot come back.
+            try keepForUndo(job, by: caller)
             return try replace(job, with: new)
         }
         guard job.definition.hasDates(of: new.definition, now: moment.wall, zone: .local) else {

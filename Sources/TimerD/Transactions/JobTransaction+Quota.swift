@@ -69,17 +69,30 @@ extension JobTransaction {
     /// Forgets the `count` oldest errors of a user's runs, and as many of the oldest texts that his events have as their reasons:
     /// most are the same, and so the newest of both stay.
     ///
+    /// `sparesUntold`: no more errors than texts go, as those stay whose events are still to be told.
     /// - Returns: whether there was any.
-    func forgetOldestReasons(of owner: OwnerID, _ count: Int = 1) throws -> Bool {
-        let hasError = try runs.forgetOldestErrors(of: owner, count)
-        return try events.forgetOldestTexts(of: owner, count) || hasError
+    func forgetOldestReasons(
+        of owner: OwnerID,
+        _ count: Int = 1,
+        sparesUntold: Bool = false
+    ) throws -> Bool {
+        let texts = try events.forgetOldestTexts(of: owner, count)
+        let errors = sparesUntold ? texts : count
+        let hasError = try errors > 0 && runs.forgetOldestErrors(of: owner, errors)
+        return hasError || texts > 0
     }
 
     /// Forgets a user's oldest reasons in growing pieces while `isNeeded`: there may be tens of thousands of short ones, and
     /// all writes wait for this one.
-    private func forgetOldestReasons(of owner: OwnerID, while isNeeded: () throws -> Bool) throws {
+    private func forgetOldestReasons(
+        of owner: OwnerID,
+        sparesUntold: Bool = false,
+        while isNeeded: () throws -> Bool
+    ) throws {
         var piece = 1
-        while try isNeeded(), try forgetOldestReasons(of: owner, piece) {
+        while try isNeeded(),
+            try forgetOldestReasons(of: owner, piece, sparesUntold: sparesUntold)
+        {
             piece = min(2 * piece, 256)
         }
     }
@@ -87,17 +100,21 @@ extension JobTransaction {
     /// Has the oldest reasons make room for the one of another failure, where its user has little room left: a task that keeps
     /// failing is to cost him no ended job, no key and no output.
     ///
+    /// A text whose event is still to be told can make none: of many that one write has, those are left out that are too much.
     /// - Returns: whether the text may be stored.
     func makeRoom(forReason text: String, of job: StoredJob) throws -> Bool {
-        guard let maxBytes, job.owner.uid != 0 else { return true }
-        let before = try bytes(of: job.ownerID)
         // Its run has it, and an event once more.
-        let size = 2 * Int64(text.utf8.count)
+        let size = 2 * Event.countedBytes(ofReason: text)
+        guard size > 0, let maxBytes, job.owner.uid != 0 else { return true }
+        let before = try bytes(of: job.ownerID)
         // An eighth is left for what the user adds.
         guard before + size > maxBytes / 8 * 7 else { return true }
         func isTooMuch() throws -> Bool { try bytes(of: job.ownerID) > before - size }
-        try forgetOldestReasons(of: job.ownerID, while: isTooMuch)
-        return try !isTooMuch() || before + size <= maxBytes
+        let hasUntold = try untoldReasons(of: job.ownerID) > 0
+        try forgetOldestReasons(of: job.ownerID, sparesUntold: hasUntold, while: isTooMuch)
+        guard try isTooMuch() else { return true }
+        // Whoever has jobs in that eighth has the newest reason all the same.
+        return try !hasUntold && bytes(of: job.ownerID) + size <= maxBytes
     }
 
     /// Tells the scheduler if a user has more stored than the bound allows.

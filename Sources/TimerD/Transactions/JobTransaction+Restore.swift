@@ -116,7 +116,11 @@ extension JobTransaction {
             )
         }
         if let unread = job.unread {
-            throw ControlError(.conflict, "job \(job.id) cannot be read: \(unread.reason)")
+            let how = job.endReason == .replaced ? "was replaced by another, and " : ""
+            throw ControlError(
+                .conflict,
+                "job \(job.id) \(how)cannot come back: \(unread.reason)"
+            )
         }
         if let reason = try owners.held(job.ownerID) {
             throw ControlError(.conflict, "job \(job.id) belongs to \(reason)")

@@ -109,7 +109,6 @@ extension JobTransaction {
             )
         }
         let (outcome, code, error) = ended.outcome.columns
-        if error != nil { try checkQuota(of: job) }
         try enqueue(.runFinished, job, fire: ended.fire, run: run) {
             $0.fireDate = ended.fireDate
             $0.attempt = ended.handler == nil ? ended.attempt : nil
@@ -119,5 +118,6 @@ extension JobTransaction {
             $0.signal = outcome == .signalled ? code : nil
             $0.reason = error
         }
+        if error != nil { try checkQuota(of: job) }
     }
 }

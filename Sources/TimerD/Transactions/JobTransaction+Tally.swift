@@ -22,19 +22,32 @@ extension JobTransaction {
         tally.owners[owner, default: JobTally.Share()].bytes += new.text.storedBytes
     }
 
+    /// Counts why a run has failed or a job is held, once more for the event that tells it.
+    mutating func countReason(of event: Event) {
+        let bytes = Event.countedBytes(ofReason: event.reason)
+        if bytes > 0, let owner = event.ownerID { reasons[owner, default: 0] += bytes }
+    }
+
     func liveJobs(of owner: OwnerID) throws -> Int {
         try owners.liveJobs(of: owner) + notStored(of: owner).live
     }
 
     /// How many bytes are stored for the owner: see the schema.
     func bytes(of owner: OwnerID) throws -> Int64 {
-        try owners.bytes(of: owner) + notStored(of: owner).bytes
+        let share = notStored(of: owner)
+        return try owners.bytes(of: owner) + share.bytes + share.reasons
+    }
+
+    /// How many of these are of the reasons of events that are still to be told.
+    func untoldReasons(of owner: OwnerID) throws -> Int64 {
+        try Outbox(database).share(of: owner).reasons + notStored(of: owner).reasons
     }
 
     /// What is counted of the owner in memory alone.
     private func notStored(of owner: OwnerID) -> JobTally.Share {
         var share = tally.owners[owner] ?? JobTally.Share()
         if let group = database.notes.groupTally?.owners[owner] { share += group }
+        share.reasons += reasons[owner] ?? 0
         return share
     }
 
@@ -48,13 +61,18 @@ extension JobTransaction {
 
     /// Stores the events up to here: from now on the outbox keeps the words that they tell.
     mutating func storeEvents() throws {
-        defer { (enqueued, tally) = ([], JobTally()) }
+        defer { (enqueued, tally, reasons) = ([], JobTally(), [:]) }
         // A row of the outbox counts for one owner, and is there for its events.
-        if enqueued.isEmpty || tally.owners.count > 1 {
+        if enqueued.isEmpty || countsForSeveral {
             try storeTally()
             tally = JobTally()
         }
         outcome.outboxEvents += try Outbox(database).insert(enqueued, tally)
+    }
+
+    private var countsForSeveral: Bool {
+        guard let owner = tally.owners.keys.first else { return false }
+        return tally.owners.count > 1 || reasons.keys.contains { $0 != owner }
     }
 
     private func storeTally() throws {

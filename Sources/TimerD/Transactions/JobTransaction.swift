@@ -38,6 +38,8 @@ struct JobTransaction {
     /// What it has counted, and the events that it tells, since they were last stored.
     var tally = JobTally()
     var enqueued: [Event] = []
+    /// The bytes of their reasons that count, by the owner's row.
+    var reasons: [OwnerID: Int64] = [:]
     /// The job that it has added last: no other write gives numbers meanwhile.
     var lastAdded: JobID?
     /// Whether the owner of the jobs that it adds is in maintenance.
@@ -208,6 +210,7 @@ struct JobTransaction {
         // A job that was added or read in this write has its words.
         let hasWords = type == .jobAdded || justRead.map { $0 == (job.id, job.revision) } == true
         if !hasWords { try EventWords(database).keep(event) }
+        countReason(of: event)
         enqueued.append(event)
     }
 }

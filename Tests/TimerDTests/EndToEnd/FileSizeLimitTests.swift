@@ -73,4 +73,36 @@ import Testing
             #expect(access(file + ".timerd-copy", F_OK) != 0)
         }
     }
+
+    @Test("A restore that would be larger names its own file and the limit, as a new database does")
+    func restore() async throws {
+        try await DaemonProcess.with { daemon in
+            let word = String(repeating: "x", count: 20_000)
+            for _ in 0..<60 {
+                let added = try await daemon.timerctl("add", "--every", "1h", "--", "true", word)
+                #expect(added.status == 0, "\(added.errors)")
+            }
+            let file = daemon.folder + "/copy.db"
+            #expect(try await daemon.timerctl("backup", file).status == 0)
+            await daemon.end(SIGTERM)
+            /// What timerd says that may make files of so many blocks.
+            func refusal(_ blocks: Int, _ options: String...) async -> String? {
+                let words = ["sh", "-c", "ulimit -f \(blocks); exec \"$@\"", "sh"]
+                let timerd = [DaemonProcess.programs + "/timerd"]
+                let failed = await #expect(throws: Tool.Failed.self) {
+                    try await Tool.run(words + timerd + options)
+                }
+                return failed?.text
+            }
+            let limit = "; LimitFSIZE= or ulimit -f limits files to"
+            let restore = await refusal(800, "--restore", file, "--database", daemon.database)
+            let copy = daemon.database + ".timerd-copy/copy"
+            let words = "cannot write '\(copy)': file too large" + limit
+            #expect(restore?.contains(words) == true, "\(restore ?? "")")
+            let (new, socket) = (daemon.folder + "/new.db", daemon.folder + "/new.socket")
+            let start = await refusal(1, "--database", new, "--socket", socket)
+            let other = "cannot create '\(new)': disk I/O error" + limit
+            #expect(start?.contains(other) == true, "\(start ?? "")")
+        }
+    }
 }

@@ -58,6 +58,13 @@ import Testing
         return try database.prepare("SELECT paused FROM daemon_state").value() == 41
     }
 
+    /// What the databases are called now that were replaced in a step.
+    private func kept(of step: Int) throws -> Set<String> {
+        let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+            .filter { $0.hasPrefix("\(step).db.replaced-") }
+        return Set(names.map { folder.file(String($0.prefix { $0 != "Z" }) + "Z") })
+    }
+
     @Test(
         "leaves the old database with its logs, an empty file, or the new one without them",
         .enabled(if: DurabilityTests.canTrace, "needs strace, which .ci/run installs")
@@ -70,9 +77,7 @@ import Testing
                 try Data("old\(ending)".utf8).write(to: URL(fileURLWithPath: path + ending))
             }
             let isOver = try await restore(path, killedAt: step)
-            let kept = try FileManager.default.contentsOfDirectory(atPath: folder.path)
-                .filter { $0.hasPrefix("\(step).db.replaced-") }
-                .map { folder.file(String($0.prefix { $0 != "Z" }) + "Z") }
+            let kept = try kept(of: step)
             #expect(isOld(path) || kept.contains(where: isOld), "step \(step)")
             if !isOld(path), FileManager.default.contents(atPath: path)?.isEmpty != true {
                 #expect(try isNew(path), "step \(step)")
@@ -82,9 +87,14 @@ import Testing
                 #expect(step > 7)
                 return
             }
-            // Once more, and not killed.
+            // Once more, and not killed: the old one has one other name, and what came to its place too, if anything did.
+            let wasReplaced =
+                !isOld(path) && FileManager.default.contents(atPath: path)?.isEmpty == false
             #expect(try await restore(path, killedAt: 1000))
             #expect(try isNew(path), "step \(step)")
+            let all = try self.kept(of: step)
+            #expect(all.count == (wasReplaced ? 2 : 1), "step \(step): \(all)")
+            #expect(all.count(where: isOld) == 1, "step \(step): \(all)")
         }
         Issue.record("a restore makes more than 100 calls")
     }

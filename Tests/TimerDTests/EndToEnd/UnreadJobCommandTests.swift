@@ -52,6 +52,28 @@ struct UnreadJobCommandTests {
             #expect(try await daemon.job(1)["endReason"] == .string("replaced"))
             let again = try await daemon.timerctl("apply", "-f", file, "--dry-run", "--exit-code")
             #expect(again.status == 0, "\(again.output)")
+
+            let replaced = try await daemon.timerctl("undo")
+            let words = "cannot come back: it cannot be read: "
+            #expect(replaced.status == 1)
+            #expect(
+                replaced.errors.contains("job 1 was replaced by another, and \(words)"),
+                "\(replaced.errors)"
+            )
+            await daemon.end(SIGTERM)
+            let second = try Database(path: daemon.database, mode: .readWriteCreate)
+            try second.execute(
+                """
+                UPDATE job_definitions SET definition = json_set(definition, '$.onlyIf', 'x')
+                WHERE job_id = 2
+                """
+            )
+            second.close()
+            try await daemon.start()
+            #expect(try await daemon.timerctl("invalidate", "2").status == 0)
+            let invalidated = try await daemon.timerctl("undo")
+            #expect(invalidated.status == 1)
+            #expect(invalidated.errors.contains("job 2 \(words)"), "\(invalidated.errors)")
         }
     }
 }

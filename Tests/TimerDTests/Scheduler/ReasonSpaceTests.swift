@@ -142,6 +142,28 @@ import TimerControl
         }
     }
 
+    @Test("Failures that are told in lists leave the user the eighth, and cost him no ended job")
+    func lists() async throws {
+        try await Self.with { test in
+            let paid = try await Self.add(1, to: test)
+            _ = try await test.scheduler.change(.ids(paid), .invalidate, caller: Self.caller)
+            _ = try await Self.add(20, to: test)
+            for _ in 1...3 {
+                _ = try await Self.fail(20, String(repeating: "x", count: 4000), test)
+                try await test.advance(by: .seconds(120))
+                let bytes = try await Self.bytes(test)
+                #expect(bytes.texts > 0 && bytes.errors == bytes.texts)
+                #expect(bytes.counted <= Self.most / 8 * 7)
+            }
+            _ = try await Self.add(1, to: test)
+            let ended = try await test.store.reader.read { database in
+                try database.prepare("SELECT count(*) FROM jobs WHERE state = 'invalidated'")
+                    .value(as: Int.self)
+            }
+            #expect(ended == 1)
+        }
+    }
+
     @Test("What counted for a task's reason is counted no more once its job is removed")
     func removed() async throws {
         try await Self.with { test in

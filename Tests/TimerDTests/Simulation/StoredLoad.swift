@@ -145,7 +145,7 @@ struct StoredLoad {
         guard retention.isDue(now: moment.elapsed) || retention.isDue(nextEvent: nextEvent) else {
             return
         }
-        retention.begin()
+        retention.begin(now: moment.elapsed)
         var step = Pruner.Step.more
         while step == .more {
             var pruner = Pruner(database, at: moment, retention.limits, from: retention.progress)

@@ -51,7 +51,7 @@ import Testing
         #expect(try folder.contents().keys.sorted() == names)
     }
 
-    @Test("is made of no file, no link and no folder that others can write to")
+    @Test("has another name where a file, a link or a folder of others is, which are left alone")
     func strangers() throws {
         let folder = try TemporaryFolder()
         try Data("x".utf8).write(to: URL(fileURLWithPath: folder.file("file.timerd-copy")))
@@ -59,13 +59,15 @@ import Testing
         try makeLeft("open.timerd-copy", with: "copy", in: folder)
         chmod(folder.file("open.timerd-copy"), 0o777)
         for name in ["file", "link", "open"] {
-            let error = #expect(throws: DatabaseError.self) {
-                try CopyFolder(for: folder.file(name))
-            }
-            let words = "cannot create '\(folder.file(name)).timerd-copy': "
-            #expect(error?.sentence.hasPrefix(words) == true, "\(error as Any)")
+            let copy = try CopyFolder(for: folder.file(name))
+            #expect(copy.copy.hasPrefix(folder.file(name) + "."))
+            #expect(copy.copy.hasSuffix(".timerd-copy/copy"))
+            #expect(copy.copy != folder.file(name) + ".timerd-copy/copy")
+            copy.remove()
         }
         #expect(access(folder.file("open.timerd-copy/copy"), F_OK) == 0)
+        let names = ["file.timerd-copy", "link.timerd-copy", "open.timerd-copy"]
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted() == names)
     }
 
     @Test("has one user at a time, however many begin and end with that name at once")

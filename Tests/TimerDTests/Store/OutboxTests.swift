@@ -208,6 +208,55 @@ import TimerControl
         }
     }
 
+    @Test("The reason of an event counts once for its user from its write on, however it is told")
+    func reasons() throws {
+        try Self.withDatabase { database in
+            let owners = Owners(database)
+            _ = try Self.add(1, database)
+            let ann = try owners.id(of: Self.ann)
+            try database.begin()
+            var transaction = Self.transaction(database)
+            let definition = JobDefinition(schedule: ScheduleWords(in: "30d"))
+            let owner = Owner(uid: 1002)
+            let new = try NewJob(definition, owner: owner, at: transaction.moment, zone: .utc)
+            _ = try transaction.add([new], replace: false, limit: nil)
+            _ = try transaction.finish()
+            try database.commit()
+            let ben = try owners.id(of: owner)
+            let before = (ann: try owners.bytes(of: ann), ben: try owners.bytes(of: ben))
+            let first = try #require(try transaction.job(JobID(rawValue: 1)))
+            let second = try #require(try transaction.job(JobID(rawValue: 2)))
+
+            try database.begin()
+            transaction = Self.transaction(database)
+            let text = String(repeating: "x", count: 100)
+            for number in 0..<200 {
+                let job = number < 100 || number.isMultiple(of: 2) ? first : second
+                try transaction.enqueue(.runFinished, job, text)
+                try transaction.enqueue(.runFinished, job, "few words")
+            }
+            func expectTrue(_ bytes: (OwnerID) throws -> Int64) throws {
+                #expect(try bytes(ann) == before.ann + 150 * 100)
+                #expect(try bytes(ben) == before.ben + 50 * 100)
+            }
+            let write = transaction
+            try expectTrue { try write.bytes(of: $0) }
+            let events = try transaction.finish().outboxEvents
+            try database.commit()
+            #expect(events.count == 400)
+            for (from, end) in [(0, 1), (1, 30), (30, 70), (70, 201), (201, 399), (399, 400)] {
+                try expectTrue { try owners.bytes(of: $0) }
+                // As somebody reads it who remembers nothing.
+                database.notes.outboxSums = nil
+                try expectTrue { try owners.bytes(of: $0) }
+                #expect(try owners.full(beyond: before.ann + 150 * 100 - 1) == [ann])
+                #expect(try owners.full(beyond: before.ann + 150 * 100).isEmpty)
+                try Self.move(events[from..<end], database)
+            }
+            try expectTrue { try owners.bytes(of: $0) }
+        }
+    }
+
     @Test("A copy's numbers go on from its last date where the clock was not set yet")
     func unsetClock() throws {
         try Self.withDatabase { database in

@@ -172,7 +172,7 @@ import TimerControl
         #expect(try count("jobs") == 250)
     }
 
-    @Test("All ended jobs of a user who stays full are looked at once in ten seconds at most")
+    @Test("All ended jobs of a full user are looked at once in ten seconds, and then once more")
     func restOfFull() throws {
         try addOpen(250, like: add())
         let owner = try Owners(database).id(of: Self.owner)
@@ -184,9 +184,9 @@ import TimerControl
         func look(at date: Timestamp) throws -> EndedPlace? {
             retention.isOverfull(now: date)
             #expect(retention.isDue(now: date))
+            retention.begin(now: date)
             let start = retention.progress.endedOfFull[owner]
             var progress = retention.progress
-            retention.begin()
             while try prune(retention.limits, &progress) {}
             retention.progress = progress
             retention.ended(next: .distantFuture, now: date)
@@ -194,9 +194,29 @@ import TimerControl
             return start
         }
         #expect(try look(at: Self.now) == nil)
+        #expect(retention.date == .distantFuture)
         #expect(try look(at: Self.now + .seconds(1))?.job.rawValue == 10_250)
         #expect(try look(at: Self.now + .seconds(9))?.job.rawValue == 10_250)
+        #expect(retention.date == Self.now + .seconds(10))
         #expect(try look(at: Self.now + .seconds(10)) == nil)
+        #expect(retention.date == .distantFuture)
+    }
+
+    @Test("A user who is said to be full while a look is under way is looked at after it")
+    func fullDuringLook() {
+        var retention = Retention(
+            RetentionLimits(maxBytesPerUser: 0),
+            now: Self.now,
+            nextEvent: 1
+        )
+        retention.begin(now: Self.now)
+        retention.isOverfull(now: Self.now)
+        #expect(!retention.isDue(now: Self.now))
+        retention.ended(next: .distantFuture, now: Self.now)
+        #expect(retention.isDue(now: Self.now))
+        retention.begin(now: Self.now)
+        retention.ended(next: .distantFuture, now: Self.now)
+        #expect(retention.date == .distantFuture)
     }
 
     // MARK: - Reasons
@@ -250,6 +270,9 @@ import TimerControl
             #expect(try transaction.makeRoom(forReason: reason, of: live))
             #expect(try reasons() == [82 - left, 82 - left, left, left])
         }
+        // What counts nothing needs no room.
+        #expect(try transaction.makeRoom(forReason: "bad", of: live))
+        #expect(try reasons() == [4, 4, 78, 78])
         #expect(try isKept(ended))
         #expect(try count("run_output") == 3)
         // Who has none that could go, and no room, has none stored.

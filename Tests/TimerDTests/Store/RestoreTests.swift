@@ -214,6 +214,32 @@ import Testing
         #expect(try mark(of: path) == 41)
     }
 
+    @Test("names what one has kept that was killed before it removed the logs, which are kept once")
+    func killedBeforeLogs() throws {
+        let damaged = try makeDamaged()
+        let old = try #require(try DatabaseRestore(database: path).restore(backup))
+        let kept = try replaced().sorted()
+        try Data().write(to: URL(fileURLWithPath: path))
+        for ending in ["-wal", "-journal"] { #expect(link(old + ending, path + ending) == 0) }
+        #expect(try DatabaseRestore(database: path).restore(backup) == old)
+        #expect(try replaced().sorted() == kept)
+        for (ending, bytes) in damaged {
+            #expect(FileManager.default.contents(atPath: old + ending) == bytes)
+        }
+        #expect(TrustedPath.log(beside: path) == nil)
+        #expect(try mark(of: path) == 41)
+    }
+
+    @Test("removes the second name that one which was killed has given to the database")
+    func secondName() throws {
+        try Self.make(path, paused: 7)
+        #expect(link(path, path + ".replaced-2026-01-02T03:04:05.000006Z") == 0)
+        let old = try #require(try DatabaseRestore(database: path).restore(backup))
+        #expect(try replaced().map { folder.file($0) } == [old])
+        #expect(try mark(of: old) == 7)
+        #expect(try mark(of: path) == 41)
+    }
+
     @Test("puts the log of a database that is missing aside as well")
     func keepsLostLog() throws {
         let log = Data("lost".utf8)
@@ -240,6 +266,7 @@ import Testing
         }
         #expect(try replaced() == [])
     }
+
     @Test("that fails at its last step leaves no file where none was")
     func leavesNone() throws {
         let log = Data("lost".utf8)
