@@ -228,10 +228,15 @@ struct TimerDMain: AsyncParsableCommand {
             try await group.run()
         } catch let error as DaemonError {
             let status = Self.failure("\(error)", error.status.rawValue)
-            StartBackoff(manager).wait(
-                because: error.description,
-                mayMend: error.status == .unavailable
-            )
+            if error.status == .inputOutput {
+                // It had started.
+                manager.tell(.status(error.description))
+            } else {
+                StartBackoff(manager).wait(
+                    because: error.description,
+                    mayMend: error.status == .unavailable
+                )
+            }
             if configuration.shared != nil { Self.endAtOnce(status) }
             throw status
         }

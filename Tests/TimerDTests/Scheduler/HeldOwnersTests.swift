@@ -174,7 +174,7 @@ import TimerControl
             #expect(error.reason == .notPermitted && error.message == words)
             names[1001] = "ann"
             let reply = try await handler.handle(add, from: Self.ann).get()
-            #expect((reply as? JobReply)?.job.held == nil)
+            #expect((reply as? JobReply)?.job.state == .scheduled)
         }
     }
 
