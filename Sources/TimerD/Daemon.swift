@@ -39,8 +39,8 @@ public struct Daemon: Service {
     /// Runs until it is told to stop, by the service group or by cancellation.
     ///
     /// - Throws: `DaemonError` for what keeps it from starting: a database that is in use, cannot be read or
-    ///   is not ours, a socket that another daemon answers on; and if a file of its database was taken away
-    ///   while it ran.
+    ///   is not ours, a socket that another daemon answers on; if a file of its database was taken away
+    ///   while it ran; and for what it could not store as it stopped.
     public func run() async throws {
         configuration.warnOfContradictions(log)
         if let shared = configuration.shared { return try await runNode(shared) }
@@ -77,7 +77,7 @@ public struct Daemon: Service {
         do {
             try await parts.stop(endsRuns ? .end(after: configuration.drainTime) : .goOn)
         } catch  where loss.error == nil {
-            throw error
+            throw DaemonError(stopping: error)
         } catch {
             // The stop failed because the database is lost; `loss.error` says so below.
         }

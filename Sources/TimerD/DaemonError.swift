@@ -9,6 +9,7 @@ public struct DaemonError: Error, Hashable, CustomStringConvertible {
     public enum Status: Int32, Sendable {
         /// It may mend itself: a full disk, a database in use. A service manager tries again.
         case unavailable = 69
+        /// It ran, and lost its database, or could not store the last of what happened.
         case inputOutput = 74
         /// It does not mend itself: somebody has to look. A service manager does not try again.
         case configuration = 78
@@ -36,5 +37,15 @@ public struct DaemonError: Error, Hashable, CustomStringConvertible {
             self.init(error.description, error.isLasting ? .configuration : .unavailable)
         default: self.init("\(error)", .unavailable)
         }
+    }
+
+    /// What a daemon that stopped could not store; the next one settles it, as after a crash.
+    init(stopping error: any Error) {
+        if let error = error as? DaemonError {
+            self = error
+            return
+        }
+        let sentence = (error as? DatabaseError)?.sentence ?? "\(error)"
+        self.init("stopped, but the last of what happened is not stored: \(sentence)", .inputOutput)
     }
 }

@@ -137,10 +137,6 @@ struct TimerDMain: AsyncParsableCommand {
             throw ValidationError("\(option) is empty, accepted is a path")
         }
         // Each is all that is done, so a second one would be dropped.
-        let tasks = [
-            ("--check-config", checkConfig), ("--restore", restore != nil),
-            ("--adopt", adopt != nil), ("--end-runs", endRuns),
-        ].filter(\.1).map(\.0)
         guard tasks.count < 2 else {
             throw ValidationError(
                 "\(tasks.joined(separator: " and ")) are given, accepted is one of them at a time"
@@ -148,7 +144,16 @@ struct TimerDMain: AsyncParsableCommand {
         }
     }
 
+    /// The options that say what is to be done instead of running the daemon.
+    private var tasks: [String] {
+        [
+            ("--check-config", checkConfig), ("--restore", restore != nil),
+            ("--adopt", adopt != nil), ("--end-runs", endRuns),
+        ].filter(\.1).map(\.0)
+    }
+
     func run() async throws {
+        if !tasks.isEmpty { await ProcessSignals.unblock() }
         let configuration: Configuration
         do throws(SettingError) {
             configuration = try await read()
@@ -196,9 +201,9 @@ struct TimerDMain: AsyncParsableCommand {
         if getpid() == 1 { daemon.endRunsAtStop() }
         let signals: AsyncStream<CInt>
         do throws(Errno) {
-            signals = try ProcessSignals.handle()
+            signals = try ProcessSignals.read()
         } catch {
-            throw Self.failure("cannot handle signals: \(error)", serviceUnavailable)
+            throw Self.failure("cannot read signals: \(error)", serviceUnavailable)
         }
         let (hangUps, hangUp) = AsyncStream<Void>.makeStream()
         let reloads = Reloads(signals: hangUps, daemon: daemon, threshold: threshold, log: log) {
@@ -223,10 +228,15 @@ struct TimerDMain: AsyncParsableCommand {
             try await group.run()
         } catch let error as DaemonError {
             let status = Self.failure("\(error)", error.status.rawValue)
-            StartBackoff(manager).wait(
-                because: error.description,
-                mayMend: error.status == .unavailable
-            )
+            if error.status == .inputOutput {
+                // It had started.
+                manager.tell(.status(error.description))
+            } else {
+                StartBackoff(manager).wait(
+                    because: error.description,
+                    mayMend: error.status == .unavailable
+                )
+            }
             if configuration.shared != nil { Self.endAtOnce(status) }
             throw status
         }

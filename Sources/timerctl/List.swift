@@ -69,6 +69,7 @@ struct List: AsyncParsableCommand {
             json: common.json ? { try Output.write($0) } : nil
         )
         if jobs.isEmpty {
+            if !common.json { await SystemJobs.tell(beside: common.socketPath) }
             return try NothingFound.tell(filter.emptySentence, owner: filter.owner)
         }
         if !common.json {
@@ -85,6 +86,7 @@ struct List: AsyncParsableCommand {
             if let trouble = status?.value.unwritable {
                 Output.tell("dates that have passed are as they were last stored: \(trouble)")
             }
+            await SystemJobs.tell(beside: common.socketPath)
         }
     }
 

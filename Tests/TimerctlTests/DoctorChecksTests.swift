@@ -166,6 +166,20 @@ import Testing
         #expect(files.first?.path.hasSuffix("/t.db") == true)
     }
 
+    @Test("Jobs at the system's daemon are told of where one's own answers, with how to see them")
+    func systemJobs() async {
+        let finding = Diagnosis.systemJobs(SystemJobs(count: 3))
+        #expect(finding.level == .warning)
+        #expect(finding.text.hasPrefix("the system's daemon has 3 more jobs of yours"))
+        #expect(finding.advice == "timerctl list --socket /run/timerd/timerd.sock")
+        #expect(SystemJobs(count: 1).sentence.hasSuffix("has 1 more job of yours"))
+        let many = SystemJobs(count: 100, areMore: true)
+        #expect(many.sentence.hasSuffix("has more than 100 jobs of yours"))
+        // A socket that somebody has named is the one that is meant.
+        let beside = await SystemJobs.read(beside: "/nonexistent/timerd.sock")
+        #expect(beside == nil)
+    }
+
     @Test("A check that is refused is a finding; one that finds the daemon gone is broken")
     func unchecked() async {
         let refused = await Doctor.finding("runs") { () throws(Failure) in

@@ -273,7 +273,10 @@ import TimerWords
         let findings: [(Finding, Finding.Level, String)] = [
             (Diagnosis.daemon(status { $0.version = "9" }), .warning, "restart timerd"),
             (Diagnosis.runs([failed]), .warning, "timerctl runs 7"),
-            (Diagnosis.writing(status { $0.trouble = "disk full" }), .broken, "make room"),
+            (
+                Diagnosis.writing(status { $0.trouble = "disk full" }), .broken,
+                "make room, or mend the disk: until then commands wait"
+            ),
             (Diagnosis.database("/x.db", problems: ["page 3"]), .broken, "timerd --restore FILE"),
             (Diagnosis.space(try #require(facts.space)), .warning, "make room"),
             (Diagnosis.clock(facts, daemon: nil), .warning, "timedatectl set-ntp true"),

@@ -23,14 +23,8 @@ package struct StartBackoff: Sendable {
     package func wait(because problem: String, mayMend: Bool) {
         guard manager.isThere else { return }
         let reason = "cannot start: \(problem)"
-        guard mayMend, let unit = ServiceUnit.own,
-            case let delay = Self.delay(restarts: unit.restarts() ?? 0), delay > 0
-        else { return manager.tell(.status(reason)) }
-        manager.tell(
-            .status("\(reason); it is tried again in \(delay) s"),
-            .needs(.seconds(Int(delay) + 30))
-        )
-        // No part of the daemon runs any more: a signal may end the process at once.
+        guard mayMend, let unit = ServiceUnit.own else { return manager.tell(.status(reason)) }
+        // No part of the daemon runs any more: a signal may end the process at once, and what it starts to ask systemd.
         signal(SIGTERM, SIG_DFL)
         signal(SIGINT, SIG_DFL)
         signal(SIGUSR1, SIG_DFL)
@@ -41,6 +35,12 @@ package struct StartBackoff: Sendable {
         sigaddset(&all, SIGINT)
         sigaddset(&all, SIGUSR1)
         pthread_sigmask(SIG_UNBLOCK, &all, nil)
+        let delay = Self.delay(restarts: unit.restarts() ?? 0)
+        guard delay > 0 else { return manager.tell(.status(reason)) }
+        manager.tell(
+            .status("\(reason); it is tried again in \(delay) s"),
+            .needs(.seconds(Int(delay) + 30))
+        )
         var left = delay
         while left > 0 { left = sleep(left) }
     }

@@ -82,11 +82,20 @@ struct CommandHandler: Sendable {
     }
 
     /// The answer of `body`, or its error; on the caller's executor up to its first suspension.
+    ///
+    /// What was refused because an owner was gone is carried out again if the owner is back: no look at held jobs finds
+    /// that out before the minute is over, and none comes where no job is held.
     private nonisolated(nonsending) func outcome(
+        isRepeated: Bool = false,
         _ body: () async throws -> Answer
     ) async -> Result<Answer, ControlError> {
         do {
             return .success(try await body())
+        } catch let gone as GoneOwner {
+            guard !isRepeated, await scheduler.isBack(gone.owner) else {
+                return .failure(gone.refusal)
+            }
+            return await outcome(isRepeated: true, body)
         } catch let error as ControlError {
             return .failure(error)
         } catch let error as DatabaseError {

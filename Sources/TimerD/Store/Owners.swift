@@ -19,7 +19,7 @@ struct Owners {
 
     /// The owner's row, which is made where there is none.
     ///
-    /// - Throws: `ControlError` `notPermitted` for an owner who is known to be gone.
+    /// - Throws: `GoneOwner` for an owner who is stored as gone.
     func row(of owner: Owner) throws -> OwnerID { try standing(of: owner).id }
 
     /// The same, with whether the owner is in maintenance.
@@ -32,7 +32,7 @@ struct Owners {
         }
         if let found {
             if let reason = found.held {
-                throw ControlError(.notPermitted, "you are \(reason)")
+                throw GoneOwner(owner, ControlError(.notPermitted, "you are \(reason)"))
             }
             return (found.id, found.isInMaintenance)
         }
@@ -51,7 +51,7 @@ struct Owners {
         return try stored + Outbox(database).share(of: owner).live
     }
 
-    /// The owners of live jobs, without root.
+    /// The owners of live jobs and those who are stored as gone, without root.
     func others() throws -> [KnownOwner] {
         try database.prepare(SQL.others).all { row in
             KnownOwner(
@@ -142,7 +142,8 @@ struct Owners {
         static let meant = "SELECT id, uid, name, held FROM owners WHERE name = ?1 OR uid = ?2"
         static let others = """
             SELECT id, uid, name, held FROM owners
-            WHERE live + \(Outbox.SQL.sumOfOwner("live")) > 0 AND id <> 0 ORDER BY id
+            WHERE (held IS NOT NULL OR live + \(Outbox.SQL.sumOfOwner("live")) > 0) AND id <> 0
+            ORDER BY id
             """
         static let hold = "UPDATE owners SET held = ?2 WHERE id = ?1 AND held IS NOT ?2"
         static let held = "SELECT held FROM owners WHERE id = ?1"
@@ -172,6 +173,17 @@ struct KnownOwner: Hashable, Sendable {
     var owner: Owner
     /// Why its jobs are held; nil if they are not.
     var held: String?
+}
+
+/// A refusal because an owner is stored as gone, who may be back by now.
+struct GoneOwner: Error {
+    let owner: Owner
+    /// What to answer if the owner is not.
+    let refusal: ControlError
+
+    init(_ owner: Owner, _ refusal: ControlError) {
+        (self.owner, self.refusal) = (owner, refusal)
+    }
 }
 
 extension OwnerID {

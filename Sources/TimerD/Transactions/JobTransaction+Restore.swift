@@ -123,7 +123,10 @@ extension JobTransaction {
             )
         }
         if let reason = try owners.held(job.ownerID) {
-            throw ControlError(.conflict, "job \(job.id) belongs to \(reason)")
+            throw GoneOwner(
+                job.owner,
+                ControlError(.conflict, "job \(job.id) belongs to \(reason)")
+            )
         }
         if job.definition.isTied { throw refusal("ends with a process or a connection") }
         guard job.state == .invalidated, job.endReason == .invalidated,

@@ -29,6 +29,15 @@ extension Diagnosis {
         )
     }
 
+    /// The user's jobs at another daemon than the one that answers.
+    static func systemJobs(_ jobs: SystemJobs) -> Finding {
+        .warning(
+            "system",
+            "\(jobs.sentence), which no command shows while you have a daemon of your own",
+            "timerctl list \(SystemJobs.option)"
+        )
+    }
+
     /// The queues that are paused and have tasks that workers could take; nil if there are none.
     ///
     /// `queues`: those that the caller may see; `areAll`: whether others were not looked at.

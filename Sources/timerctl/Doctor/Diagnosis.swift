@@ -167,7 +167,8 @@ enum Diagnosis {
         return .broken(
             "storage",
             trouble,
-            "make room, or mend the disk; timers go on, and timerd stores what it holds by itself"
+            "make room, or mend the disk: until then commands wait, and events go on for some seconds; timerd goes on by "
+                + "itself once it can write"
         )
     }
 

@@ -86,6 +86,7 @@ struct Doctor: AsyncParsableCommand {
     private func told(by daemon: Daemon, _ status: StatusReply) async -> [Finding?] {
         let isShared = status.node != nil
         return [
+            await SystemJobs.read(beside: common.socketPath).map(Diagnosis.systemJobs),
             await Self.finding("held", isShared: isShared) { () throws(Failure) in
                 var held = ListJobs()
                 (held.held, held.limit) = (true, Limits.page)

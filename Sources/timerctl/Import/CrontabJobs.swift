@@ -83,10 +83,17 @@ struct CrontabJobs {
         return ImportedJob(
             place: "line \(entry.line)",
             text: entry.text,
-            rule: .cron(entry.schedule, zone: zone),
+            rule: Self.rule(of: entry, zone: zone),
             definition: definition,
             owner: owner
         )
+    }
+
+    private static func rule(of entry: Crontab.Entry, zone: String?) -> SourceRule {
+        guard let schedule = DebianCron.reading(of: entry) else {
+            return SourceRule.none("cron refuses this line")
+        }
+        return .cron(schedule, zone: zone)
     }
 
     /// The variables that cron reads itself, or does not take from a crontab.

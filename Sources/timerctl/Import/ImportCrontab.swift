@@ -35,20 +35,21 @@ struct ImportCrontab: AsyncParsableCommand {
         let path = file == "-" ? "-" : InputFile.realPath(file)
         let text = try InputFile.text(of: path, atMost: InputFile.largestOfJobs)
         // cron reads links there as well.
-        let hasUsers =
-            system
-            || [path, InputFile.absolutePath(file)].contains {
-                $0 == "/etc/crontab" || $0.hasPrefix("/etc/cron.d/")
-            }
+        let systems = file == "-" ? nil : SystemCrontab(InputFile.absolutePath(file), path)
+        try systems?.requireRoots()
+        let hasUsers = system || systems != nil
         if user != nil, hasUsers {
             throw ValidationError("--user and a user behind each schedule exclude each other")
         }
         let owner = try user ?? (hasUsers ? nil : owner(of: path))
         let jobs = CrontabJobs(path: path, owner: owner)
-        let plan = jobs.plan(of: Crontab(parsing: text, hasUsers: hasUsers))
+        var plan = jobs.plan(of: Crontab(parsing: text, hasUsers: hasUsers))
+        let fault = systems?.nameFault
+        if let fault { plan.warnings.append(fault) }
         let place = file == "-" ? "its crontab" : "'\(file)'"
         let reminder = "cron goes on running these lines until they are taken out of \(place)"
-        try await Importer(plan: plan, options: options, reminder: reminder).run()
+        try await Importer(plan: plan, options: options, reminder: fault == nil ? reminder : nil)
+            .run()
     }
 
     /// The crontab's user: the one who is named in cron's own folder, else the caller.

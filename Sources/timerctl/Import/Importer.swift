@@ -8,8 +8,8 @@ import TimerWords
 struct Importer {
     var plan: ImportPlan
     var options: ImportOptions
-    /// What the user still has to do elsewhere; printed once jobs were added.
-    var reminder: String
+    /// What the user still has to do elsewhere, if anything; printed once jobs were added.
+    var reminder: String?
 
     func run() async throws {
         report()
@@ -62,7 +62,7 @@ struct Importer {
                 Output.tell("\(job.title): \(job.firstFireSentence(in: .local))")
             }
         }
-        if !added.isEmpty { Output.tell(reminder) }
+        if let reminder, !added.isEmpty { Output.tell(reminder) }
     }
 
     private func tell(of gone: [Job]) {

@@ -77,16 +77,23 @@ extension ServiceUnit {
             let words = try expanded(setting)
             let colon = words.firstIndex(of: ":")
             let name = String(words[..<(colon ?? words.endIndex)])
-            let path = colon.map { String(words[words.index(after: $0)...]) } ?? ""
-            let folder =
-                isUser ? "~/.config/timerd/credentials" : "/etc/timerd/credentials/\(owner.name)"
-            if path.hasPrefix("/"), owner.uid == 0 || isUser {
+            let stated = colon.map { String(words[words.index(after: $0)...]) } ?? name
+            guard let path = stated.hasPrefix("/") ? stated : storedCredential(stated) else {
+                notes.append(
+                    setting.notCarried(
+                        "systemd has no credential '\(stated)' and goes on without it, where a run would not begin"
+                    )
+                )
+                continue
+            }
+            if owner.uid == 0 || isUser {
                 credentials.append("\(name):\(path)")
             } else {
                 credentials.append(name)
                 notes.append(
                     setting.carriedOtherwise(
-                        "for a run of \(owner.name) put the file at '\(folder)/\(name)', mode 0600"
+                        "for a run of \(owner.name) put the file at "
+                            + "'/etc/timerd/credentials/\(owner.name)/\(name)', mode 0600"
                     )
                 )
             }
@@ -97,6 +104,16 @@ extension ServiceUnit {
             }
         }
         if !credentials.isEmpty { definition.credentials = credentials }
+    }
+
+    /// Where systemd has a credential that is loaded without an absolute path; nil if it has none, which is no fault
+    /// there (systemd.exec(5)).
+    private func storedCredential(_ name: String) -> String? {
+        let folders = [
+            "/run/credentials/@system", "/etc/credstore", "/run/credstore",
+            "/usr/local/lib/credstore", "/usr/lib/credstore",
+        ]
+        return folders.map { "\($0)/\(name)" }.first(where: hasFile)
     }
 
     /// What ExecStart may take from those files.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import TimerControl
 import TimerWords
 
@@ -13,6 +14,8 @@ struct ServiceUnit {
     var readFile: (String) throws(Failure) -> String = { path throws(Failure) in
         try InputFile.text(of: path)
     }
+    /// Whether there is a file that this user may read.
+    var hasFile: (String) -> Bool = { access($0, R_OK) == 0 }
     /// What a job does not have of it, each with its place.
     var notes: [String] = []
 

@@ -69,6 +69,27 @@ struct EndRunsTests {
         }
     }
 
+    @Test("SIGTERM right behind SIGUSR1, as at a stop of the machine, does not have the runs go on")
+    func bothSignals() async throws {
+        try await DaemonProcess.with { daemon in
+            // One try would have shown it now and then: which of two threads was first.
+            for _ in 0..<4 {
+                let pid = daemon.pid
+                // As where the daemon gets no processor between the two.
+                kill(pid, SIGSTOP)
+                try await eventually("the daemon is stopped") {
+                    readFile("/proc/\(pid)/stat")?.contains(") T ") == true
+                }
+                kill(pid, SIGUSR1)
+                kill(pid, SIGTERM)
+                await daemon.end(SIGCONT)
+                let stop = daemon.log.split(separator: "\n").filter { $0.contains("runs=") }
+                #expect(stop.count == 1 && stop[0].contains("end within"), "\(daemon.log)")
+                try await daemon.start()
+            }
+        }
+    }
+
     @Test(
         "A stop of the runner ends runs by their rules, and the daemon stores them as interrupted"
     )

@@ -155,6 +155,29 @@ import TimerControl
         }
     }
 
+    @Test("A user who is back may add jobs at once, also where root has ended all that were held")
+    func back() async throws {
+        let names = Names([1001: "ann"])
+        try await TestScheduler.with(accounts: names.accounts) { test in
+            let job = try await Self.add(test, as: Self.ann)
+            names[1001] = "bob"
+            await test.scheduler.lookAtHeld(all: true)
+            while test.sink.all(.jobHeld).isEmpty { await Task.yield() }
+            let handler = test.handler()
+            let end = Request.invalidateJobs(InvalidateJobs(.ids([job])))
+            _ = try await handler.handle(end, from: .root).get()
+            let definition = JobDefinition(schedule: ScheduleWords(every: "60s"))
+            let add = Request.addJobs(AddJobs(definition))
+            let answer = await handler.handle(add, from: Self.ann)
+            guard case .failure(let error) = answer else { return #expect(Bool(false)) }
+            let words = "you are 'ann' (uid 1001), who is gone: uid 1001 is 'bob' now"
+            #expect(error.reason == .notPermitted && error.message == words)
+            names[1001] = "ann"
+            let reply = try await handler.handle(add, from: Self.ann).get()
+            #expect((reply as? JobReply)?.job.state == .scheduled)
+        }
+    }
+
     @Test("Root lists, pauses and ends the jobs of one user; others none but their own")
     func selection() async throws {
         try await TestScheduler.with { test in

@@ -82,6 +82,19 @@ import Testing
         #expect(error.isFull && error.isIOError)
     }
 
+    @Test("A stop that could not store all says so in a sentence, and has its status")
+    func stopping() {
+        let full = DatabaseError(code: 13, message: "no room", sql: "COMMIT", path: "/t.db")
+        let error = DaemonError(stopping: full)
+        #expect(
+            error.description
+                == "stopped, but the last of what happened is not stored: "
+                + "database '/t.db': no room (SQLITE_FULL)"
+        )
+        #expect(error.status == .inputOutput)
+        #expect(DaemonError(stopping: error) == error)
+    }
+
     @Test(
         "A code has the name that sqlite3.h gives it, or its primary code's",
         arguments: [

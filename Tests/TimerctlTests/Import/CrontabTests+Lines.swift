@@ -111,4 +111,24 @@ extension CrontabTests {
         #expect(refusal.place == "line 2")
         #expect(refusal.reason.contains(reason), "\(refusal.reason)")
     }
+
+    /// Tried with `crontab -n` of Debian's cron 3.0pl1-162.
+    @Test(
+        "Old dates are those of what cron reads, and there are none of a line that it refuses",
+        arguments: [
+            ("0 22-2 * * * x", "0 22-2 * * *"),
+            ("0 0 * jul,SEP sat-tue x", "0 0 * jul,SEP sat-tue"),
+            ("*/90 1-9/2 * * * x", "*/90 1-9/2 * * *"), ("@midnight x", "@midnight"),
+            ("0 0 * * 5#2 x", "0 0 * * 5"), ("0 0 * * mon#1,tue x", "0 0 * * mon"),
+            ("@every_minute x", nil), ("@Daily x", nil), ("@Reboot x", nil),
+            ("- * * * * * x", nil), ("-*/5 * * * * x", nil), ("5/10 * * * * x", nil),
+            ("0 0 L * * x", nil), ("0 0 1,L-3 * * x", nil), ("0 0 15W * * x", nil),
+            ("0 0 ? * * x", nil), ("0 0 * * 5L x", nil),
+        ] as [(String, String?)]
+    )
+    func readByCron(line: String, reading: String?) throws {
+        let job = try #require(plan(line).jobs.first)
+        let rule = reading.map { SourceRule.cron($0, zone: nil) }
+        #expect(job.rule == rule ?? SourceRule.none("cron refuses this line"))
+    }
 }

@@ -199,7 +199,7 @@ extension SystemdTests {
                 "is carried otherwise: only numbers from 0 to 255"
             ),
             ("SuccessExitStatus=SIGKILL", "is not carried: only numbers from 0 to 255"),
-            ("LoadCredential=stored", "is carried otherwise: for a run of root put the file at"),
+            ("LoadCredential=missing", "is not carried: systemd has no credential 'missing'"),
             ("Environment=A=b C", "is carried otherwise: without 'C'"),
             ("WorkingDirectory=-/srv", "is carried otherwise: a run fails where it is missing"),
             (

@@ -261,17 +261,35 @@ import TimerControl
             LoadCredential=old:/x
             LoadCredential=
             LoadCredential=token:/etc/token
-            LoadCredential=stored
+            LoadCredential=missing
             LoadCredentialEncrypted=a:/b
             SetCredential=c:d
             ExecStart=/bin/a
             """
         let plan = plan("OnCalendar=daily", service)
-        #expect(plan.jobs.first?.definition.credentials == ["token:/etc/token", "stored"])
-        #expect(plan.notes.contains { $0.contains("'/etc/timerd/credentials/root/stored'") })
+        #expect(plan.jobs.first?.definition.credentials == ["token:/etc/token"])
         for name in ["LoadCredentialEncrypted=", "SetCredential="] {
             #expect(plan.notes.contains { $0.contains(name) && $0.contains("is not carried") })
         }
+    }
+
+    @Test("A credential without a path is the one that systemd has; it may lack, as with systemd")
+    func storedCredentials() throws {
+        let text = """
+            [Service]
+            LoadCredential=stored
+            LoadCredential=missing
+            LoadCredential=other:stored
+            """
+        var service = ServiceUnit(unit("a.service", text), owner: .root, isUser: false)
+        service.hasFile = { $0 == "/etc/credstore/stored" }
+        var definition = JobDefinition(schedule: ScheduleWords(every: "1h"))
+        try service.readCredentials(&definition)
+        let stored = "/etc/credstore/stored"
+        #expect(definition.credentials == ["stored:\(stored)", "other:\(stored)"])
+        #expect(service.notes.count == 1)
+        let words = "LoadCredential=missing is not carried: systemd has no credential 'missing'"
+        #expect(service.notes.contains { $0.contains(words) })
     }
 
     @Test("A system unit that runs as root is for root to take over")
