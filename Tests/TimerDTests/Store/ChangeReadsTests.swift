@@ -47,6 +47,32 @@ import TimerControl
         }
     }
 
+    @Test("The dates of all jobs that are skipped at once are bounded")
+    func skipOfMany() async throws {
+        try await TestScheduler.with { test in
+            for _ in 1...11 {
+                try await test.add(ScheduleWords(every: "10s")) { $0.tags = ["many"] }
+            }
+            let refusal = await #expect(throws: ControlError.self) {
+                try await Self.skip(10_000, test)
+            }
+            #expect(refusal?.reason == .limitReached)
+            #expect(
+                refusal?.message
+                    == "10000 dates of each of 11 jobs are 110000, at most 100000 are dropped at once; "
+                    + "accepted is a smaller 'count', or fewer jobs"
+            )
+            let changed = try await Self.skip(9090, test)
+            #expect(changed.jobs.count == 11)
+            let date = try await test.job(JobID(rawValue: 11)).fireDate
+            #expect(date == TestScheduler.start + .seconds(90_910))
+        }
+    }
+
+    private static func skip(_ count: Int, _ test: TestScheduler) async throws -> ChangedJobs {
+        try await test.scheduler.change(.tag("many"), .skip(count), caller: TestScheduler.root)
+    }
+
     @Test("A job that is named twice in one selection is changed once")
     func twice() throws {
         func request(_ method: String, _ parameters: String) throws -> Request {
