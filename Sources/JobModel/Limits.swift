@@ -19,6 +19,8 @@ public enum Limits {
     /// A job's name, and each of its tags.
     public static let name = 255
     public static let tags = 64
+    /// The tags of all jobs that one request adds or changes, but for root's.
+    package static let tagsWritten = 100_000
     /// Files of variables.
     public static let files = 16
     /// Credentials of a job; systemd has no such bound, but one of their bytes.

@@ -58,7 +58,8 @@ struct BulkRests {
         return end
     }
 
-    private func areOthersAwake(than uid: UInt32, at now: Instant) -> Bool {
+    /// Whether other users are active.
+    func areOthersAwake(than uid: UInt32, at now: Instant) -> Bool {
         lastAsked.contains { $0.key != uid && now - $0.value <= Self.attention }
             || areOthersAtWork(uid, Self.attention)
     }

@@ -47,6 +47,34 @@ import TimerControl
         }
     }
 
+    @Test("A change writes tags only where they become others, in another Unicode form too")
+    func sameTags() async throws {
+        try await TestScheduler.with { test in
+            /// How many operations of SQLite's machine the writing of tags has taken since it was asked.
+            func steps() async throws -> Int32 {
+                try await test.store.writer.write {
+                    try $0.prepare(JobStore.SQL.insertTag).takeSteps()
+                }
+            }
+            let words = ScheduleWords(every: "30d")
+            let job = try await test.add(words) { $0.tags = ["a", "b"] }
+            #expect(try await steps() > 0)
+            for (tags, areOthers) in [
+                (["a", "b"], false), (["a", "e\u{301}"], true), (["a", "\u{e9}"], true),
+                (["a", "\u{e9}"], false),
+            ] {
+                var definition = JobDefinition(schedule: words)
+                definition.tags = tags
+                let new = try NewJob(definition, owner: 0, at: test.clock.now(), zone: .utc)
+                let change = JobChanges.Change(id: job.id, to: new)
+                let changes = JobChanges(invalidate: [], change: [change], add: [])
+                _ = try await test.scheduler.apply(changes, caller: TestScheduler.root)
+                let taken = try await steps()
+                #expect((taken > 0) == areOthers)
+            }
+        }
+    }
+
     @Test("The dates of all jobs that are skipped at once are bounded")
     func skipOfMany() async throws {
         try await TestScheduler.with { test in
