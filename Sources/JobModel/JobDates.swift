@@ -48,6 +48,18 @@ package struct JobDates: Hashable, Sendable {
         return passed
     }
 
+    /// The last of the first `number` dates from `first` on, itself one whatever `end` is, of those up to and including
+    /// `end`, and how many they are.
+    package func last(of number: Int, from first: Timestamp, through end: Timestamp)
+        -> (date: Timestamp, count: Int)
+    {
+        let behind = moved.map { max(first, $0.end) } ?? first
+        guard let later = schedule.last(of: number - 1, after: behind, through: end) else {
+            return (first, 1)
+        }
+        return (later.date, later.count + 1)
+    }
+
     /// The date that was moved alone, and those behind it, of dates that pass: between the two lie dates
     /// that are none of the job's any more, and have rows of their own.
     package func parts(of dates: MisfirePolicy.SkippedDates) -> [MisfirePolicy.SkippedDates] {

@@ -19,6 +19,8 @@ public enum Limits {
     /// A job's name, and each of its tags.
     public static let name = 255
     public static let tags = 64
+    /// The tags of all jobs that one request adds or changes, but for root's.
+    package static let tagsWritten = 100_000
     /// Files of variables.
     public static let files = 16
     /// Credentials of a job; systemd has no such bound, but one of their bytes.
@@ -51,8 +53,9 @@ public enum Limits {
     public static let misfireLimit = 10_000
     /// The runs that a job may have kept, where the setting `maxRunsKept` allows them.
     public static let keepRuns = 100_000
-    /// Dates that one `job.skip` drops.
+    /// Dates that one `job.skip` drops of each job, and of all its jobs together where that is more than one of each.
     public static let skip = 10_000
+    package static let datesSkipped = 100_000
     /// What one user's uploads hold: jobs, bytes, and parts.
     public static let uploadJobs = 100_000
     public static let uploadBytes = 33_554_432

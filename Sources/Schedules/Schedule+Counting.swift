@@ -19,8 +19,43 @@ extension Schedule {
         }
     }
 
+    /// The last of the first `number` dates after `date`, of those up to and including `end`, and how many they are; nil
+    /// where there is none.
+    ///
+    /// Dates that lie close are counted, a stretch at a time: ten thousand take some dozen steps. Those that lie far apart
+    /// take a step each.
+    public func last(of number: Int, after date: Timestamp, through end: Timestamp)
+        -> (date: Timestamp, count: Int)?
+    {
+        var (at, count) = (date, 0)
+        var found: Timestamp?
+        var span = Self.countedAtOnce
+        while count < number, let next = nextFireDate(after: at), next <= end {
+            (at, found, count) = (next, next, count + 1)
+            // As few are found as soon by themselves.
+            guard number - count > 16 else { continue }
+            let through = min(at + span, end)
+            let passed = self.count(after: at, through: through)
+            let isBeyond = passed >= number - count
+            if !isBeyond { (at, count) = (through, count + passed) }
+            // A longer stretch pays only where it has a date for about each step that its count takes.
+            let isDense = Int64(passed) >= span.microseconds / Self.countedAtOnce.microseconds
+            span = isBeyond || !isDense ? span.half : span + span
+        }
+        guard let found else { return nil }
+        // Where no date follows the last stretch, that one has the last date.
+        return (found < at ? passedDates(from: found, through: at, newest: 1).last : found, count)
+    }
+
+    /// How much time is counted about as quickly as one date is found.
+    private static let countedAtOnce = TimeSpan.seconds(64 * 86_400)
+
     /// The beginning of each day in `zone`.
     public static func midnights(in zone: Zone) throws(ScheduleError) -> Schedule {
         .cron(try CronExpression(parsing: "0 0 * * *", zone: zone))
     }
+}
+
+extension TimeSpan {
+    fileprivate var half: TimeSpan { TimeSpan(microseconds: microseconds / 2) }
 }

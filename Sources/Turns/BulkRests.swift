@@ -25,8 +25,6 @@ struct BulkRests {
 
     /// A user who has asked for nothing for this long is not active.
     static let attention = Duration.seconds(2)
-    /// The longest rest: a bulk that took longer was held up by the disk.
-    static let longest = Duration.seconds(10)
     /// With more users than this, those who are not active and do not rest are forgotten.
     private static let remembered = 64
 
@@ -47,7 +45,7 @@ struct BulkRests {
     /// A user's bulk is over.
     mutating func end(_ uid: UInt32, at now: Instant) {
         guard let began = rests[uid]?.began else { return }
-        rests[uid] = Rest(began: nil, end: now + min(now - began, Self.longest))
+        rests[uid] = Rest(began: nil, end: now + (now - began))
     }
 
     /// When the user's next bulk may begin; nil for now.
@@ -60,7 +58,8 @@ struct BulkRests {
         return end
     }
 
-    private func areOthersAwake(than uid: UInt32, at now: Instant) -> Bool {
+    /// Whether other users are active.
+    func areOthersAwake(than uid: UInt32, at now: Instant) -> Bool {
         lastAsked.contains { $0.key != uid && now - $0.value <= Self.attention }
             || areOthersAtWork(uid, Self.attention)
     }

@@ -10,7 +10,8 @@ package struct RequestLoad: Hashable, Sendable {
     package enum Kind: Int, CaseIterable, Sendable {
         /// Work of a few microseconds, and what waits for something to happen.
         case light
-        /// Changes in the store's queue, one place for each job; other changes wait for them.
+        /// Changes in the store's queue, one place for each job and for each eight of its tags; other changes wait for
+        /// them.
         case write
         /// Single rows in the reader's queue.
         case lookup
@@ -72,6 +73,8 @@ package struct RequestLoad: Hashable, Sendable {
     package var lasts = false
 
     /// A change of more jobs than this is a bulk: it takes one to ten milliseconds of the store's time.
+    ///
+    /// So many may be on their way of one user, too, while others are active.
     package static let manyJobs = 128
     /// More definitions than this are checked off the loop: one or two milliseconds of its time.
     static let manyDefinitions = 16
@@ -122,18 +125,28 @@ package struct RequestLoad: Hashable, Sendable {
     package init(of request: Request, lineBytes: Int, waiting: Int? = 0) {
         switch request {
         case .addJobs(let request):
-            self.init(changing: request.definitions.count, telling: lineBytes)
+            self.init(
+                changing: request.definitions.count,
+                units: request.definitions.reduce(0) { $0 + $1.writeUnits },
+                telling: lineBytes
+            )
         case .applyJobs(let request):
             // How many jobs an upload has is not known yet; the reply has their ids.
             if request.upload != nil {
                 self.init(kind: .bulk, bytes: 8 * Limits.uploadJobs)
             } else {
-                self.init(changing: request.count, telling: lineBytes)
+                self.init(
+                    changing: request.count,
+                    units: request.invalidate.count
+                        + request.change.reduce(0) { $0 + $1.definition.writeUnits }
+                        + request.add.reduce(0) { $0 + $1.writeUnits },
+                    telling: lineBytes
+                )
             }
         // All of an owner's jobs.
         case .beginMaintenance, .endMaintenance: self.init(kind: .bulk, bytes: 1 << 18)
-        case .putPart: self.init(kind: .bulk, bytes: Self.row)
-        case .dropUpload: self.init(kind: .write, bytes: Self.row)
+        // A part is up to 1 MiB, an upload up to 32 MiB.
+        case .putPart, .dropUpload: self.init(kind: .bulk, bytes: Self.row)
         case .listUploads: self.init(kind: .lookup, bytes: 16 * Self.row)
         case .invalidateJobs(let request): self.init(changing: request.jobs)
         case .pauseJobs(let jobs), .resumeJobs(let jobs): self.init(changing: jobs)
@@ -201,10 +214,12 @@ package struct RequestLoad: Hashable, Sendable {
     /// The most bytes of a line that are the names of queues, whatever blanks it has.
     private static let queueNames = 1 << 17
 
-    private init(changing count: Int, telling bytes: Int) {
+    /// `units`: what their write takes; nil for one for each.
+    private init(changing count: Int, units: Int? = nil, telling bytes: Int) {
+        let units = units ?? count
         self.init(
-            kind: count > Self.manyJobs ? .bulk : .write,
-            units: count > Self.manyJobs ? 1 : max(count, 1),
+            kind: units > Self.manyJobs ? .bulk : .write,
+            units: units > Self.manyJobs ? 1 : max(units, 1),
             bytes: bytes + count * 400
         )
     }

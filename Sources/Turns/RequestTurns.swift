@@ -23,7 +23,9 @@ package struct RequestTurns<Waiter: Hashable> {
         var bytes = 0
         /// How many of them are of what waits for something to happen.
         var lasting = 0
-        var isEmpty: Bool { requests == 0 && bytes == 0 && lasting == 0 }
+        /// The places of changes that they take.
+        var writes = 0
+        var isEmpty: Bool { requests == 0 && bytes == 0 && lasting == 0 && writes == 0 }
     }
 
     private struct Waiting {
@@ -96,6 +98,7 @@ package struct RequestTurns<Waiter: Hashable> {
         change(uid) {
             if load.kind.isRequest { $0.requests -= 1 }
             if load.lasts { $0.lasting -= load.bytes }
+            if load.kind == .write { $0.writes -= load.units }
         }
     }
 
@@ -159,7 +162,15 @@ package struct RequestTurns<Waiter: Hashable> {
         let uid = user.uid
         let isBelow = !load.kind.isRequest || uses[uid, default: Use()].requests < requestsPerUser
         let isRested = load.kind != .bulk || restEnd(of: user) == nil
-        return isBelow && isRested && hasBytes(for: load, uid)
+        return isBelow && isRested && leavesTurns(load, user) && hasBytes(for: load, uid)
+    }
+
+    /// Whether others wait for one list of the user's changes at most; alone, a user may take all places.
+    private func leavesTurns(_ load: RequestLoad, _ user: User) -> Bool {
+        guard load.kind == .write, !user.isAdministrator else { return true }
+        let used = uses[user.uid, default: Use()].writes
+        return used == 0 || used + load.units <= RequestLoad.manyJobs
+            || !rests.areOthersAwake(than: user.uid, at: now)
     }
 
     private func hasBytes(for load: RequestLoad, _ uid: UInt32) -> Bool {
@@ -238,6 +249,7 @@ package struct RequestTurns<Waiter: Hashable> {
             $0.bytes += load.bytes
             if load.kind.isRequest { $0.requests += 1 }
             if load.lasts { $0.lasting += load.bytes }
+            if load.kind == .write { $0.writes += load.units }
         }
     }
 

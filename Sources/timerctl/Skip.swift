@@ -12,7 +12,8 @@ struct Skip: AsyncParsableCommand {
         abstract: "Drop the next fire dates of jobs.",
         discussion: """
             A date that is dropped does not fire; 'timerctl runs' shows it with the reason. The \
-            dates after it are as they were; a one-shot is finished by it.
+            dates after it are as they were; a one-shot is finished by it. Of all jobs together \
+            100,000 dates at most are dropped at once, or one of each.
 
             Examples:
               timerctl skip 2

@@ -45,6 +45,18 @@ import Testing
         #expect(dates.passed(from: .start(60), through: .start(85), newest: 9).count == 3)
     }
 
+    @Test("The last of so many dates is counted from the moved one, which is always one of them")
+    func last() throws {
+        let dates = try Self.dates(movedTo: 55)
+        for (number, end, last, count) in [
+            (1, 85, 55, 1), (3, 85, 70, 3), (9, 85, 80, 4), (2, 50, 55, 1),
+        ] as [(Int, Double, Double, Int)] {
+            let found = dates.last(of: number, from: .start(55), through: .start(end))
+            #expect(found.date == .start(last))
+            #expect(found.count == count)
+        }
+    }
+
     @Test("Skipped dates that begin with the moved one are two ranges: between them lie others")
     func parts() throws {
         let range = Skipped(first: .start(55), last: .start(80), count: 4, reason: .misfire)

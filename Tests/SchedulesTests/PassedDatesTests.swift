@@ -146,6 +146,40 @@ import Testing
         #expect(schedule.nextFireDate(after: all.last) == nil)
     }
 
+    @Test(
+        "The last of so many dates is that of a walk, through changes of offset and to the end",
+        arguments: [
+            "*:*:0/7.5", "Mon..Fri 09,17:30", "02:30", "*:0/20", "*-*-1 03:00", "*-02-29",
+            "2026..2027-*-* *:0/5", "2026,2040-*-* 02:00/10", "Mon *-02-29",
+        ]
+    )
+    func last(text: String) throws {
+        let zone = try Zone(named: "Europe/Berlin")
+        let schedule = Schedule.calendar(try CalendarExpression(parsing: text, zone: zone))
+        let start = try instant("2026-03-28T11:00:00Z")
+        let all = nextDates(schedule, after: start, count: 3000)
+        for end in [start + .seconds(86_400), start + .seconds(90 * 86_400), .distantFuture] {
+            for number in [1, 17, 18, 100, 3000] {
+                let dates = all.prefix(number).prefix { $0 <= end }
+                let found = schedule.last(of: number, after: start, through: end)
+                #expect(found?.date == dates.last)
+                let count = found?.count ?? 0
+                #expect(count == dates.count)
+            }
+        }
+    }
+
+    @Test("The last of ten thousand dates of a grid is found, and none of a one-shot that is over")
+    func lastOfGrid() throws {
+        let first = try instant("2026-01-01T00:00:00Z")
+        let schedule = Schedule.every(IntervalGrid(first: first, interval: .milliseconds(1)))
+        let found = schedule.last(of: 10_000, after: first, through: .distantFuture)
+        #expect(found?.date == first + .milliseconds(10_000))
+        #expect(found?.count == 10_000)
+        let once = Schedule.once(first).last(of: 5, after: first, through: .distantFuture)
+        #expect(once?.count == nil)
+    }
+
     /// Compares with every date taken one by one.
     private func check(
         _ schedule: Schedule,

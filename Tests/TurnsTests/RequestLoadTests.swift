@@ -20,8 +20,10 @@ import TimerControl
         .ids((0..<count).map { JobID(rawValue: $0 + 1) })
     }
 
-    static func definitions(_ count: Int) -> [JobDefinition] {
-        Array(repeating: JobDefinition(schedule: ScheduleWords(every: "1h")), count: count)
+    static func definitions(_ count: Int, tags: Int = 0) -> [JobDefinition] {
+        var definition = JobDefinition(schedule: ScheduleWords(every: "1h"))
+        definition.tags = (0..<tags).map { "\($0)" }
+        return Array(repeating: definition, count: count)
     }
 
     static let job = JobID(rawValue: 1)
@@ -30,12 +32,18 @@ import TimerControl
         Row(request: .addJobs(AddJobs(definitions(1))), kind: .write),
         Row(request: .addJobs(AddJobs(definitions(128))), kind: .write, units: 128),
         Row(request: .addJobs(AddJobs(definitions(129))), kind: .bulk),
+        // A tag is a row of its own.
+        Row(request: .addJobs(AddJobs(definitions(1, tags: 7))), kind: .write),
+        Row(request: .addJobs(AddJobs(definitions(14, tags: 64))), kind: .write, units: 126),
+        Row(request: .addJobs(AddJobs(definitions(15, tags: 64))), kind: .bulk),
+        Row(request: .applyJobs(ApplyJobs(add: definitions(15, tags: 64))), kind: .bulk),
         Row(request: .invalidateJobs(InvalidateJobs(ids(1))), kind: .write),
         Row(request: .invalidateJobs(InvalidateJobs(ids(128))), kind: .write, units: 128),
         Row(request: .invalidateJobs(InvalidateJobs(ids(129))), kind: .bulk),
         Row(request: .invalidateJobs(InvalidateJobs(.name("a"))), kind: .write),
         Row(request: .invalidateJobs(InvalidateJobs(.tag("a"))), kind: .bulk),
         Row(request: .pauseJobs(.owner("ann")), kind: .bulk),
+        Row(request: .dropUpload("big"), kind: .bulk),
         Row(request: .resumeJobs(ids(3)), kind: .write, units: 3),
         // Dates that are dropped take time as well.
         Row(request: .skipJobs(SkipJobs(jobs: .name("a"), count: 99)), kind: .write),

@@ -10,6 +10,7 @@ import Testing
 
     private let ann = Turns.User(uid: 1001, isAdministrator: false)
     private let ben = Turns.User(uid: 1002, isAdministrator: false)
+    private let cem = Turns.User(uid: 1003, isAdministrator: false)
     private let root = Turns.User(uid: 0, isAdministrator: true)
 
     private func page() -> RequestLoad { RequestLoad(kind: .events) }
@@ -27,6 +28,7 @@ import Testing
         switch name.first {
         case "a": ann
         case "b": ben
+        case "c": cem
         default: root
         }
     }
@@ -72,12 +74,12 @@ import Testing
         let (small, large) = (
             RequestLoad(kind: .write, units: 12), RequestLoad(kind: .write, units: 120)
         )
-        #expect(ask(&turns, RequestLoad(kind: .write, units: 400), ["a1"]) == ["a1"])
+        #expect(ask(&turns, RequestLoad(kind: .write, units: 400), ["c1"]) == ["c1"])
         #expect(ask(&turns, large, ["a2"]) == [])
         #expect(ask(&turns, small, ["b1"]) == [], "112 are free, and the next in turn needs 120")
         #expect(ask(&turns, small, ["r1"]) == ["r1"], "root has a reserve")
         #expect(end(&turns, small, "r1") == [])
-        #expect(end(&turns, RequestLoad(kind: .write, units: 400), "a1") == ["a2", "b1"])
+        #expect(end(&turns, RequestLoad(kind: .write, units: 400), "c1") == ["a2", "b1"])
     }
 
     @Test("What needs more than all places begins once it is alone")
@@ -86,11 +88,28 @@ import Testing
         let (one, all) = (
             RequestLoad(kind: .write, units: 1), RequestLoad(kind: .write, units: 1280)
         )
-        #expect(ask(&turns, one, ["a1"]) == ["a1"])
+        #expect(ask(&turns, one, ["c1"]) == ["c1"])
         #expect(ask(&turns, all, ["a2"]) == [])
         #expect(ask(&turns, one, ["b1"]) == [])
-        #expect(end(&turns, one, "a1") == ["a2"])
+        #expect(end(&turns, one, "c1") == ["a2"])
         #expect(end(&turns, all, "a2") == ["b1"])
+    }
+
+    @Test("While others are active one list of a user's changes is on its way, else as many as fit")
+    func lists() {
+        var turns = Turns(requestsPerUser: 1000)
+        let (list, one) = (
+            RequestLoad(kind: .write, units: 128), RequestLoad(kind: .write, units: 1)
+        )
+        #expect(ask(&turns, list, ["a1", "a2"]) == ["a1", "a2"], "nobody else is there")
+        #expect(ask(&turns, list, ["b1", "a3"]) == ["b1"])
+        #expect(ask(&turns, one, ["b2", "c1", "r1"]) == ["c1", "r1"], "others pass")
+        #expect(end(&turns, list, "a1") == [], "another list of the user's is on its way")
+        #expect(end(&turns, list, "a2") == ["a3"])
+        #expect(end(&turns, list, "b1") == ["b2"])
+        #expect(ask(&turns, list, ["a4"]) == [])
+        turns.now = BulkRests.attention + .milliseconds(1)
+        #expect(turns.next() == "a4", "the others have left")
     }
 
     @Test("A user at the limit of requests waits for an own one, and keeps nobody else")

@@ -14,6 +14,7 @@ extension CommandHandler {
 
     /// The jobs to add, each checked; changes nothing.
     func newJobs(of request: AddJobs, _ caller: Caller) throws -> [NewJob] {
+        try requireFewTags(request.definitions, caller)
         let list = request.isList ? "jobs" : nil
         let jobs = try checked(request.definitions, caller, in: list, areAdded: true)
         try requireDistinctNames(request.definitions, in: "jobs", replace: request.replace)
@@ -209,6 +210,17 @@ extension ControlError {
             )
         }
     }
+}
+
+/// Refuses jobs with more tags than one write has time for; root's may have any number.
+func requireFewTags(_ definitions: [JobDefinition], _ caller: Caller) throws(ControlError) {
+    let count = definitions.reduce(0) { $0 + ($1.tags?.count ?? 0) }
+    guard caller.uid != 0, count > Limits.tagsWritten else { return }
+    throw ControlError(
+        .limitReached,
+        "the jobs have \(count) tags together, at most \(Limits.tagsWritten) are written at once; accepted are fewer"
+            + " jobs, or fewer tags of each"
+    )
 }
 
 /// Refuses a list in which two jobs have one name: the second would replace the first, or fail it.

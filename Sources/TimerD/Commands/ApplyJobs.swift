@@ -15,6 +15,7 @@ extension CommandHandler {
     /// The changes to make, each definition checked; changes nothing yet.
     func changes(of request: ApplyJobs, _ caller: Caller) throws -> JobChanges {
         let revised = request.change.map(\.definition)
+        try requireFewTags(revised + request.add, caller)
         try requireUntied(revised, in: "change")
         try requireUntied(request.add, in: "add")
         try requireDistinctNames(request.add, in: "add")

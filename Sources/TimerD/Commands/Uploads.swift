@@ -43,7 +43,7 @@ extension CommandHandler {
     /// `upload.drop`.
     func dropUpload(_ name: String, _ caller: Caller) async throws -> Answer {
         UploadReply(
-            upload: try await scheduler.submitWrite(of: caller.uid) { transaction in
+            upload: try await scheduler.submitWrite(of: caller.uid, isLong: true) { transaction in
                 try transaction.dropUpload(name, caller: caller)
             }.value()
         )

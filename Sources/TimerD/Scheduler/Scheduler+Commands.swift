@@ -15,7 +15,7 @@ extension Scheduler {
         let limit = caller.uid == 0 ? nil : settings.maxJobsPerUser
         let added = try await submitWrite(
             of: caller.uid,
-            isLong: jobs.count > Self.longWrite,
+            isLong: jobs.writeUnits > Self.longWrite,
             unstarted: unstarted(named, caller)
         ) {
             try $0.add(jobs, replace: replace, limit: limit)
@@ -36,7 +36,7 @@ extension Scheduler {
         let limit = caller.uid == 0 ? nil : settings.maxJobsPerUser
         let applied = try await submitWrite(
             of: caller.uid,
-            isLong: changes.count > Self.longWrite,
+            isLong: changes.writeUnits > Self.longWrite,
             unstarted: unstarted([changes.touched], caller)
         ) {
             try $0.apply(changes, limit: limit, caller: caller)
@@ -65,7 +65,7 @@ extension Scheduler {
         return try await dryRuns.run(trial)
     }
 
-    /// A write of more jobs than this is long: earlier writes are committed before it.
+    /// A write of more jobs than this, or as many rows, is long: earlier writes are committed before it.
     static let longWrite = 100
 
     /// Changes what `selection` names, all or none; returns the jobs as they stand.

@@ -24,7 +24,7 @@ extension Scheduler {
             }
         }
         return try await writeDirectly(
-            isLong: jobs.count > Self.longWrite,
+            isLong: jobs.writeUnits > Self.longWrite,
             of: caller.uid
         ) { transaction in
             // Root has no limit.

@@ -69,8 +69,11 @@ extension JobStore {
         if let key = new.definition.key {
             try keep(key, of: job.id, owner: job.ownerID)
         }
+        let (before, tags) = (job.definition.tags ?? [], new.definition.tags ?? [])
+        let areSame = before.elementsEqual(tags) { $0.utf8.elementsEqual($1.utf8) }
+        guard job.unread != nil || !areSame else { return }
         try deleteTags(of: job)
-        try insertTags(new.definition.tags, of: job.id, job.ownerID)
+        try insertTags(tags, of: job.id, job.ownerID)
     }
 
     /// Writes by which schedule the job goes from now on; `update` writes its dates.

@@ -20,7 +20,13 @@ struct JobChanges: Sendable {
 
     /// The jobs that exist and are touched.
     var touched: JobSelection { .ids(invalidate + change.map(\.id)) }
-    var count: Int { invalidate.count + change.count + add.count }
+    /// See `JobDefinition.writeUnits`.
+    var writeUnits: Int { invalidate.count + change.map(\.to).writeUnits + add.writeUnits }
+}
+
+extension [NewJob] {
+    /// See `JobDefinition.writeUnits`.
+    var writeUnits: Int { reduce(0) { $0 + $1.definition.writeUnits } }
 }
 
 /// What became of them, in the same order.

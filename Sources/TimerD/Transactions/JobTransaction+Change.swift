@@ -23,6 +23,7 @@ extension JobTransaction {
         let ids =
             try idsInMaintenance(selection, change, caller: caller)
             ?? resolve(selection, for: change, kill: kill, busy: busy, caller: caller)
+        try requireFewDates(change, of: ids.count)
         var changed = ChangedJobs()
         changed.told = try apply(change, to: ids, caller: caller)
         changed.jobs = Array(outcome.jobs[first...])
@@ -35,6 +36,18 @@ extension JobTransaction {
             }
         }
         return changed
+    }
+
+    /// Refuses to drop more dates in one write than it has time for, before any job is read.
+    private func requireFewDates(_ change: JobChange, of jobs: Int) throws(ControlError) {
+        guard case .skip(let count) = change, count > 1, jobs * count > Limits.datesSkipped else {
+            return
+        }
+        throw ControlError(
+            .limitReached,
+            "\(count) dates of each of \(jobs) jobs are \(jobs * count), at most \(Limits.datesSkipped) are dropped"
+                + " at once; accepted is a smaller 'count', or fewer jobs"
+        )
     }
 
     /// Ends jobs if no timer is armed for any of them and nothing of them is in progress; else does nothing.
@@ -226,12 +239,12 @@ extension JobTransaction {
         guard let first = job.fireDate else {
             throw ControlError(.conflict, "job \(job.id) has no further date to skip")
         }
-        var last = first
-        var dropped = 1
-        while dropped < count, case .date(let next) = job.next(after: last, fires: 0, at: moment) {
-            last = next
-            dropped += 1
-        }
+        let until = job.policy.until.map { moment.date(ofWall: $0, on: job.clock) }
+        let (last, dropped) = job.dates.last(
+            of: count,
+            from: first,
+            through: until ?? .distantFuture
+        )
         let dates = MisfirePolicy.SkippedDates(
             first: first,
             last: last,

@@ -253,6 +253,7 @@ extension JobTransaction {
         budget.spend(rows: try fires.delete(of: job.id, limit: budget.rows))
         guard !budget.isSpent else { return false }
         try jobs.deleteTags(of: job)
+        budget.spend(rows: Int64(job.definition.tags?.count ?? 0))
         try jobs.delete(job.id)
         budget.spendJob()
         return true

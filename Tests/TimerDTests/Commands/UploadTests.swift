@@ -256,4 +256,34 @@ import TimerControl
         try transaction.take(now, of: owner)
         #expect(throws: ControlError.self) { try transaction.take(now, of: owner) }
     }
+
+    @Test("The tags of all jobs of an upload or a list are bounded, but for root's")
+    func tags() async throws {
+        try await TestScheduler.with { test in
+            var definition = JobDefinition(schedule: ScheduleWords(every: "1h"))
+            definition.tags = (0..<64).map { "\($0)" }
+            let half = Array(repeating: definition, count: 782)
+            let handler = test.handler()
+            for part in 0...1 { try await put(test, part, ApplyJobs(add: half)) }
+            let all = ApplyJobs(add: half + half)
+            for request in [
+                Request.applyJobs(ApplyJobs(upload: "big")), .applyJobs(all),
+                .addJobs(AddJobs(all.add)),
+            ] {
+                let refusal = await #expect(throws: ControlError.self) {
+                    _ = try await ask(test, request)
+                }
+                #expect(refusal?.reason == .limitReached)
+                #expect(
+                    refusal?.message
+                        == "the jobs have 100096 tags together, at most 100000 are written at once; "
+                        + "accepted are fewer jobs, or fewer tags of each"
+                )
+            }
+            #expect(try await uploads(test).first?.jobs == 1564, "nothing of it is done")
+            let changes = try handler.changes(of: all, TestScheduler.root)
+            #expect(changes.add.count == 1564)
+            #expect(changes.writeUnits == 1564 * 9)
+        }
+    }
 }

@@ -47,6 +47,60 @@ import TimerControl
         }
     }
 
+    @Test("A change writes tags only where they become others, in another Unicode form too")
+    func sameTags() async throws {
+        try await TestScheduler.with { test in
+            /// How many operations of SQLite's machine the writing of tags has taken since it was asked.
+            func steps() async throws -> Int32 {
+                try await test.store.writer.write {
+                    try $0.prepare(JobStore.SQL.insertTag).takeSteps()
+                }
+            }
+            let words = ScheduleWords(every: "30d")
+            let job = try await test.add(words) { $0.tags = ["a", "b"] }
+            #expect(try await steps() > 0)
+            for (tags, areOthers) in [
+                (["a", "b"], false), (["a", "e\u{301}"], true), (["a", "\u{e9}"], true),
+                (["a", "\u{e9}"], false),
+            ] {
+                var definition = JobDefinition(schedule: words)
+                definition.tags = tags
+                let new = try NewJob(definition, owner: 0, at: test.clock.now(), zone: .utc)
+                let change = JobChanges.Change(id: job.id, to: new)
+                let changes = JobChanges(invalidate: [], change: [change], add: [])
+                _ = try await test.scheduler.apply(changes, caller: TestScheduler.root)
+                let taken = try await steps()
+                #expect((taken > 0) == areOthers)
+            }
+        }
+    }
+
+    @Test("The dates of all jobs that are skipped at once are bounded")
+    func skipOfMany() async throws {
+        try await TestScheduler.with { test in
+            for _ in 1...11 {
+                try await test.add(ScheduleWords(every: "10s")) { $0.tags = ["many"] }
+            }
+            let refusal = await #expect(throws: ControlError.self) {
+                try await Self.skip(10_000, test)
+            }
+            #expect(refusal?.reason == .limitReached)
+            #expect(
+                refusal?.message
+                    == "10000 dates of each of 11 jobs are 110000, at most 100000 are dropped at once; "
+                    + "accepted is a smaller 'count', or fewer jobs"
+            )
+            let changed = try await Self.skip(9090, test)
+            #expect(changed.jobs.count == 11)
+            let date = try await test.job(JobID(rawValue: 11)).fireDate
+            #expect(date == TestScheduler.start + .seconds(90_910))
+        }
+    }
+
+    private static func skip(_ count: Int, _ test: TestScheduler) async throws -> ChangedJobs {
+        try await test.scheduler.change(.tag("many"), .skip(count), caller: TestScheduler.root)
+    }
+
     @Test("A job that is named twice in one selection is changed once")
     func twice() throws {
         func request(_ method: String, _ parameters: String) throws -> Request {
