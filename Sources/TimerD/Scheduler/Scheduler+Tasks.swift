@@ -45,7 +45,10 @@ extension Scheduler {
         } durable: { scheduler, given in
             scheduler.hand(given, to: numbers)
             if let key {
-                scheduler.asked(key, gaveAll: given.allSatisfy { !$0.tasks.isEmpty })
+                scheduler.asked(
+                    key,
+                    gaveAll: given.allSatisfy { $0.isPutOff || !$0.tasks.isEmpty }
+                )
             }
         } failed: { scheduler, error in
             for number in numbers where !(isAhead && scheduler.isLeftWithoutTask(number)) {
