@@ -91,4 +91,22 @@ import TimerControl
             #expect(many.pages < 2 * few.pages)
         }
     }
+
+    @Test("A worker has its place until the store has looked for it, and none while it waits")
+    func place() async throws {
+        try await TestScheduler.with { test in
+            let (taken, given) = (Tally(), Tally())
+            let place = WorkPlace(take: { taken.add() }, giveBack: { given.add() })
+            var reserve = ReserveTasks(queues: ["mails"])
+            reserve.wait = "1min"
+            let (handler, request) = (test.handler(), Request.reserveTasks(reserve))
+            async let answer = handler.handle(request, from: 0, place: place)
+            try await test.waits(1, for: "mails")
+            #expect((taken.count, given.count) == (1, 1))
+            try await Self.add(test, to: ["mails"])
+            let reply = try await answer.get()
+            #expect((reply as? TasksReply)?.tasks.count == 1)
+            #expect(taken.count == 1, "whoever makes a task ready asks for it")
+        }
+    }
 }
