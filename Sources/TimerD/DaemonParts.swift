@@ -118,7 +118,13 @@ struct DaemonParts {
                 },
                 check: { handler.check($0, from: owner($1), over: $1.life) },
                 handle: {
-                    await handler.handle($0, from: owner($1), over: $1.life, isAlone: $1.isAlone)
+                    await handler.handle(
+                        $0,
+                        from: owner($1),
+                        over: $1.life,
+                        isAlone: $1.isAlone,
+                        place: $1.place
+                    )
                 }
             )
         } stop: {

@@ -31,15 +31,20 @@ package struct RequestLoad: Hashable, Sendable {
         case largeWaiting
         /// Changes of many jobs, all or nothing, and the lines that hold them: one at a time over all users.
         case bulk
+        /// The look into the store for a worker that waits: a part of its request.
+        case look
+        /// What a run has written, told to a client that has waited for it: a part of its request.
+        case output
 
         /// How many places there are.
         var places: Int {
             switch self {
             case .light, .input, .waiting, .largeWaiting: .max / 2
             case .write: 512
+            case .look: 320
             case .lookup: 64
             case .events: 2
-            case .page, .check, .bulk: 1
+            case .page, .check, .bulk, .output: 1
             }
         }
 
@@ -48,8 +53,9 @@ package struct RequestLoad: Hashable, Sendable {
             switch self {
             case .light, .input, .waiting, .largeWaiting: 0
             case .write: 64
+            case .look: 32
             case .lookup: 8
-            case .page, .events, .check, .bulk: 1
+            case .page, .events, .check, .bulk, .output: 1
             }
         }
 
@@ -57,9 +63,12 @@ package struct RequestLoad: Hashable, Sendable {
         var isRequest: Bool {
             switch self {
             case .light, .write, .lookup, .page, .bulk: true
-            case .events, .check, .input, .waiting, .largeWaiting: false
+            case .events, .check, .input, .waiting, .largeWaiting, .look, .output: false
             }
         }
+
+        /// Whether it is for a part of a request in progress, which counts for its user already.
+        var isPart: Bool { self == .look || self == .output }
     }
 
     package var kind: Kind
@@ -159,7 +168,7 @@ package struct RequestLoad: Hashable, Sendable {
         case .listJobs, .listRuns, .listNotices: self.init(kind: .page, bytes: Limits.pageBytes)
         case .getJob, .getRun, .killRun: self.init(kind: .lookup, bytes: 16 * Self.row)
         case .readOutput(let request):
-            self.init(kind: request.wait == true ? .light : .lookup, bytes: 184_320)
+            self.init(kind: request.wait == true ? .light : .page, bytes: 184_320)
         case .previewSchedule: self.init(kind: .check, bytes: 32 * Self.row)
         case .status, .metrics: self.init(kind: .lookup, bytes: 8 * Self.row)
         // It has no tasks for as long as it waits; what it is answered with counts as what its connection holds.
@@ -174,7 +183,7 @@ package struct RequestLoad: Hashable, Sendable {
                 request.mayWaitForTask ? min(count * Self.row, Limits.pageBytes) : most
             self.init(
                 kind: request.mayWaitForTask ? .light : .write,
-                units: 1 + count / 32,
+                units: request.units,
                 bytes: held + min(lineBytes, Self.queueNames),
                 lasts: request.mayWaitForTask
             )
@@ -204,6 +213,16 @@ package struct RequestLoad: Hashable, Sendable {
             self.init(waitingWith: Self.row + 16 * jobs)
         case .backUp, .checkDatabase, .drainNode:
             self.init(kind: .light, bytes: Self.row)
+        }
+    }
+
+    /// What a request that may wait takes while it is at work; nil for one that never waits.
+    package init?(workOf request: Request) {
+        switch request {
+        case .readOutput(let request) where request.wait == true: self.init(kind: .output)
+        case .reserveTasks(let request) where request.mayWaitForTask:
+            self.init(kind: .look, units: request.units)
+        default: return nil
         }
     }
 
@@ -264,4 +283,8 @@ extension Request {
 extension ReserveTasks {
     /// Whether it waits where there is no task.
     package var mayWaitForTask: Bool { waitSpan > .zero }
+
+    /// As much of the store's time as so many changed jobs take: four tasks are handed out, or four queues looked at,
+    /// in that of one.
+    fileprivate var units: Int { 1 + ((count ?? 1) + queues.count) / 4 }
 }

@@ -8,7 +8,7 @@ import DequeModule
 /// one user go in order. Pure; `RequestGate` carries it out.
 package struct RequestTurns<Waiter: Hashable> {
     /// Who asks.
-    package struct User: Hashable {
+    package struct User: Hashable, Sendable {
         var uid: UInt32
         /// Root and the daemon's own user, who may take the reserved places too.
         var isAdministrator: Bool
@@ -174,6 +174,8 @@ package struct RequestTurns<Waiter: Hashable> {
     }
 
     private func hasBytes(for load: RequestLoad, _ uid: UInt32) -> Bool {
+        // Its request holds them, and gives them back only once this part of it is done.
+        if load.kind.isPart { return true }
         let use = uses[uid, default: Use()]
         let bytesPerUser = share(of: uid)
         // Long lines and bulks may wait for other requests, so they have to leave half of it to those.

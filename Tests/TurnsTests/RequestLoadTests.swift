@@ -98,6 +98,33 @@ import TimerControl
         }
     }
 
+    @Test(
+        "Who reserves takes places by how many tasks and queues he names, at once or as he waits",
+        arguments: [(1, nil, 1), (1, 3, 2), (64, 1, 17), (64, 1000, 267)] as [(Int, Int?, Int)]
+    )
+    func looks(queues: Int, count: Int?, units: Int) {
+        var reserve = ReserveTasks(queues: (0..<queues).map { "q\($0)" })
+        reserve.count = count
+        #expect(RequestLoad(of: .reserveTasks(reserve), lineBytes: 100).units == units)
+        #expect(RequestLoad(workOf: .reserveTasks(reserve)) == nil)
+        reserve.wait = "1h"
+        let work = RequestLoad(workOf: .reserveTasks(reserve))
+        #expect(work == RequestLoad(kind: .look, units: units))
+        #expect(units <= Kind.look.places)
+    }
+
+    @Test("A run's output is a page; who waits for it takes a place only as it is told")
+    func output() {
+        var read = ReadOutput(id: RunID(rawValue: 1))
+        #expect(RequestLoad(of: .readOutput(read), lineBytes: 100).kind == .page)
+        #expect(RequestLoad(workOf: .readOutput(read)) == nil)
+        read.wait = true
+        #expect(RequestLoad(of: .readOutput(read), lineBytes: 100).kind == .light)
+        let work = RequestLoad(workOf: .readOutput(read))
+        #expect(work == RequestLoad(kind: .output))
+        #expect(work?.kind.isRequest == false, "the request counts already")
+    }
+
     @Test("A subscription takes memory for each job that it names, and is no request in progress")
     func subscription() {
         var subscribe = Subscribe()

@@ -125,6 +125,19 @@ import Testing
         #expect(ask(&turns, watching, ["a6"]) == ["a6"], "pages of watchers are no requests")
     }
 
+    @Test("A part of a request in progress waits for its place, and for no room or end of another")
+    func parts() {
+        var turns = Turns(requestsPerUser: 1, bytesPerUser: 1000)
+        let (whole, part) = (
+            RequestLoad(kind: .light, bytes: 300_000), RequestLoad(kind: .output)
+        )
+        #expect(ask(&turns, whole, ["a1", "a2"]) == ["a1"])
+        turns.hold(9_000_000, of: 1001)
+        #expect(ask(&turns, part, ["a3", "a4", "b1"]) == ["a3"])
+        #expect(end(&turns, part, "a3") == ["a4"])
+        #expect(end(&turns, part, "a4") == ["b1"])
+    }
+
     @Test("A user's connections hold no more bytes than the bound; a small request still begins")
     func bytes() {
         var turns = Turns(requestsPerUser: 1000, bytesPerUser: 1000)

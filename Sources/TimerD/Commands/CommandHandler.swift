@@ -30,15 +30,17 @@ struct CommandHandler: Sendable {
 
     /// Carries out `request`; what it changes is durable when this returns.
     ///
-    /// `isAlone`: see `Peer`.
+    /// `isAlone`, `place`: see `Peer`.
     func handle(
         _ request: Request,
         from owner: Owner,
         over life: ConnectionLife? = nil,
-        isAlone: Bool = false
+        isAlone: Bool = false,
+        place: WorkPlace? = nil
     ) async -> Result<Answer, ControlError> {
         var caller = caller(owner, life)
         caller.isAlone = isAlone
+        caller.place = place
         return await outcome { [caller] in try await answer(request, caller) }
     }
 

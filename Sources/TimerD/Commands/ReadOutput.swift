@@ -16,12 +16,13 @@ extension CommandHandler {
         let after = request.after ?? OutputPosition()
         while true {
             let begun = scheduler.outputs.begun
-            if let output = scheduler.outputs[id] {
-                if request.wait == true { await output.waitForMore(than: after) }
-                if !output.isStored {
-                    let reading = output.read(after: after, most: OutputReply.most)
-                    return OutputReply(id, reading, running: true)
-                }
+            let live = scheduler.outputs[id]
+            if request.wait == true { await live?.waitForMore(than: after) }
+            // From here on until the reply is made it keeps others waiting.
+            try await caller.place?.take()
+            if let live, !live.isStored {
+                let reading = live.read(after: after, most: OutputReply.most)
+                return OutputReply(id, reading, running: true)
             }
             let (run, output) = try await read(for: caller) {
                 (try $0.run(id), try $0.output(of: id, after: after, most: OutputReply.most))
@@ -31,6 +32,7 @@ extension CommandHandler {
             if isOver || request.wait != true {
                 return OutputReply(id, output, running: !isOver)
             }
+            caller.place?.giveBack()
             // The row of a run is stored some milliseconds before its date, and it begins at that date.
             await scheduler.outputs.waitForBegin(after: begun, within: .seconds(1))
             try Task.checkCancellation()
@@ -77,14 +79,10 @@ extension OutputReply.Chunk {
         )
         room -= overhead
         if let text = String(validating: piece.bytes, as: UTF8.self) {
-            let whole = text.unicodeScalars.prefix { scalar in
-                let cost = cost(of: scalar)
-                guard cost <= room else { return false }
-                room -= cost
-                return true
-            }
-            chunk.text = String(whole)
-            return (chunk, whole.reduce(0) { $0 + UTF8.width($1) })
+            let count = count(of: piece.bytes, fitting: &room)
+            let isWhole = count == piece.bytes.count
+            chunk.text = isWhole ? text : String(decoding: piece.bytes[..<count], as: UTF8.self)
+            return (chunk, count)
         }
         let bytes = piece.bytes.prefix(max(room, 0) / 4 * 3)
         room -= (bytes.count + 2) / 3 * 4
@@ -92,12 +90,31 @@ extension OutputReply.Chunk {
         return (chunk, bytes.count)
     }
 
-    /// How many bytes JSON takes for it.
-    private static func cost(of scalar: Unicode.Scalar) -> Int {
-        switch scalar {
-        case "\"", "\\", "\n", "\t", "\r": 2
-        case "\u{0}"..<"\u{20}": 6
-        default: UTF8.width(scalar)
+    /// How many bytes of a text there is room for, without a part of a character.
+    private static func count(of text: [UInt8], fitting room: inout Int) -> Int {
+        var end = 0
+        while end < text.count {
+            let cost = cost(of: text[end])
+            guard cost <= room else { break }
+            room -= cost
+            end += 1
+        }
+        // Back to the first byte of the character that it ends in.
+        while end < text.count, text[end] & 0b1100_0000 == 0b1000_0000 {
+            end -= 1
+            room += 1
+        }
+        return end
+    }
+
+    /// How many bytes JSON takes for a byte of UTF-8.
+    private static func cost(of byte: UInt8) -> Int {
+        switch byte {
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "\n"), UInt8(ascii: "\t"),
+            UInt8(ascii: "\r"):
+            2
+        case 0..<0x20: 6
+        default: 1
         }
     }
 }

@@ -17,6 +17,8 @@ extension CommandHandler {
         guard !isTied || caller.life != nil else {
             throw ControlError(.invalidParams, "parameter 'whileConnected' needs a connection")
         }
+        // One that may wait has its place until it waits.
+        try await caller.place?.take()
         // What is tied to a connection is the scheduler's to know.
         if !isTied, let tasks = try await scheduler.reserveReady(order),
             !tasks.isEmpty || request.waitSpan == .zero
@@ -26,7 +28,14 @@ extension CommandHandler {
         let (wait, life) = (request.waitSpan, isTied ? caller.life : nil)
         // Nothing that was sent behind one that waits is to wait for it.
         guard wait == .zero else {
-            return TasksReply(tasks: try await scheduler.reserve(order, wait: wait, life: life))
+            return TasksReply(
+                tasks: try await scheduler.reserve(
+                    order,
+                    wait: wait,
+                    life: life,
+                    place: caller.place
+                )
+            )
         }
         return try await scheduler.detour(of: caller) {
             TasksReply(tasks: try await scheduler.reserve(order, wait: .zero, life: life))

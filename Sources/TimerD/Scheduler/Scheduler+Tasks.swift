@@ -11,14 +11,17 @@ import TimerControl
 /// and again: whatever makes a task ready says so in its outcome.
 extension Scheduler {
     /// Reserves tasks for a worker; waits for the first for `wait`, if there is none.
+    ///
+    /// `place`: what is given back where it waits.
     func reserve(
         _ order: ReserveOrder,
         wait: TimeSpan,
-        life: ConnectionLife?
+        life: ConnectionLife?,
+        place: WorkPlace? = nil
     ) async throws -> [QueuedTask] {
         if isStopping { throw stopRefusal }
         let number = taskWaits.newNumber()
-        var waiter = TaskWaits.Waiter(order: order, life: life)
+        var waiter = TaskWaits.Waiter(order: order, life: life, place: place)
         waiter.isLast = wait == .zero
         if wait > .zero { waiter.end = clock.now().elapsed + wait }
         taskWaits[number] = waiter
@@ -45,7 +48,10 @@ extension Scheduler {
         } durable: { scheduler, given in
             scheduler.hand(given, to: numbers)
             if let key {
-                scheduler.asked(key, gaveAll: given.allSatisfy { !$0.tasks.isEmpty })
+                scheduler.asked(
+                    key,
+                    gaveAll: given.allSatisfy { $0.isPutOff || !$0.tasks.isEmpty }
+                )
             }
         } failed: { scheduler, error in
             for number in numbers where !(isAhead && scheduler.isLeftWithoutTask(number)) {
@@ -91,6 +97,7 @@ extension Scheduler {
                 waiter.answer.keep(.success(given.tasks))
             } else {
                 taskWaits.wait(number, for: given.keys)
+                waiter.place?.giveBack()
                 if isStale { again.append(number) }
             }
         }

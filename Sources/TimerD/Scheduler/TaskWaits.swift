@@ -11,6 +11,8 @@ struct TaskWaits {
         var order: ReserveOrder
         /// What its tasks are tied to; nil for nothing.
         var life: ConnectionLife?
+        /// The place of its request, until it waits for a task.
+        var place: WorkPlace?
         let answer = Promised<[QueuedTask]>()
         /// When it has waited long enough, in elapsed time; nil for one that does not wait.
         var end: Timestamp?

@@ -65,10 +65,12 @@ extension Connection {
         let way = isAlone ? .alone : RequestWay(of: request)
         var peer = peer
         peer.isAlone = isAlone
+        peer.place = RequestLoad(workOf: request).map { WorkPlace($0, at: gate, for: user) }
         inProgress[way, default: 0] += 1
         let body = { @Sendable [peer] in
             let result = if let checked { await checked() } else { await handle(request, peer) }
             let reply = Task.isCancelled ? nil : id.map { ReplyLine.reply(id: $0, result) }
+            peer.place?.giveBack()
             gate.onLoop { connection.value.finish(ticket, reply, id: id, load, way) }
         }
         if request.mayWait || request.isPreview {
@@ -131,6 +133,17 @@ extension RequestLine {
         } catch {
             return .failure(error)
         }
+    }
+}
+
+extension WorkPlace {
+    fileprivate convenience init(
+        _ load: RequestLoad,
+        at gate: RequestGate,
+        for user: RequestGate.User
+    ) {
+        let place = PartPlace(load, at: gate, for: user)
+        self.init(take: { try await place.take() }, giveBack: { place.giveBack() })
     }
 }
 

@@ -19,6 +19,8 @@ struct Peer: Hashable, Sendable {
     var host: String?
     /// Of a request: nothing else that the connection asks for is in progress, or begins, before its answer.
     var isAlone = false
+    /// Of a request that may wait: what it takes while it is at work.
+    var place: WorkPlace?
 
     var owner: Owner { Owner(uid: uid, name: name) }
 }

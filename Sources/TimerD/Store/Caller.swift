@@ -13,6 +13,8 @@ struct Caller: Hashable, Sendable {
     /// Whether nothing else that was asked for by that connection is in progress, or begins, before the
     /// answer.
     var isAlone = false
+    /// The place of the request, if that may wait for something; nil for one that takes none.
+    var place: WorkPlace?
 
     init(_ owner: Owner, isAdministrator: Bool) {
         self.owner = owner

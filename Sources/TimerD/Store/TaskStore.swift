@@ -253,7 +253,7 @@ struct TaskStore {
             SELECT DISTINCT tasks.job_id FROM tasks CROSS JOIN jobs ON jobs.id = tasks.job_id
             WHERE tasks.owner_id = ?1 AND (jobs.state = 'finished' OR jobs.state = 'invalidated')
             """
-        /// Without the words of their jobs, of which one has 64 KiB: most of what is found is not handed out.
+        /// Without the words of their jobs, of which one has 64 KiB: not all that is found is handed out.
         static let ready = readyRows.replacing(
             "ORDER BY",
             with: "AND (due_us IS NULL OR due_us > ?4) ORDER BY"

@@ -13,8 +13,10 @@ struct ReserveOrder: Sendable {
 
 /// What a worker gets, and of which queues.
 struct GivenTasks: Sendable {
-    var tasks: [QueuedTask]
-    var keys: [QueueKey]
+    var tasks: [QueuedTask] = []
+    var keys: [QueueKey] = []
+    /// Whether the store did not look for this one, as those before it got enough for one write.
+    var isPutOff = false
 }
 
 /// What workers ask for and say of their tasks.
@@ -25,10 +27,12 @@ extension JobTransaction {
     mutating func reserve(_ orders: [ReserveOrder], waiting: [QueueKey: Int] = [:]) throws
         -> [GivenTasks]
     {
-        var rest = waiting
+        var (rest, count) = (waiting, 0)
         return try orders.map { order in
+            guard count < Self.handedOutAtOnce else { return GivenTasks(isPutOff: true) }
             let given = try reserve(order, waiting: rest)
             for key in given.keys { rest[key]? -= 1 }
+            count += given.tasks.count
             return given
         }
     }
@@ -42,34 +46,23 @@ extension JobTransaction {
         var named: Set<QueueKey> = []
         let keys = order.queues.map { QueueKey(owner: owner, name: $0) }
             .filter { named.insert($0).inserted }
-        var shares: [QueueKey: Int] = [:]
-        var found: [TaskRow] = []
+        var lines: [(key: QueueKey, share: Int)] = []
         var rows: [QueueKey: QueueRow] = [:]
         for key in keys {
             guard let queue = try queues.queue(key), queue.ready > 0 else { continue }
             let allowance = queue.allowance(at: moment.elapsed)
             if let next = allowance.next { outcome.tasks.blocked[key] = next }
             guard allowance.count > 0 else { continue }
-            shares[key] = min(queue.ready, allowance.count) / max(1, waiting[key] ?? 1)
+            let share = min(queue.ready, allowance.count) / max(1, waiting[key] ?? 1)
+            lines.append((key, min(share, order.count)))
             rows[key] = queue
-            let limit = min(order.count, allowance.count, Self.tasksOnPage)
-            found += try tasks.ready(key, limit: limit, at: moment.elapsed)
         }
-        found.sort {
-            ($1.priority, $0.readyAt, $0.fire.rawValue)
-                < ($0.priority, $1.readyAt, $1.fire.rawValue)
-        }
-        // Of fewer than there are workers those who came first get one each.
-        if let first = found.first, shares[first.key] == 0 { shares[first.key] = 1 }
-        let shared = found.filter { task in
-            defer { shares[task.key]? -= 1 }
-            return shares[task.key] ?? 0 > 0
-        }
+        // Of fewer tasks than there are workers those who came first get one each.
+        var ready = try ReadyTasks(tasks, of: lines, at: moment.elapsed)
         let room = PageRoom()
         var handedOut: [QueuedTask] = []
         var taken: [QueueKey: Int] = [:]
-        for task in shared.prefix(order.count) {
-            guard let words = try tasks.words(of: task) else { continue }
+        while handedOut.count < order.count, let (task, words) = try ready.next() {
             let names = [task.key.name, words.name].reduce(0) { $0 + JSONWriter.byteCount(of: $1) }
             let bytes = Self.taskBytes + names + (words.userInfo?.utf8.count ?? 0)
             guard room.takes(bytes) else { break }
@@ -84,9 +77,10 @@ extension JobTransaction {
         return GivenTasks(tasks: handedOut, keys: keys)
     }
 
-    /// What a task takes in a reply beside its words; and so how many of a queue there is room for at most.
+    /// What a task takes in a reply beside its words.
     private static let taskBytes = 400
-    private static let tasksOnPage = Limits.pageBytes / taskBytes + 1
+    /// Once a write has handed out as many, whoever is left gets his of the next one: others' changes come in between.
+    private static let handedOutAtOnce = 256
 
     private mutating func handOut(_ ready: TaskRow, _ words: TaskWords, _ lease: TimeSpan) throws
         -> QueuedTask

@@ -67,7 +67,7 @@ import TimerControl
 
     @Test(
         "A reply has 256 KiB at most, whatever they are, and the next one goes on behind it",
-        arguments: ["x", "\n", "\u{1}", "\u{e9}", "\u{ff}"]
+        arguments: ["x", "\n", "\u{1}", "\u{e9}", "a\u{1f600}", "\u{ff}"]
     )
     func bounded(text: String) async throws {
         let unit = text == "\u{ff}" ? [0xff] : Array(text.utf8)
@@ -92,6 +92,46 @@ import TimerControl
             guard reply.more == true, replies < 100 else { break }
         }
         #expect(read == bytes)
+    }
+
+    @Test(
+        "A text is cut between two characters, and counts as it is written",
+        arguments: [
+            (0, "", 0), (1, "a", 0), (2, "a", 1), (3, "a\n", 0), (4, "a\n", 1),
+            (5, "a\n\u{e9}", 0), (8, "a\n\u{e9}", 3), (9, "a\n\u{e9}\u{1f600}", 0),
+            (14, "a\n\u{e9}\u{1f600}", 5), (15, "a\n\u{e9}\u{1f600}\u{1}", 0),
+        ] as [(Int, String, Int)]
+    )
+    func cut(room: Int, text: String, left: Int) {
+        // The fields of a chunk take 100.
+        var rest = 100 + room
+        let bytes = Array("a\n\u{e9}\u{1f600}\u{1}".utf8)
+        let piece = OutputPiece(stream: .stdout, at: 1, offset: 0, bytes: bytes)
+        let (chunk, count) = OutputReply.Chunk.fitting(piece, into: &rest)
+        #expect(chunk.text == text)
+        #expect(count == text.utf8.count)
+        #expect(rest == left)
+    }
+
+    @Test("One that waits has its place only once there is something to tell")
+    func place() async throws {
+        try await TestScheduler.with { test in
+            let (run, output) = try await begin(test)
+            let (taken, given) = (Tally(), Tally())
+            let place = WorkPlace(take: { taken.add() }, giveBack: { given.add() })
+            var read = ReadOutput(id: run)
+            read.wait = true
+            let (handler, request) = (test.handler(), Request.readOutput(read))
+            async let answer = handler.handle(request, from: 0, place: place)
+            while output.readerCount < 1 { await Task.yield() }
+            #expect(taken.count == 0)
+            output.write("x")
+            let answered = try await answer.get()
+            let reply = try #require(answered as? OutputReply)
+            #expect(reply.chunks.map(\.text) == ["x"])
+            #expect((taken.count, given.count) == (1, 0), "it has it until the reply is written")
+            test.runner.end()
+        }
     }
 
     @Test("One that waits is answered with the next byte, or when the run's end is stored")

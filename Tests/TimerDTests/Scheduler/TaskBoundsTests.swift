@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CSQLite
 import Schedules
 import Testing
 import TimerControl
@@ -243,20 +242,10 @@ struct TaskBoundsTests {
                 lease: .seconds(60)
             )
             let (tasks, pages) = try await test.store.writer.write { database in
-                /// How many pages were looked at since the last call.
-                func looked() -> Int {
-                    var sum = 0
-                    for which in [SQLITE_DBSTATUS_CACHE_HIT, SQLITE_DBSTATUS_CACHE_MISS] {
-                        var (count, highest): (Int32, Int32) = (0, 0)
-                        sqlite3_db_status(database.handle, which, &count, &highest, 1)
-                        sum += Int(count)
-                    }
-                    return sum
-                }
-                _ = looked()
+                _ = database.pagesLookedAt()
                 var transaction = JobTransaction(database, at: now, horizon: .distantPast)
                 let given = try transaction.reserve([order])
-                let pages = looked()
+                let pages = database.pagesLookedAt()
                 _ = try transaction.finish()
                 return (given.flatMap(\.tasks), pages)
             }

@@ -42,6 +42,12 @@ import TimerControl
                 tasks: ["a": 7],
                 given: [["a": 2], ["a": 2], ["a": 3]]
             ),
+            // More than one write hands out.
+            Case(
+                workers: Array(repeating: ["a"], count: 5),
+                tasks: ["a": 500],
+                given: Array(repeating: ["a": 100], count: 5)
+            ),
         ]
     )
     func shares(case: Case) async throws {
