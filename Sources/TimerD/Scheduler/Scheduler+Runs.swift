@@ -151,41 +151,61 @@ extension Scheduler {
         }
         ended.isStopped = fires[command.run]?.isStopped ?? true
         ended.stoppedBy = fires[command.run]?.stoppedBy
-        counters.countRun(ended.outcome, of: command.job, handler: fire.handler)
-        logEnd(of: command, ended.outcome)
         logSurvivors(ended.survivors, of: command.run, command.job)
         follow(command, ended)
     }
 
-    /// Stores how a run ended, with what follows it, and sees to that.
+    /// Stores how a run ended, and sees to what follows by what the store says of that: its job may have been changed since
+    /// it began.
     private func follow(_ command: RunningCommand, _ ended: EndedRun) {
-        var next = RetryDecision.done
-        if !ended.isStopped, command.fire.handler == nil {
-            next = RetryDecision(
-                ended.outcome,
-                attempt: command.fire.attempt,
-                of: command.fire.id,
-                job: command.job,
-                defaults: settings.runDefaults
-            )
-        }
-        record(of: command.job) { [next] in
-            try $0.recordFinished(command.run, of: command.job, ended, next: next)
-        } durable: { scheduler, _ in
-            scheduler.outputs.end(command.run)
+        record(of: command.job) {
+            try $0.recordFinished(command.run, of: command.job, ended)
+        } durable: { scheduler, finished in
+            scheduler.noteEnd(of: command, ended.outcome, finished.job)
             // Until here it is told again to each daemon.
             scheduler.runner.stored(command.run.rawValue)
+            scheduler.follow(command.fire, finished)
         } dropped: { scheduler, _ in
-            scheduler.outputs.end(command.run)
+            scheduler.noteEnd(of: command, ended.outcome, command.job)
+            scheduler.drop(command.fire.id)
         }
-        follow(command.fire, next)
+        awaitRecord(of: command.fire, ended)
     }
 
-    /// Sees to what follows a run that is over.
-    func follow(_ fire: CommandFire, _ next: RetryDecision) {
+    /// Counts and logs the end of a run whose record is over, by its job as that had it.
+    private func noteEnd(of command: RunningCommand, _ outcome: RunOutcome, _ job: StoredJob) {
+        outputs.end(command.run)
+        counters.countRun(outcome, of: job, handler: command.fire.handler)
+        logEnd(of: command, outcome, job)
+    }
+
+    /// Gives back the place of a run that is over, whose record is on its way to the store.
+    func awaitRecord(of fire: CommandFire, _ ended: EndedRun) {
         var fire = fire
-        switch next {
-        case .done: return drop(fire.id)
+        let expected = RetryDecision(
+            after: ended,
+            failures: ended.attempt,
+            job: fire.job,
+            defaults: settings.runDefaults
+        )
+        // As most often; what waits for its end goes on at once then. If the store finds otherwise, it comes back.
+        if expected == .done { return drop(fire.id) }
+        // It keeps the job busy no more than what is expected of it.
+        if case .handle(let handler) = expected { fire.handler = handler }
+        fires.insert(fire, .waiting(.record))
+        leavePlace(fire.id)
+        runsChanged(of: fire.job.id)
+        resumeIfIdle()
+    }
+
+    /// Sees to what follows a run whose record is stored.
+    func follow(_ fire: CommandFire, _ finished: FinishedRun) {
+        var fire = fire
+        fire.job = finished.job
+        switch finished.next {
+        case .done:
+            if fires[fire.id] != nil { drop(fire.id) }
+            return
         case .retry(let delay):
             fire.attempt += 1
             fires.insert(fire, .waiting(.time(clock.now().elapsed + delay)))
@@ -193,11 +213,8 @@ extension Scheduler {
             fire.handler = handler
             fires.insert(fire, .waiting(.place))
         }
-        // The place is given back first, so that other waiting fires go before this one.
-        leavePlace(fire.id)
         goOn(fire.id)
         runsChanged(of: fire.job.id)
-        resumeIfIdle()
     }
 }
 
@@ -266,18 +283,18 @@ extension Scheduler {
 
 extension Scheduler {
     /// Logs how a run ended: a failure or an interruption as a notice, any other end for debugging.
-    private func logEnd(of command: RunningCommand, _ outcome: RunOutcome) {
+    private func logEnd(of command: RunningCommand, _ outcome: RunOutcome, _ job: StoredJob) {
         let (level, message): (Logger.Level, Logger.Message) =
             switch outcome {
             case .interrupted: (.notice, "a run was interrupted")
-            case _ where command.job.policy.run.isSuccess(outcome, of: command.fire.handler):
+            case _ where job.policy.run.isSuccess(outcome, of: command.fire.handler):
                 (.debug, "a run ended")
             default: (.notice, "a run failed")
             }
         log.log(
             level: level,
             message,
-            metadata: metadata(of: command.run, command.job)
+            metadata: metadata(of: command.run, job)
                 .merging(["outcome": "\(outcome)"]) { old, _ in old }
         )
     }

@@ -80,6 +80,11 @@ extension JobStore {
         if case .reboot = new.schedule { try awaitBoot(job.id) }
     }
 
+    /// How often its definition was changed, from 1; nil for no such job.
+    func definitionRevision(of id: JobID) throws -> Int64? {
+        try database.prepare(SQL.definitionRevision).value(id)
+    }
+
     /// The text of its definition.
     func definition(of id: JobID) throws -> String? {
         try database.prepare(SQL.definition).value(id)
@@ -167,6 +172,7 @@ extension JobStore.SQL {
         UPDATE job_definitions
         SET definition = ?2, user_info = ?3, name = ?4, revision = revision + 1 WHERE job_id = ?1
         """
+    static let definitionRevision = "SELECT revision FROM job_definitions WHERE job_id = ?1"
     static let definition = "SELECT definition FROM job_definitions WHERE job_id = ?1"
     /// In place of the ended job that has the name.
     static let insertName =

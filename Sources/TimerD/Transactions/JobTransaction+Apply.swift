@@ -80,10 +80,12 @@ extension JobTransaction {
         }
         try releaseClaim(of: &job)
         try jobs.updateDefinition(of: job, to: new)
+        let old = job.definition
         job.definition = new.definition
         job.revision = try EventWords(database).revision(of: id)
         job.definitionRevision += 1
         job.policy = new.policy
+        try closeOvertaken(of: &job, was: old)
         return try goOn(as: job, isPaused: isPaused)
     }
 
