@@ -105,6 +105,13 @@ extension JobTransaction {
         return isInMaintenance
     }
 
+    /// Takes the pause that the job's definition asks for out of it, as that is over: a later one is not the definition's.
+    func forgetStatedPause(of job: inout StoredJob) throws {
+        guard job.definition.paused == true else { return }
+        job.definition.paused = nil
+        try jobs.setDefinition(job.definition, of: job.id)
+    }
+
     /// Tells of a job that was changed and has no claim, and has it go on; it may be over by what it is now.
     mutating func goOn(as changed: StoredJob, isPaused: Bool) throws -> StoredJob {
         var job = changed

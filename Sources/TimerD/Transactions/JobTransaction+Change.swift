@@ -140,6 +140,7 @@ extension JobTransaction {
             outcome.jobs.append(try withClaimsAhead(job))
         case (.pause, _), (.beginMaintenance, _):
             if case .beginMaintenance = change { try enterMaintenance(&job) }
+            try forgetStatedPause(of: &job)
             try releaseClaim(of: &job)
             count(leaving: job.state, entering: .paused)
             job.state = .paused
@@ -147,6 +148,7 @@ extension JobTransaction {
             try put(job)
         case (.resume, _), (.endMaintenance, _):
             try leaveMaintenance(&job)
+            try forgetStatedPause(of: &job)
             count(leaving: job.state, entering: .scheduled)
             job.state = .scheduled
             let date = job.wallFireDate(at: moment)

@@ -276,6 +276,25 @@ import TimerControl
         }
     }
 
+    @Test("A pause by hand is none of the definition's, though that asked for one that was ended")
+    func pauseByHand() async throws {
+        try await TestScheduler.with { test in
+            let job = try await add(test, Self.definition { $0.paused = true })
+            try await test.change(job.id, .resume)
+            #expect(try await test.job(job.id).definition.paused == nil)
+            try await test.change(job.id, .pause)
+            let after = try await test.crashed()
+            try await apply(after, revision(job, Self.definition { $0.nice = 1 }))
+            #expect(try await after.job(job.id).state == .paused)
+            // Declared again, it is the definition's.
+            try await apply(after, revision(job, Self.definition { $0.paused = true }))
+            try await apply(after, revision(job, Self.definition()))
+            #expect(try await after.job(job.id).state == .scheduled)
+            #expect(try await after.job(job.id).definitionRevision == 4)
+            try await after.close()
+        }
+    }
+
     @Test("A job that has fired as often as it now may is finished")
     func count() async throws {
         try await TestScheduler.with { test in

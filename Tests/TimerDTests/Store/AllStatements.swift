@@ -202,6 +202,7 @@ enum AllStatements {
         ("JobStore.SQL.nextDueOfOwner", JobStore.SQL.nextDueOfOwner),
         ("JobStore.SQL.releaseClaims", JobStore.SQL.releaseClaims),
         ("JobStore.SQL.releaseName", JobStore.SQL.releaseName),
+        ("JobStore.SQL.setDefinition", JobStore.SQL.setDefinition),
         ("JobStore.SQL.setHeld", JobStore.SQL.setHeld),
         ("JobStore.SQL.scheduledOfOwner", JobStore.SQL.scheduledOfOwner),
         ("JobStore.SQL.setMaintenance", JobStore.SQL.setMaintenance),
