@@ -102,7 +102,7 @@ extension Scheduler {
             let date = clock.now().wall.microseconds
             return ended(
                 command,
-                .notStarted(StartRefusal.withdrawn.message, from: date, to: date)
+                .notStarted(StartRefusal.withdrawn.message, at: date)
             )
         }
         if isStopping { return putBack(command) }
@@ -140,15 +140,12 @@ extension Scheduler {
             attempt: fire.attempt,
             handler: fire.handler,
             outcome: result.outcome,
-            startedAt: nil,
+            startedAt: result.startedAtMicroseconds.map { Timestamp(microseconds: $0) },
             endedAt: Timestamp(microseconds: result.endedAtMicroseconds),
             output: command.keepsOutput ? result.output : result.output.withoutBytes,
             usage: result.usage,
             survivors: result.survivors
         )
-        if result.outcome.wasStarted {
-            ended.startedAt = Timestamp(microseconds: result.startedAtMicroseconds)
-        }
         ended.isStopped = fires[command.run]?.isStopped ?? true
         ended.stoppedBy = fires[command.run]?.stoppedBy
         logSurvivors(ended.survivors, of: command.run, command.job)
