@@ -248,12 +248,11 @@ import TimerControl
             #expect(commands(test) == ["old"])
             let new = Self.definition(ScheduleWords(every: "1h")) {
                 failing(&$0)
-                $0.command = ["new"]
                 $0.cwd = "/tmp"
             }
             try await apply(test, revision(job, new))
             try await test.advance(by: .seconds(5))
-            #expect(commands(test) == ["old", "new"])
+            #expect(commands(test) == ["old", "old"])
             #expect(test.runner.requests.last?.workingDirectory == "/tmp")
         }
     }
