@@ -172,16 +172,17 @@ extension Scheduler {
         )
         (ended.isStopped, ended.stoppedBy) = (left.isStopped, left.stoppedBy)
         counters.countRun(left.outcome, of: left.job, handler: left.handler)
+        let expected = expectation(after: ended, of: fire)
         record(of: left.job) { [ended] in
             try $0.recordFinished(left.run, of: left.job, ended)
         } durable: { scheduler, finished in
             scheduler.outputs.end(left.run)
-            scheduler.follow(fire, finished)
+            scheduler.follow(fire, finished, expected)
         } dropped: { scheduler, _ in
             scheduler.outputs.end(left.run)
             scheduler.drop(fire.id)
         }
-        awaitRecord(of: fire, ended)
+        awaitRecord(of: fire, expected)
     }
 
     /// Returns once all that was asked for before is stored, or has failed.

@@ -155,18 +155,19 @@ extension Scheduler {
     /// Stores how a run ended, and sees to what follows by what the store says of that: its job may have been changed since
     /// it began.
     private func follow(_ command: RunningCommand, _ ended: EndedRun) {
+        let expected = expectation(after: ended, of: command.fire)
         record(of: command.job) {
             try $0.recordFinished(command.run, of: command.job, ended)
         } durable: { scheduler, finished in
             scheduler.noteEnd(of: command, ended.outcome, finished.job)
             // Until here it is told again to each daemon.
             scheduler.runner.stored(command.run.rawValue)
-            scheduler.follow(command.fire, finished)
+            scheduler.follow(command.fire, finished, expected)
         } dropped: { scheduler, _ in
             scheduler.noteEnd(of: command, ended.outcome, command.job)
             scheduler.drop(command.fire.id)
         }
-        awaitRecord(of: command.fire, ended)
+        awaitRecord(of: command.fire, expected)
     }
 
     /// Counts and logs the end of a run whose record is over, by its job as that had it.
@@ -176,15 +177,19 @@ extension Scheduler {
         logEnd(of: command, outcome, job)
     }
 
-    /// Gives back the place of a run that is over, whose record is on its way to the store.
-    func awaitRecord(of fire: CommandFire, _ ended: EndedRun) {
-        var fire = fire
-        let expected = RetryDecision(
+    /// What follows a run as far as is known here; the store decides.
+    func expectation(after ended: EndedRun, of fire: CommandFire) -> RetryDecision {
+        RetryDecision(
             after: ended,
             failures: ended.attempt,
             job: fire.job,
             defaults: settings.runDefaults
         )
+    }
+
+    /// Gives back the place of a run that is over, whose record is on its way to the store.
+    func awaitRecord(of fire: CommandFire, _ expected: RetryDecision) {
+        var fire = fire
         // As most often; what waits for its end goes on at once then. If the store finds otherwise, it comes back.
         if expected == .done { return drop(fire.id) }
         // It keeps the job busy no more than what is expected of it.
@@ -195,14 +200,16 @@ extension Scheduler {
         resumeIfIdle()
     }
 
-    /// Sees to what follows a run whose record is stored.
-    func follow(_ fire: CommandFire, _ finished: FinishedRun) {
+    /// Sees to what follows a run whose record is stored, and that was expected to be followed so.
+    func follow(_ fire: CommandFire, _ finished: FinishedRun, _ expected: RetryDecision) {
         var fire = fire
         fire.job = finished.job
         switch finished.next {
         case .done:
             if fires[fire.id] != nil { drop(fire.id) }
             return
+        // A newer fire has replaced it since: the store drops it behind this record.
+        case .retry where expected != .done && fires[fire.id] == nil: return
         case .retry(let delay):
             fire.attempt += 1
             fires.insert(fire, .waiting(.time(clock.now().elapsed + delay)))
