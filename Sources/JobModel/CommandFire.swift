@@ -40,6 +40,8 @@ package struct CommandFire: Sendable {
         case run
         /// The time of its next attempt, in elapsed time.
         case time(Timestamp)
+        /// The record of its run's end, which says what follows.
+        case record
     }
 
     package init(

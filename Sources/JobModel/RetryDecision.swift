@@ -12,22 +12,24 @@ package enum RetryDecision: Hashable, Sendable {
 
     /// Decides by how the run ended and what its job wants.
     ///
-    /// `attempt`: its number, from 1. A run that was interrupted is run again if the job says
-    /// so; else it counts as failed. `defaults` count where the job says nothing.
+    /// `failures`: how many attempts of the fire have failed, if this one has. A run that was interrupted is run again
+    /// if the job says so, which takes none of its retries; else it counts as failed. `defaults` count where the job
+    /// says nothing. `mayBegin`: whether the fire may have another attempt at all.
     package init(
         _ outcome: RunOutcome,
-        attempt: Int,
+        failures: Int,
         of fire: FireID,
         job: StoredJob,
-        defaults: RunDefaults = RunDefaults()
+        defaults: RunDefaults = RunDefaults(),
+        mayBegin: Bool = true
     ) {
-        let mayRetry = attempt <= defaults.retries(of: job)
+        let mayRetry = mayBegin && failures <= defaults.retries(of: job)
         func handle(_ handler: RunHandler) -> Self {
             defaults.command(of: handler, for: job.definition) == nil ? .done : .handle(handler)
         }
         switch outcome {
         case _ where job.policy.run.isSuccess(outcome): self = handle(.onSuccess)
-        case .interrupted where job.definition.rerunInterrupted == true:
+        case .interrupted where mayBegin && job.definition.rerunInterrupted == true:
             self = .retry(after: .zero)
         // What follows a task is decided by its store: see `TaskStep`.
         case .failed, .released, .lost, .finished: self = .done
@@ -35,14 +37,36 @@ package enum RetryDecision: Hashable, Sendable {
             let backoff = defaults.backoff(of: job)
             self =
                 mayRetry
-                ? .retry(after: Self.delay(before: attempt + 1, of: fire, backoff))
+                ? .retry(after: Self.delay(before: failures + 1, of: fire, backoff))
                 : handle(.onFailure)
         }
     }
 
+    /// The same of the record of a run: nothing follows one that was ended on purpose or never began, nor a handler's.
+    package init(
+        after ended: EndedRun,
+        failures: Int,
+        job: StoredJob,
+        defaults: RunDefaults,
+        mayBegin: Bool = true
+    ) {
+        let isFollowed =
+            !ended.isStopped && ended.handler == nil && ended.outcome != .withdrawn
+        self =
+            isFollowed
+            ? Self(
+                ended.outcome,
+                failures: failures,
+                of: ended.fire,
+                job: job,
+                defaults: defaults,
+                mayBegin: mayBegin
+            ) : .done
+    }
+
     /// Exponential backoff with full jitter: a random delay from zero to the doubled bound.
     ///
-    /// So jobs that failed together are not retried together.
+    /// So jobs that failed together are not retried together. `attempt`: by its number where each before it has failed.
     ///
     /// Source: "Exponential Backoff And Jitter", AWS Architecture Blog, 2015. The random number follows from
     /// the fire and the attempt, so it is the same after a restart.

@@ -263,8 +263,8 @@ extension PAMSession {
 /// What is known of a run once it has ended.
 package struct RunResult: Sendable {
     package var outcome: RunOutcome
-    /// µs since 1970 on the wall clock: just after the process began to exist.
-    package var startedAtMicroseconds: Int64
+    /// µs since 1970 on the wall clock: just after the process began to exist; nil where it is not known that there was one.
+    package var startedAtMicroseconds: Int64?
     /// µs since 1970 on the wall clock: when the run's own process ended, not what it left behind.
     package var endedAtMicroseconds: Int64
     package var output: CapturedOutput
@@ -275,13 +275,8 @@ package struct RunResult: Sendable {
 }
 
 extension RunResult {
-    /// There was no process, for the reason `why`; dates in µs since 1970.
-    package static func notStarted(_ why: String, from start: Int64, to end: Int64) -> Self {
-        Self(
-            outcome: .notStarted(why),
-            startedAtMicroseconds: start,
-            endedAtMicroseconds: end,
-            output: CapturedOutput()
-        )
+    /// There was no process, for the reason `why`; the date in µs since 1970.
+    package static func notStarted(_ why: String, at date: Int64) -> Self {
+        Self(outcome: .notStarted(why), endedAtMicroseconds: date, output: CapturedOutput())
     }
 }

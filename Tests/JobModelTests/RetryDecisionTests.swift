@@ -8,7 +8,7 @@ import Testing
     /// What follows a run that ended so.
     struct Row: Sendable, CustomTestStringConvertible {
         var outcome: RunOutcome
-        var attempt = 1
+        var failures = 1
         var retries = 0
         var hasOnFailure = false
         var hasOnSuccess = false
@@ -17,7 +17,7 @@ import Testing
         var expected: String
 
         var testDescription: String {
-            "\(outcome), attempt \(attempt) of \(retries + 1), \(successCodes ?? [0])"
+            "\(outcome), failure \(failures) of \(retries + 1), \(successCodes ?? [0])"
                 + (hasOnFailure ? ", onFailure" : "") + (hasOnSuccess ? ", onSuccess" : "")
                 + (rerunInterrupted ? ", rerun" : "")
         }
@@ -33,11 +33,11 @@ import Testing
                 Row(outcome: outcome, expected: "done"),
                 Row(outcome: outcome, hasOnFailure: true, expected: "onFailure"),
                 Row(outcome: outcome, retries: 2, hasOnFailure: true, expected: "retry"),
-                Row(outcome: outcome, attempt: 2, retries: 2, expected: "retry"),
-                Row(outcome: outcome, attempt: 3, retries: 2, expected: "done"),
+                Row(outcome: outcome, failures: 2, retries: 2, expected: "retry"),
+                Row(outcome: outcome, failures: 3, retries: 2, expected: "done"),
                 Row(
                     outcome: outcome,
-                    attempt: 3,
+                    failures: 3,
                     retries: 2,
                     hasOnFailure: true,
                     expected: "onFailure"
@@ -57,7 +57,7 @@ import Testing
             Row(outcome: .interrupted, rerunInterrupted: true, expected: "at once"),
             Row(
                 outcome: .interrupted,
-                attempt: 9,
+                failures: 9,
                 retries: 2,
                 hasOnFailure: true,
                 rerunInterrupted: true,
@@ -77,7 +77,7 @@ import Testing
             $0.successCodes = row.successCodes
         }
         let fire = FireID(rawValue: 7)
-        let decision = RetryDecision(row.outcome, attempt: row.attempt, of: fire, job: job)
+        let decision = RetryDecision(row.outcome, failures: row.failures, of: fire, job: job)
         let word =
             switch decision {
             case .done: "done"
@@ -86,6 +86,20 @@ import Testing
             case .retry: "retry"
             }
         #expect(word == row.expected)
+    }
+
+    @Test(
+        "A fire that may have no further attempt has failed, whatever is left of its retries",
+        arguments: [.exited(1), .interrupted] as [RunOutcome]
+    )
+    func noAttempt(outcome: RunOutcome) throws {
+        let job = try StoredJob.sample {
+            ($0.command, $0.onFailure) = (["x"], ["notify"])
+            ($0.retries, $0.rerunInterrupted) = (2, true)
+        }
+        let fire = FireID(rawValue: 7)
+        let next = RetryDecision(outcome, failures: 1, of: fire, job: job, mayBegin: false)
+        #expect(next == .handle(.onFailure))
     }
 
     @Test(

@@ -74,8 +74,7 @@ extension ProgramRunner {
 
     /// It ends without a process, for that reason.
     func refuse(_ run: Int64, _ refusal: StartRefusal) {
-        let date = now()
-        settle(run, .success(.notStarted(refusal.message, from: date, to: date)))
+        settle(run, .success(.notStarted(refusal.message, at: now())))
         state.withLock { $0.entries[run] = nil }
     }
 

@@ -122,11 +122,10 @@ package final class ProgramRunner: CommandRunner, @unchecked Sendable {
         _ request: RunRequest,
         started: @escaping @Sendable (Int32) -> Void
     ) async throws(RunBreak) -> RunResult {
-        let beganAt = now()
         do throws(StartRefusal) {
             try request.check()
         } catch {
-            return .notStarted(error.message, from: beganAt, to: now())
+            return .notStarted(error.message, at: now())
         }
         let previous = state.withLock {
             $0.entries.updateValue(RunEntry(request, started), forKey: request.run)

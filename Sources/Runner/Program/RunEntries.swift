@@ -91,11 +91,7 @@ struct RunEntry: Sendable {
             let reason =
                 words.map { StartRefusal($0) } ?? command?.refusal(failure)
                 ?? StartRefusal("cannot run its command")
-            return .notStarted(
-                reason.message,
-                from: end.startedAtMicroseconds,
-                to: end.endedAtMicroseconds
-            )
+            return .notStarted(reason.message, at: end.endedAtMicroseconds)
         }
         let outcome: RunOutcome =
             switch end.outcome {
@@ -117,9 +113,11 @@ struct RunEntry: Sendable {
     }
 
     private func interrupted(at date: Int64) -> RunResult {
-        RunResult(
+        // One that was on its way to its command, or of which nothing was heard, may never have begun.
+        let begun = known.flatMap { $0.phase == .starting ? nil : $0 }
+        return RunResult(
             outcome: .interrupted,
-            startedAtMicroseconds: known?.startedAtMicroseconds ?? date,
+            startedAtMicroseconds: begun?.startedAtMicroseconds,
             endedAtMicroseconds: date,
             output: output.captured
         )

@@ -18,8 +18,7 @@ extension SchedulerSettings {
         do throws(StartRefusal) {
             request = try await self.request(for: command, accounts)
         } catch {
-            let now = clock.now().wall.microseconds
-            return .notStarted(error.message, from: now, to: now)
+            return .notStarted(error.message, at: clock.now().wall.microseconds)
         }
         return try await body(request)
     }

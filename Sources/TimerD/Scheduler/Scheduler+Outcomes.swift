@@ -99,6 +99,8 @@ extension Scheduler {
         taskStanding.countAtOnce(first.outcome.tasksAtOnce)
         if !first.outcome.tasks.isNothing { take(first.outcome.tasks) }
         first.finish(self)
+        // Last: `finish` may drop what these fires were until now.
+        for fire in first.outcome.handled { wait(fire, for: .place) }
         return count
     }
 

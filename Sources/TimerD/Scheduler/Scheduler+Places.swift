@@ -21,7 +21,7 @@ extension Scheduler {
         case .waiting(.run): if !fires.isBusy(entry.fire.job.id) { seekPlace(id) }
         case .waiting(.time(let date)): waitUntil(date, id)
         case .ready(let command): if !isHeldBack(entry.fire) { start(command) }
-        case .beginning, .running: break
+        case .waiting(.record), .beginning, .running: break
         }
     }
 
@@ -74,7 +74,7 @@ extension Scheduler {
         record(of: fire.job) {
             try $0.beginCommand(fire, at: place)
         } durable: { scheduler, begun in
-            scheduler.begun(id, begun, at: place)
+            scheduler.begun(fire, begun, at: place)
         }
     }
 
@@ -85,9 +85,12 @@ extension Scheduler {
         return nil
     }
 
-    private func begun(_ id: FireID, _ begun: BegunCommand?, at place: RunPlace) {
-        // A change that ended the job meanwhile has dropped the fire.
-        guard let entry = fires[id], case .beginning = entry.state else { return }
+    private func begun(_ asked: CommandFire, _ begun: BegunCommand?, at place: RunPlace) {
+        let id = asked.id
+        // A change that ended the job meanwhile has dropped the fire; by one of its command its handler may begin instead.
+        guard let entry = fires[id], case .beginning = entry.state,
+            entry.fire.attempt == asked.attempt, entry.fire.handler == asked.handler
+        else { return }
         guard let begun else { return drop(id) }
         var fire = entry.fire
         if fire.firedAt == nil { counters.countFire(fire, at: clock.now()) }

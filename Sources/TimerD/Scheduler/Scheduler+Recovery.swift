@@ -152,9 +152,9 @@ extension Scheduler {
         takeUp(command, isStarted: left.isStarted)
     }
 
-    /// Stores that a run was interrupted before this daemon, or never begun, and what follows it; goes on with that.
+    /// Stores that a run was interrupted before this daemon, or never begun, and goes on with what follows that.
     private func interrupted(_ left: LeftRun) {
-        let (next, moment) = (left.next(settings.runDefaults), clock.now())
+        let (fire, moment) = (left.commandFire, clock.now())
         log.notice(
             left.outcome == .withdrawn
                 ? "a run was ended before it began" : "a run was interrupted",
@@ -172,14 +172,17 @@ extension Scheduler {
         )
         (ended.isStopped, ended.stoppedBy) = (left.isStopped, left.stoppedBy)
         counters.countRun(left.outcome, of: left.job, handler: left.handler)
+        let expected = expectation(after: ended, of: fire)
         record(of: left.job) { [ended] in
-            try $0.recordFinished(left.run, of: left.job, ended, next: next)
-        } durable: { scheduler, _ in
+            try $0.recordFinished(left.run, of: left.job, ended)
+        } durable: { scheduler, finished in
             scheduler.outputs.end(left.run)
+            scheduler.follow(fire, finished, expected)
         } dropped: { scheduler, _ in
             scheduler.outputs.end(left.run)
+            scheduler.drop(fire.id)
         }
-        follow(left.commandFire, next)
+        awaitRecord(of: fire, expected)
     }
 
     /// Returns once all that was asked for before is stored, or has failed.

@@ -102,7 +102,7 @@ extension Scheduler {
             let date = clock.now().wall.microseconds
             return ended(
                 command,
-                .notStarted(StartRefusal.withdrawn.message, from: date, to: date)
+                .notStarted(StartRefusal.withdrawn.message, at: date)
             )
         }
         if isStopping { return putBack(command) }
@@ -140,52 +140,76 @@ extension Scheduler {
             attempt: fire.attempt,
             handler: fire.handler,
             outcome: result.outcome,
-            startedAt: nil,
+            startedAt: result.startedAtMicroseconds.map { Timestamp(microseconds: $0) },
             endedAt: Timestamp(microseconds: result.endedAtMicroseconds),
             output: command.keepsOutput ? result.output : result.output.withoutBytes,
             usage: result.usage,
             survivors: result.survivors
         )
-        if result.outcome.wasStarted {
-            ended.startedAt = Timestamp(microseconds: result.startedAtMicroseconds)
-        }
         ended.isStopped = fires[command.run]?.isStopped ?? true
         ended.stoppedBy = fires[command.run]?.stoppedBy
-        counters.countRun(ended.outcome, of: command.job, handler: fire.handler)
-        logEnd(of: command, ended.outcome)
         logSurvivors(ended.survivors, of: command.run, command.job)
         follow(command, ended)
     }
 
-    /// Stores how a run ended, with what follows it, and sees to that.
+    /// Stores how a run ended, and sees to what follows by what the store says of that: its job may have been changed since
+    /// it began.
     private func follow(_ command: RunningCommand, _ ended: EndedRun) {
-        var next = RetryDecision.done
-        if !ended.isStopped, command.fire.handler == nil {
-            next = RetryDecision(
-                ended.outcome,
-                attempt: command.fire.attempt,
-                of: command.fire.id,
-                job: command.job,
-                defaults: settings.runDefaults
-            )
-        }
-        record(of: command.job) { [next] in
-            try $0.recordFinished(command.run, of: command.job, ended, next: next)
-        } durable: { scheduler, _ in
-            scheduler.outputs.end(command.run)
+        let expected = expectation(after: ended, of: command.fire)
+        record(of: command.job) {
+            try $0.recordFinished(command.run, of: command.job, ended)
+        } durable: { scheduler, finished in
+            scheduler.noteEnd(of: command, ended.outcome, finished.job)
             // Until here it is told again to each daemon.
             scheduler.runner.stored(command.run.rawValue)
+            scheduler.follow(command.fire, finished, expected)
         } dropped: { scheduler, _ in
-            scheduler.outputs.end(command.run)
+            scheduler.noteEnd(of: command, ended.outcome, command.job)
+            scheduler.drop(command.fire.id)
         }
-        follow(command.fire, next)
+        awaitRecord(of: command.fire, expected)
     }
 
-    /// Sees to what follows a run that is over.
-    func follow(_ fire: CommandFire, _ next: RetryDecision) {
+    /// Counts and logs the end of a run whose record is over, by its job as that had it.
+    private func noteEnd(of command: RunningCommand, _ outcome: RunOutcome, _ job: StoredJob) {
+        outputs.end(command.run)
+        counters.countRun(outcome, of: job, handler: command.fire.handler)
+        logEnd(of: command, outcome, job)
+    }
+
+    /// What follows a run as far as is known here; the store decides.
+    func expectation(after ended: EndedRun, of fire: CommandFire) -> RetryDecision {
+        RetryDecision(
+            after: ended,
+            failures: ended.attempt,
+            job: fire.job,
+            defaults: settings.runDefaults
+        )
+    }
+
+    /// Gives back the place of a run that is over, whose record is on its way to the store.
+    func awaitRecord(of fire: CommandFire, _ expected: RetryDecision) {
         var fire = fire
-        switch next {
-        case .done: return drop(fire.id)
+        // As most often; what waits for its end goes on at once then. If the store finds otherwise, it comes back.
+        if expected == .done { return drop(fire.id) }
+        // It keeps the job busy no more than what is expected of it.
+        if case .handle(let handler) = expected { fire.handler = handler }
+        fires.insert(fire, .waiting(.record))
+        leavePlace(fire.id)
+        runsChanged(of: fire.job.id)
+        resumeIfIdle()
+    }
+
+    /// Sees to what follows a run whose record is stored, and that was expected to be followed so.
+    func follow(_ fire: CommandFire, _ finished: FinishedRun, _ expected: RetryDecision) {
+        var fire = fire
+        fire.job = finished.job
+        switch finished.next {
+        case .done:
+            if fires[fire.id] != nil { drop(fire.id) }
+            return
+        // A newer fire has replaced it since: the store drops it behind this record.
+        case .retry where expected != .done && fires[fire.id] == nil: return
         case .retry(let delay):
             fire.attempt += 1
             fires.insert(fire, .waiting(.time(clock.now().elapsed + delay)))
@@ -193,11 +217,8 @@ extension Scheduler {
             fire.handler = handler
             fires.insert(fire, .waiting(.place))
         }
-        // The place is given back first, so that other waiting fires go before this one.
-        leavePlace(fire.id)
         goOn(fire.id)
         runsChanged(of: fire.job.id)
-        resumeIfIdle()
     }
 }
 
@@ -266,18 +287,18 @@ extension Scheduler {
 
 extension Scheduler {
     /// Logs how a run ended: a failure or an interruption as a notice, any other end for debugging.
-    private func logEnd(of command: RunningCommand, _ outcome: RunOutcome) {
+    private func logEnd(of command: RunningCommand, _ outcome: RunOutcome, _ job: StoredJob) {
         let (level, message): (Logger.Level, Logger.Message) =
             switch outcome {
             case .interrupted: (.notice, "a run was interrupted")
-            case _ where command.job.policy.run.isSuccess(outcome, of: command.fire.handler):
+            case _ where job.policy.run.isSuccess(outcome, of: command.fire.handler):
                 (.debug, "a run ended")
             default: (.notice, "a run failed")
             }
         log.log(
             level: level,
             message,
-            metadata: metadata(of: command.run, command.job)
+            metadata: metadata(of: command.run, job)
                 .merging(["outcome": "\(outcome)"]) { old, _ in old }
         )
     }

@@ -7,7 +7,7 @@ import TimerControl
 ///
 /// An event is stored with the job's revision alone: its words are those of the job as long as that is
 /// its revision, and triggers set them aside when it is not any more. `keep` is for what the triggers
-/// cannot know: an event that is stored after that, of a fire or a run that had begun before.
+/// cannot know: an event that is stored after that, of a fire that had begun before.
 struct EventWords {
     let database: Database
 

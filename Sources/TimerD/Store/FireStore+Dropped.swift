@@ -21,6 +21,28 @@ extension FireStore {
         return counted
     }
 
+    /// Drops the job's fires whose next attempt was to come, which have failed for good: a notice tells of them.
+    ///
+    /// - Returns: which these were, the oldest first.
+    func dropAttempts(of job: JobID) throws -> [FireID] {
+        let fires: [FireID] = try database.prepare(SQL.attempts).all(job) { try $0.get(0) }
+        if !fires.isEmpty { try database.prepare(SQL.dropAttempts).run(job) }
+        return fires
+    }
+
+    /// Makes a fire whose next attempt was about to begin one that was dropped.
+    func dropAttempt(of fire: FireID) throws { try database.prepare(SQL.dropAttempt).run(fire) }
+
+    /// Notes of the job's fires in state `running` that its command is another one since: they have no further attempt.
+    ///
+    /// That is a `waits_until_us` of 0, which no wait has.
+    func markOvertaken(of job: JobID) throws { try database.prepare(SQL.markOvertaken).run(job) }
+
+    /// Whether its job has another command than the fire in state `running` has begun with.
+    func isOvertaken(_ fire: FireID) throws -> Bool {
+        try database.prepare(SQL.isOvertaken).value(fire, as: Bool.self) == true
+    }
+
     /// The fires of all jobs that were dropped and are not closed, the oldest first.
     func dropped() throws -> [(fire: FireID, job: JobID)] {
         try database.prepare(SQL.dropped).all { (try $0.get(0), try $0.get(1)) }
@@ -53,6 +75,21 @@ extension FireStore.SQL {
             uncounted = CASE WHEN fired_at_us IS NULL THEN 1 ELSE uncounted END
         WHERE job_id = ?1 AND \(RunRow.isWaiting) AND (?2 <> 'replaced' OR \(isOfCommand))
         """
+    private static let isOfAttempt = """
+        job_id = ?1 AND \(RunRow.isWaiting) AND \(isOfCommand)
+            AND EXISTS (SELECT 1 FROM runs WHERE runs.fire_id = fires.id)
+        """
+    static let attempts = "SELECT id FROM fires WHERE \(isOfAttempt) ORDER BY id"
+    static let dropAttempts = """
+        UPDATE fires SET waits_for = NULL, waits_until_us = 0 WHERE \(isOfAttempt)
+        """
+    static let dropAttempt = """
+        UPDATE fires SET state = 'waiting', waits_for = NULL, waits_until_us = 0 WHERE id = ?1
+        """
+    static let markOvertaken = """
+        UPDATE fires SET waits_until_us = 0 WHERE job_id = ?1 AND state = 'running'
+        """
+    static let isOvertaken = "SELECT waits_until_us IS 0 FROM fires WHERE id = ?1"
     static let dropped = """
         SELECT id, job_id FROM fires INDEXED BY fires_open
         WHERE \(RunRow.isOpen) AND \(RunRow.isDropped) ORDER BY id

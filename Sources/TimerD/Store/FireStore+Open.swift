@@ -64,13 +64,15 @@ extension FireStore {
         }
     }
 
-    /// Whether the fire's command is to begin, or to begin again.
+    /// Whether the fire's command, or that handler of its job, is to begin, or to begin again.
     ///
     /// - Throws: for a state that cannot be read.
-    func isWaiting(_ fire: FireID) throws -> Bool {
+    func isWaiting(_ fire: FireID, for handler: RunHandler? = nil) throws -> Bool {
         try database.prepare(SQL.isWaiting).first(fire) { row in
-            let (state, waits): (Run.State, Bool) = (try row.get(0), try row.get(1))
-            return state == .waiting && waits
+            let (state, wait): (Run.State, Run.Wait?) = (try row.get(0), try row.get(1))
+            guard state == .waiting, let wait else { return false }
+            let isOfHandler = wait == .onFailure || wait == .onSuccess
+            return isOfHandler ? wait == handler?.wait : handler == nil
         } ?? false
     }
 
@@ -168,7 +170,7 @@ extension FireStore.SQL {
             ?2 = 0 OR coalesce(waits_for, '') NOT IN ('onFailure', 'onSuccess') AND NOT \(runsHandler))
         ORDER BY id
         """
-    static let isWaiting = "SELECT state, waits_for IS NOT NULL FROM fires WHERE id = ?1"
+    static let isWaiting = "SELECT state, waits_for FROM fires WHERE id = ?1"
     static let waiting = """
         SELECT wall_date_us, fired_at_us IS NOT NULL, reason, uncounted IS NULL,
             coalesce(waits_for, '') IN ('onFailure', 'onSuccess'), waits_for IS NULL,

@@ -204,7 +204,9 @@ struct FireStore {
             VALUES (?1, ?2, ?3, ?4, ?5, 'claimed', ?6)
             """
         static let state = "SELECT state FROM fires WHERE id = ?1"
-        static let markClaimed = "UPDATE fires SET state = 'claimed' WHERE id = ?1"
+        static let markClaimed = """
+            UPDATE fires SET state = 'claimed', waits_until_us = NULL WHERE id = ?1
+            """
         static let markFired = """
             UPDATE fires SET state = CASE state WHEN 'claimed' THEN ?2 ELSE state END, fired_at_us = ?3
             WHERE id = ?1

@@ -76,11 +76,21 @@ extension JobStore {
         try insertTags(tags, of: job.id, job.ownerID)
     }
 
+    /// Writes a definition that means the same to whoever has read it: its revision stays.
+    func setDefinition(_ definition: JobDefinition, of id: JobID) throws {
+        try database.prepare(SQL.setDefinition).run(id, StoredDefinition(definition).definition)
+    }
+
     /// Writes by which schedule the job goes from now on; `update` writes its dates.
     func updateSchedule(of job: StoredJob, to new: NewJob) throws {
         try database.prepare(SQL.updateSchedule).run(job.id, new.clock, new.rules?.id)
         if case .reboot = job.schedule { try database.prepare(SQL.deleteBoot).run(job.id) }
         if case .reboot = new.schedule { try awaitBoot(job.id) }
+    }
+
+    /// How often its definition was changed, from 1; nil for no such job.
+    func definitionRevision(of id: JobID) throws -> Int64? {
+        try database.prepare(SQL.definitionRevision).value(id)
     }
 
     /// The text of its definition.
@@ -170,6 +180,8 @@ extension JobStore.SQL {
         UPDATE job_definitions
         SET definition = ?2, user_info = ?3, name = ?4, revision = revision + 1 WHERE job_id = ?1
         """
+    static let setDefinition = "UPDATE job_definitions SET definition = ?2 WHERE job_id = ?1"
+    static let definitionRevision = "SELECT revision FROM job_definitions WHERE job_id = ?1"
     static let definition = "SELECT definition FROM job_definitions WHERE job_id = ?1"
     /// In place of the ended job that has the name.
     static let insertName =

@@ -108,6 +108,11 @@ struct RunStore {
         return !parts.isEmpty
     }
 
+    /// Notes of a run that was to be run again that it is not: it has failed.
+    func markFailed(_ run: RunID, of owner: OwnerID) throws {
+        try database.prepare(SQL.markFailed).run(run, owner)
+    }
+
     /// Ends the runs of a job that have no end, as interrupted: failures of its owner.
     func interrupt(of job: JobID, _ owner: OwnerID, at date: Timestamp) throws {
         try database.prepare(SQL.interruptOfJob).run(job, date, owner)
@@ -152,6 +157,11 @@ struct RunStore {
     /// The number of the fire's last attempt; 0 for none.
     func attempts(of fire: FireID) throws -> Int {
         try database.prepare(SQL.attempts).value(fire) ?? 0
+    }
+
+    /// How many attempts of the fire have failed.
+    func failures(of fire: FireID) throws -> Int {
+        try database.prepare(SQL.failures).value(fire) ?? 0
     }
 
     /// The fire's last attempt, as on the wire.
@@ -242,6 +252,7 @@ struct RunStore {
                 stopped = coalesce(stopped, ?14)
             WHERE id = ?1
             """
+        static let markFailed = "UPDATE runs SET failed_owner_id = ?2 WHERE id = ?1"
         static let insertOutput = """
             INSERT INTO run_output (run_id, part, owner_id, stdout_end, stderr_end, stdout_kept,
                 stderr_kept, bytes)
@@ -265,6 +276,10 @@ struct RunStore {
         static let isKnown = "SELECT 1 FROM runs WHERE id = ?1"
         static let attempts = """
             SELECT coalesce(max(attempt), 0) FROM runs WHERE fire_id = ?1 AND handler = 0
+            """
+        static let failures = """
+            SELECT count(*) FROM runs
+            WHERE fire_id = ?1 AND handler = 0 AND failed_owner_id IS NOT NULL
             """
         static let last = """
             SELECT \(RunRow.columns), fires.id FROM \(RunRow.source)
@@ -309,39 +324,5 @@ struct RunStore {
                 WHERE failed_owner_id = ?1 AND length(CAST(error AS BLOB)) > 32
                 ORDER BY id LIMIT ?2)
             """
-    }
-}
-
-extension RunOutcome {
-    /// How a run has ended; nil for one that has not.
-    init?(of run: Run) {
-        switch run.outcome {
-        case .exited: self = .exited(run.status ?? 0)
-        case .signalled: self = run.error.map(Self.outOfMemory) ?? .signalled(run.signal ?? 0)
-        case .timedOut: self = .timedOut
-        case .notStarted: self = .notStarted(run.error ?? "")
-        case .interrupted: self = .interrupted
-        case .finished: self = .finished
-        case .failed: self = .failed(run.error)
-        case .released: self = .released
-        case .lost: self = .lost(run.error ?? "")
-        case nil: return nil
-        }
-    }
-
-    /// As table `runs` stores it: the word, the exit status or signal, and why it did not start or was killed.
-    var columns: (outcome: Run.Outcome, code: Int32?, error: String?) {
-        switch self {
-        case .exited(let status): (.exited, status, nil)
-        case .signalled(let signal): (.signalled, signal, nil)
-        case .outOfMemory(let text): (.signalled, 9, text)
-        case .timedOut: (.timedOut, nil, nil)
-        case .notStarted(let text): (.notStarted, nil, text)
-        case .interrupted: (.interrupted, nil, nil)
-        case .finished: (.finished, nil, nil)
-        case .failed(let text): (.failed, nil, text)
-        case .released: (.released, nil, nil)
-        case .lost(let text): (.lost, nil, text)
-        }
     }
 }

@@ -88,10 +88,12 @@ extension JobTransaction {
         }
         try releaseClaim(of: &job)
         try jobs.updateDefinition(of: job, to: new)
+        let old = job.definition
         job.definition = new.definition
         job.revision = try EventWords(database).revision(of: id)
         job.definitionRevision += 1
         job.policy = new.policy
+        try closeOvertaken(of: &job, was: old)
         return try goOn(as: job, isPaused: isPaused)
     }
 
@@ -109,6 +111,13 @@ extension JobTransaction {
         let isInMaintenance = try owners.maintenance(of: job.ownerID) != nil
         if isInMaintenance { try enterMaintenance(&job) }
         return isInMaintenance
+    }
+
+    /// Takes the pause that the job's definition asks for out of it, as that is over: a later one is not the definition's.
+    func forgetStatedPause(of job: inout StoredJob) throws {
+        guard job.definition.paused == true else { return }
+        job.definition.paused = nil
+        try jobs.setDefinition(job.definition, of: job.id)
     }
 
     /// Tells of a job that was changed and has no claim, and has it go on; it may be over by what it is now.

@@ -153,6 +153,7 @@ extension JobTransaction {
             outcome.jobs.append(try withClaimsAhead(job))
         case (.pause, _), (.beginMaintenance, _):
             if case .beginMaintenance = change { try enterMaintenance(&job) }
+            try forgetStatedPause(of: &job)
             try releaseClaim(of: &job)
             count(leaving: job.state, entering: .paused)
             job.state = .paused
@@ -160,6 +161,7 @@ extension JobTransaction {
             try put(job)
         case (.resume, _), (.endMaintenance, _):
             try leaveMaintenance(&job)
+            try forgetStatedPause(of: &job)
             count(leaving: job.state, entering: .scheduled)
             job.state = .scheduled
             let date = job.wallFireDate(at: moment)

@@ -10,7 +10,7 @@ extension StoredJob {
     var isCommandless: Bool { unread == nil && definition.command == nil }
 }
 
-/// Fires that had a command, of a job that has become an event, or one of a queue, since.
+/// Fires that had a command, of a job that has become an event, or one of a queue, since, or has another command.
 extension JobTransaction {
     /// Whether anything of the job's fires may begin: not once it was invalidated, or has no command any more.
     func beginsCommands(_ id: JobID) throws -> Bool {
@@ -18,15 +18,49 @@ extension JobTransaction {
         return try jobs.jobWithoutUserInfo(id, of: nil)?.isCommandless != true
     }
 
-    /// Closes the fires that wait of a job which has no command any more: none of them can begin.
+    /// Sees to the fires that are open of a job which had `old` until now, and has another command since, or none.
     ///
-    /// Runs in progress go on; what would follow their ends does not, see `recordFinished`.
-    mutating func closeIfCommandless(_ job: inout StoredJob) throws {
-        guard job.isCommandless else { return }
-        let begun = try fires.begun(of: job.id, sparingHandlers: false)
-        let waiting = begun.filter { $0.state == .waiting }.map(\.fire)
-        try drop(waiting, of: &job, for: .changed)
-        outcome.closed += waiting
+    /// Without a command none of them can begin. With another one those that have not begun do, but no fire has a further
+    /// attempt: it has failed. Runs in progress go on; what would follow their ends does not, see `recordFinished`.
+    mutating func closeOvertaken(of job: inout StoredJob, was old: JobDefinition) throws {
+        if old.command != job.definition.command { try fires.markOvertaken(of: job.id) }
+        if job.isCommandless {
+            let begun = try fires.begun(of: job.id, sparingHandlers: false)
+            let waiting = begun.filter { $0.state == .waiting }.map(\.fire)
+            try drop(waiting, of: &job, for: .changed)
+            outcome.closed += waiting
+        } else if old.command != job.definition.command {
+            let waiting = try fires.dropAttempts(of: job.id)
+            for fire in waiting.prefix(Self.droppedAtOnce) { try closeWaiting(fire, of: &job) }
+            leave(waiting.dropFirst(Self.droppedAtOnce), of: job)
+            outcome.closed += waiting
+        }
+    }
+
+    /// Closes a fire that has begun, and whose next attempt, or handler, was to come after `last`.
+    ///
+    /// `isForGood`: nobody has ended it; so it is told where it has failed, and its job's handler of that begins.
+    mutating func close(_ fire: FireID, after last: Run, of job: StoredJob, isForGood: Bool) throws
+    {
+        let isInterrupted =
+            last.outcome == .interrupted && last.stopped != true && last.failed != true
+        // It was to be run again, and is not.
+        if isInterrupted, let run = last.id { try runs.markFailed(run, of: job.ownerID) }
+        let hasFailed = last.failed == true || isInterrupted
+        if hasFailed { try fires.markFailed(fire) }
+        guard hasFailed, isForGood else { return try fires.markDone(fire) }
+        try noteFailedForGood(last, of: job)
+        let mayBegin = !job.isCommandless && job.state != .invalidated
+        guard mayBegin, runDefaults.command(of: .onFailure, for: job.definition) != nil,
+            let left = try fires.left(fire)
+        else { return try fires.markDone(fire) }
+        try fires.markWaiting(fire, for: .onFailure, until: nil)
+        var job = job
+        try readUserInfo(of: &job)
+        var next = left.commandFire(of: job)
+        (next.attempt, next.handler) = (last.attempt ?? 1, .onFailure)
+        next.isLate = next.isLate(at: moment)
+        outcome.handled.append(next)
     }
 
     /// Stores who is to be told that a fire has failed for good with `last`, whose next attempt was still to come.

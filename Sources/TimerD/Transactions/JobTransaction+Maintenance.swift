@@ -32,9 +32,10 @@ extension JobTransaction {
                 "'\(words)' has added no job; 'timerctl list --all' shows each job's owner to root"
             )
         }
-        return try meant.flatMap { owner in
-            let since = try owners.maintenance(of: owner)
-            try owners.setMaintenance(of: owner, since: isBegin ? since ?? moment.wall : nil)
+        return try meant.flatMap { owner -> [JobID] in
+            // Begun again, as by a client that has missed the answer, it pauses nothing that was resumed by hand since.
+            if isBegin, try owners.maintenance(of: owner) != nil { return [] }
+            try owners.setMaintenance(of: owner, since: isBegin ? moment.wall : nil)
             return try isBegin ? jobs.scheduled(of: owner) : jobs.inMaintenance(of: owner)
         }
     }

@@ -174,7 +174,7 @@ extension JobTransaction {
         case .retry:
             // If the clock was set back since, `until` may lie years ahead: no attempt waits longer than its delay.
             let longest = RetryDecision.delay(
-                before: fire.attempt,
+                before: try runs.failures(of: left.id) + 1,
                 of: fire.id,
                 runDefaults.backoff(of: job)
             )

@@ -40,7 +40,7 @@ extension JobTransaction {
         (job.definition, job.policy) = (new.definition, new.policy)
         job.revision = try EventWords(database).revision(of: job.id)
         job.definitionRevision += 1
-        try closeIfCommandless(&job)
+        try closeOvertaken(of: &job, was: old.definition)
         return try goOn(as: job, isPaused: isPaused)
     }
 

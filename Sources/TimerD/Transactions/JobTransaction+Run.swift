@@ -3,6 +3,14 @@
 import Schedules
 import TimerControl
 
+/// What the record of a run's end has decided.
+struct FinishedRun: Sendable {
+    /// What follows it.
+    var next: RetryDecision
+    /// The job by which that was decided.
+    var job: StoredJob
+}
+
 /// What one write does to runs.
 extension JobTransaction {
     /// Stores that the fire's command is about to be started; after a crash it counts as perhaps started.
@@ -25,10 +33,11 @@ extension JobTransaction {
         at date: Timestamp
     ) throws {
         try runs.markStarted(run, pid: pid, at: date)
+        let job = try asStored(fire.job)
         if fire.attempt == 1, fire.handler == nil, !fire.isByHand {
             try noteBegin(
                 fire.id,
-                of: fire.job,
+                of: job,
                 fireDate: fire.fireDate,
                 dueBy: fire.dueBy,
                 at: date,
@@ -36,7 +45,7 @@ extension JobTransaction {
             )
         }
         let reason = fire.isByHand ? FireReason.manual.rawValue : nil
-        try enqueue(.runStarted, fire.job, reason, fire: fire.id, run: run) {
+        try enqueue(.runStarted, job, reason, fire: fire.id, run: run) {
             $0.at = date
             ($0.fireDate, $0.dueBy) = (fire.fireDate, fire.dueBy)
             $0.attempt = fire.handler == nil ? fire.attempt : nil
@@ -50,23 +59,26 @@ extension JobTransaction {
     }
 
     /// Records how a run ended and what follows it, and removes the job's oldest runs beyond those that are kept.
-    mutating func recordFinished(
-        _ run: RunID,
-        of job: StoredJob,
-        _ ended: EndedRun,
-        next: RetryDecision = .done
-    ) throws {
-        // A job that was invalidated meanwhile, or has no command any more, begins nothing more.
-        let isFollowed = try next != .done && beginsCommands(job.id)
-        if next != .done, !isFollowed { outcome.closed.append(ended.fire) }
-        let follows = isFollowed ? next : .done
-        let isTriedAgain = if case .retry = follows { true } else { false }
+    ///
+    /// All of that goes by the job as it is now; `begun` is the job as it was when the run began.
+    /// - Returns: what follows, for the scheduler to go on with.
+    @discardableResult
+    mutating func recordFinished(_ run: RunID, of begun: StoredJob, _ ended: EndedRun) throws
+        -> FinishedRun
+    {
+        let job = try asStored(begun)
+        let next = try decision(after: ended, of: job)
+        let isTriedAgain = if case .retry = next { true } else { false }
         // A command's is stored in any case: these are timerd's own words.
         if let error = ended.outcome.columns.error {
             _ = try makeRoom(forReason: error, of: job)
         }
-        try markEnded(run, of: job, ended, isLast: !isTriedAgain)
-        switch follows {
+        // One that is run again has not failed: what was interrupted is made up for.
+        let isRunAgain =
+            isTriedAgain && ended.outcome == .interrupted
+            && job.definition.rerunInterrupted == true
+        try markEnded(run, of: job, ended, isLast: !isTriedAgain, isRunAgain: isRunAgain)
+        switch next {
         case .done: try fires.markDone(ended.fire)
         case .retry(let delay):
             try fires.markWaiting(ended.fire, for: .retry, until: moment.wall + delay)
@@ -75,6 +87,36 @@ extension JobTransaction {
         if !isTriedAgain { try noteEnd(run, of: job, ended) }
         if try runs.insertOutput(ended, of: run, owner: job.ownerID) { try checkQuota(of: job) }
         try tellEnd(of: run, of: job, ended)
+        return FinishedRun(next: next, job: job)
+    }
+
+    /// The job as it is now, which may have been changed since `begun` was read; `begun` where it cannot be read.
+    private func asStored(_ begun: StoredJob) throws -> StoredJob {
+        guard try jobs.definitionRevision(of: begun.id) != begun.definitionRevision,
+            let job = try job(begun.id), job.unread == nil
+        else { return begun }
+        return job
+    }
+
+    /// What follows a run that is in state `running`, of the job as it is now.
+    private func decision(after ended: EndedRun, of job: StoredJob) throws -> RetryDecision {
+        let before = try ended.attempt > 1 ? runs.failures(of: ended.fire) : 0
+        func decide(mayBegin: Bool = true) -> RetryDecision {
+            RetryDecision(
+                after: ended,
+                failures: before + 1,
+                job: job,
+                defaults: runDefaults,
+                mayBegin: mayBegin
+            )
+        }
+        let next = decide()
+        // A job that was invalidated meanwhile, or has no command any more, begins nothing more.
+        guard next != .done, !job.isCommandless, try !jobs.isInvalidated(job.id)
+        else { return .done }
+        // Nor is another command an attempt at this fire.
+        if case .retry = next, try fires.isOvertaken(ended.fire) { return decide(mayBegin: false) }
+        return next
     }
 
     /// Records how an attempt at a task has ended, whose fire goes its own way; `isLast`: none follows it by itself.
@@ -90,10 +132,16 @@ extension JobTransaction {
         try tellEnd(of: run, of: job, ended)
     }
 
-    /// `isLast`: whether no attempt follows by itself.
-    private func markEnded(_ run: RunID, of job: StoredJob, _ ended: EndedRun, isLast: Bool) throws
-    {
-        let hasFailed = job.policy.run.isFailure(ended.outcome, of: ended.handler)
+    /// `isLast`: whether no attempt follows by itself; `isRunAgain`: whether one does that is no retry.
+    private func markEnded(
+        _ run: RunID,
+        of job: StoredJob,
+        _ ended: EndedRun,
+        isLast: Bool,
+        isRunAgain: Bool = false
+    ) throws {
+        let hasFailed =
+            !isRunAgain && job.policy.run.isFailure(ended.outcome, of: ended.handler)
         try runs.markFinished(run, ended, failureOf: hasFailed ? job.ownerID : nil)
         if hasFailed, isLast, ended.handler == nil { try fires.markFailed(ended.fire) }
     }

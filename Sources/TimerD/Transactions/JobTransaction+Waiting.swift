@@ -23,8 +23,8 @@ extension JobTransaction {
     ///
     /// The first time it also stores the fire's event.
     mutating func beginCommand(_ fire: CommandFire, at place: RunPlace) throws -> BegunCommand? {
-        // It was dropped meanwhile: the job was ended, or another fire replaced it.
-        guard try fires.isWaiting(fire.id) else { return nil }
+        // It was dropped meanwhile: the job was ended, another fire replaced it, or it has failed for good.
+        guard try fires.isWaiting(fire.id, for: fire.handler) else { return nil }
         // An invalidated job starts no more runs.
         guard var job = try job(fire.job.id), job.state != .invalidated else {
             try closeWaiting(fire.id)
@@ -100,7 +100,7 @@ extension JobTransaction {
     /// Makes a fire wait again whose run was stored and not started.
     ///
     /// - Returns: whether it waits. Of a job that was invalidated meanwhile nothing begins any more: the run is closed, where it
-    ///   was not by that. Nor of one that has no command any more: the fire is closed.
+    ///   was not by that. Nor of one that has no command any more, or another one than the fire has begun with: the fire is closed.
     @discardableResult
     mutating func waitAgain(_ fire: CommandFire, after run: RunID) throws -> Bool {
         if try jobs.isInvalidated(fire.job.id) {
@@ -117,6 +117,11 @@ extension JobTransaction {
             return false
         }
         guard try runs.deleteOpen(run) else { return false }
+        if fire.attempt > 1, fire.handler == nil, try fires.isOvertaken(fire.id) {
+            try fires.dropAttempt(of: fire.id)
+            try closeWaiting(fire.id)
+            return false
+        }
         try fires.markWaiting(
             fire.id,
             for: fire.handler?.wait ?? (fire.attempt > 1 ? .retry : .place),
@@ -239,12 +244,9 @@ extension JobTransaction {
         }
         guard !row.hasBegun else {
             if let last = try runs.last(of: fire) {
-                if last.failed == true { try fires.markFailed(fire) }
-                try fires.markDone(fire)
                 // Of one whose handler was to come that was told already.
                 let isForGood = row.isDropped ? row.isNoted : isLeft && !row.isOfHandler
-                if last.failed == true, isForGood { try noteFailedForGood(last, of: job) }
-                return
+                return try close(fire, after: last, of: job, isForGood: isForGood)
             }
             // It was told, and after a crash the runner did not know of its run: what became of it is said all the same.
             let run = try runs.insert(of: job.id, fire, attempt: 1, at: RunPlace())

@@ -221,6 +221,8 @@ struct StoreOutcome: Sendable {
     var outboxEvents: [OutboxEvent] = []
     /// Fires of which nothing begins any more, though the scheduler may have them wait.
     var closed: [FireID] = []
+    /// Fires that have failed as they were closed, and whose handler is to begin: they wait for a place.
+    var handled: [CommandFire] = []
     /// Whether a user has more stored than the bound allows; what has happened is stored all the same.
     var isOverfull = false
     /// What the zones' files say; nil if this write has not looked.
@@ -246,7 +248,8 @@ struct StoreOutcome: Sendable {
     ///
     /// Of an outcome without jobs it does: each has it look at the window.
     var isNothing: Bool {
-        isEndTold && jobs.isEmpty && outboxEvents.isEmpty && closed.isEmpty && !isOverfull
+        isEndTold && jobs.isEmpty && outboxEvents.isEmpty && closed.isEmpty && handled.isEmpty
+            && !isOverfull
             && zones == nil
             && noticeDate == nil && tasks.isNothing && left.isEmpty
     }

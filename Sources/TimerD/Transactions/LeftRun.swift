@@ -34,16 +34,4 @@ struct LeftRun: Sendable {
 
     /// How it ended, if whatever minds the runs does not know it.
     var outcome: RunOutcome { isStopped && !wasAsked ? .withdrawn : .interrupted }
-
-    /// What follows then.
-    func next(_ defaults: RunDefaults) -> RetryDecision {
-        if handler != nil || isStopped { return .done }
-        return RetryDecision(
-            .interrupted,
-            attempt: attempt,
-            of: fire.id,
-            job: job,
-            defaults: defaults
-        )
-    }
 }

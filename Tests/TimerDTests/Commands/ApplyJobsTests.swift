@@ -248,12 +248,11 @@ import TimerControl
             #expect(commands(test) == ["old"])
             let new = Self.definition(ScheduleWords(every: "1h")) {
                 failing(&$0)
-                $0.command = ["new"]
                 $0.cwd = "/tmp"
             }
             try await apply(test, revision(job, new))
             try await test.advance(by: .seconds(5))
-            #expect(commands(test) == ["old", "new"])
+            #expect(commands(test) == ["old", "old"])
             #expect(test.runner.requests.last?.workingDirectory == "/tmp")
         }
     }
@@ -273,6 +272,25 @@ import TimerControl
             #expect(try await test.job(job.id).state == .scheduled)
             #expect(test.sink.all(.jobPaused).count == 2)
             #expect(test.sink.all(.jobResumed).count == 2)
+        }
+    }
+
+    @Test("A pause by hand is none of the definition's, though that asked for one that was ended")
+    func pauseByHand() async throws {
+        try await TestScheduler.with { test in
+            let job = try await add(test, Self.definition { $0.paused = true })
+            try await test.change(job.id, .resume)
+            #expect(try await test.job(job.id).definition.paused == nil)
+            try await test.change(job.id, .pause)
+            let after = try await test.crashed()
+            try await apply(after, revision(job, Self.definition { $0.nice = 1 }))
+            #expect(try await after.job(job.id).state == .paused)
+            // Declared again, it is the definition's.
+            try await apply(after, revision(job, Self.definition { $0.paused = true }))
+            try await apply(after, revision(job, Self.definition()))
+            #expect(try await after.job(job.id).state == .scheduled)
+            #expect(try await after.job(job.id).definitionRevision == 4)
+            try await after.close()
         }
     }
 

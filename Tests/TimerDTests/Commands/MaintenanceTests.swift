@@ -84,6 +84,9 @@ import TimerControl
             let change = Request.applyJobs(ApplyJobs(change: [JobRevision(of: job, definition)]))
             _ = try await test.handler().handle(change, from: 1000).get()
             #expect(try await firing(test) == ["resumed"])
+            // As of a client that has missed the answer.
+            #expect(try await ask(test, .beginMaintenance(nil)).isEmpty)
+            #expect(try await firing(test) == ["resumed"])
             // Resumed and paused again, it is the owner's.
             try await ask(test, .pauseJobs(.name("resumed")))
             let resumed = try await ask(test, .endMaintenance(nil))

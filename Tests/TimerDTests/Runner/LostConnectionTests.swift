@@ -81,6 +81,18 @@ struct LostConnectionTests {
         await runner.detach()
     }
 
+    @Test("A run of which its runner has told no start has none, where that died with it")
+    func neverStarted() async throws {
+        let (runner, _) = try await script.attached(knowing: [7: .scripted(.starting)])
+        try await script.connection(0).lose()
+        try await script.connection(1).greet(epoch: 2)
+        let result = try await runner.takeUp(request(7)) { _ in }
+        #expect(result.outcome == .interrupted)
+        #expect(result.startedAtMicroseconds == nil)
+        runner.stored(7)
+        await runner.detach()
+    }
+
     @Test("A run that nobody needs is forgotten with its runner")
     func forgotten() async throws {
         let (runner, _) = try await script.attached(knowing: [7: .scripted(), 8: .scripted()])

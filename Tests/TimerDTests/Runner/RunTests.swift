@@ -38,7 +38,8 @@ import Testing
     func outcome(script: String, outcome: RunOutcome) async {
         let result = await test.run(script: script)
         #expect(result.outcome == outcome)
-        #expect(result.startedAtMicroseconds <= result.endedAtMicroseconds)
+        let startedAt = result.startedAtMicroseconds ?? .max
+        #expect(startedAt <= result.endedAtMicroseconds)
     }
 
     struct Input: Sendable, CustomTestStringConvertible {

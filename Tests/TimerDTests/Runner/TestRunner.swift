@@ -69,7 +69,7 @@ final class TestRunner: Sendable {
             return try await runner.run(request, started: started)
         } catch {
             Issue.record("run \(request.run) was not begun: \(error)")
-            return .notStarted("\(error)", from: 0, to: 0)
+            return .notStarted("\(error)", at: 0)
         }
     }
 

@@ -329,8 +329,8 @@ struct CommandPlacesTests {
                     endedAt: test.clock.now().wall,
                     output: CapturedOutput()
                 )
-                let next = RetryDecision.retry(after: .seconds(10))
-                try writer.recordFinished(command.run, of: command.job, ended, next: next)
+                let finished = try writer.recordFinished(command.run, of: command.job, ended)
+                #expect(finished.next == .done)
             }
             let run = try #require(try await test.history(job.id).first)
             #expect(run.state == .done)

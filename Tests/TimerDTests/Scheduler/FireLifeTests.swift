@@ -159,7 +159,7 @@ extension FireLifeTests {
         date:                                running > done | x x | fired, exited, exited
         place success failure unstarted:     cannot come
         invalidate kill:                     done > done | x | fired, exited
-        replace:                          waiting(retry) > done | x new | fired, exited, exited
+        replace:                running > done | x notify | fired, exited, notify exited
         pause resume skip ahead back:        waiting(retry) > done | x x | fired, exited, exited
         restart crash:                       waiting(retry) > done | x x | fired, exited, exited
         hand:                       refused, waiting(retry) > done | x x | fired, exited, exited

@@ -179,7 +179,7 @@ final class RecordingRunner: CommandRunner {
         await startGate?.pass()
         if let notBegun { throw .notBegun(notBegun) }
         guard request.start.begin() else {
-            return .notStarted(StartRefusal.withdrawn.message, from: startedAt, to: startedAt)
+            return .notStarted(StartRefusal.withdrawn.message, at: startedAt)
         }
         if let orderGate {
             state.withLock { $0.ordersHeld += 1 }
