@@ -122,6 +122,7 @@ extension Run: JSONWritable {
             writer.member("firedAt", firedAt)
             writer.member("id", id)
             writer.member("job", job)
+            writer.member("limit", limit)
             writer.member("missed", missed)
             writer.member("name", name)
             writer.member("nextAttemptAt", nextAttemptAt)
@@ -137,12 +138,23 @@ extension Run: JSONWritable {
             writer.member("state", state)
             writer.member("status", status)
             writer.member("stopped", stopped)
+            writer.member("stoppedBy", stoppedBy)
             writer.member("survivors", survivors)
             writer.member("systemTime", systemTime)
             writer.member("through", through)
             writer.member("unread", unread)
             writer.member("userTime", userTime)
             writer.member("waitsFor", waitsFor)
+        }
+    }
+}
+
+extension Run.PlaceLimit: JSONWritable {
+    func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.member("late", late)
+            writer.member("places", places)
+            writer.member("setting", setting)
         }
     }
 }

@@ -27,7 +27,7 @@ import Testing
 
     @Test("An option that takes one value is refused where it is said by both of its names")
     func bothNames() {
-        for words in [["-n", "1", "--count", "2"], ["--count=2", "-n1"]] {
+        for words in [["-n", "1", "--count", "2"], ["--count=2", "-n", "1"]] {
             let refusal = #expect(throws: ValidationError.self) {
                 try check(["skip", "2"] + words)
             }

@@ -122,7 +122,7 @@ import TimerControl
             var read = ReadOutput(id: run)
             read.wait = true
             let (handler, request) = (test.handler(), Request.readOutput(read))
-            async let answer = handler.handle(request, from: 0, place: place)
+            async let answer = handler.handle(request, from: Owner(uid: 0), place: place)
             while output.readerCount < 1 { await Task.yield() }
             #expect(taken.count == 0)
             output.write("x")

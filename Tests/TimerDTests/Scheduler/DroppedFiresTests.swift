@@ -106,7 +106,7 @@ import TimerControl
             } else {
                 try await test.advance(by: .seconds(1))
             }
-            #expect(try await Self.skipped(test, job.id, .overlap) == 200)
+            #expect(try await Self.skipped(test, job.id, .replaced) == 200)
             #expect(try await test.job(job.id).fires == 1)
             test.runner.isHolding = false
             test.runner.end()
@@ -122,7 +122,7 @@ import TimerControl
             let after = try await Self.crashing(test) { writer in
                 _ = try writer.fireNow(job.id, caller: TestScheduler.root)
             }
-            #expect(try await Self.skipped(after, job.id, .overlap) == 200)
+            #expect(try await Self.skipped(after, job.id, .replaced) == 200)
             #expect(try await after.job(job.id).fires == 1)
             #expect(after.runner.requests.map(\.argv) == [["x"]])
             try await after.close()

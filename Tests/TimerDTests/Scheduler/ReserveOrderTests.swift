@@ -100,7 +100,7 @@ import TimerControl
             var reserve = ReserveTasks(queues: ["mails"])
             reserve.wait = "1min"
             let (handler, request) = (test.handler(), Request.reserveTasks(reserve))
-            async let answer = handler.handle(request, from: 0, place: place)
+            async let answer = handler.handle(request, from: Owner(uid: 0), place: place)
             try await test.waits(1, for: "mails")
             #expect((taken.count, given.count) == (1, 1))
             try await Self.add(test, to: ["mails"])

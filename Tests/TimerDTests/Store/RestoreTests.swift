@@ -220,7 +220,7 @@ import Testing
         let old = try #require(try DatabaseRestore(database: path).restore(backup))
         let kept = try replaced().sorted()
         try Data().write(to: URL(fileURLWithPath: path))
-        for ending in ["-wal", "-journal"] { #expect(link(old + ending, path + ending) == 0) }
+        for ending in ["-wal", "-journal"] { #expect(Glibc.link(old + ending, path + ending) == 0) }
         #expect(try DatabaseRestore(database: path).restore(backup) == old)
         #expect(try replaced().sorted() == kept)
         for (ending, bytes) in damaged {
@@ -233,7 +233,7 @@ import Testing
     @Test("removes the second name that one which was killed has given to the database")
     func secondName() throws {
         try Self.make(path, paused: 7)
-        #expect(link(path, path + ".replaced-2026-01-02T03:04:05.000006Z") == 0)
+        #expect(Glibc.link(path, path + ".replaced-2026-01-02T03:04:05.000006Z") == 0)
         let old = try #require(try DatabaseRestore(database: path).restore(backup))
         #expect(try replaced().map { folder.file($0) } == [old])
         #expect(try mark(of: old) == 7)
