@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the Glibc module of Swift leaves out: descriptors that are waited for together, timers that notice a step of the wall clock, whether that
-// clock is kept in time, descriptors of processes and of signals, and the allocator's settings.
+// clock is kept in time, descriptors of processes, and the allocator's settings.
 
 #pragma once
 
@@ -8,7 +8,6 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/pidfd.h>
-#include <sys/signalfd.h>
 #include <sys/timerfd.h>
 #include <sys/vfs.h>
 #include <sys/timex.h>

@@ -8,19 +8,22 @@ import SystemPackage
 
 /// The signals that mean something to the daemon; of several that wait, the one with the lowest number first.
 ///
-/// So a SIGUSR1 that SIGTERM follows at once, as at a stop of the machine, is heard of first. A handler would run on any
-/// thread, those of two signals on two at once, in no order. All threads have these signals blocked, and one reads
-/// them from a descriptor, signalfd(2). By libdispatch they would start its workers, whose manager wakes up once a
-/// second from then on.
+/// So a SIGUSR1 that SIGTERM follows at once, as at a stop of the machine, is heard of first. All threads have these signals
+/// blocked but one, on which a handler writes each to a pipe, and no other signal interrupts that: handlers on two threads
+/// would write in any order. A descriptor of signalfd(2) would do without a handler, but a thread of a library that is
+/// preloaded has nothing blocked, and without one the signal would end the process there. By libdispatch they would start
+/// its workers, whose manager wakes up once a second from then on.
 enum ProcessSignals {
+    private static let numbers = [SIGTERM, SIGINT, SIGUSR1, SIGHUP]
+
     private static var all: sigset_t {
         var set = sigset_t()
         sigemptyset(&set)
-        for number in [SIGTERM, SIGINT, SIGUSR1, SIGHUP] { sigaddset(&set, number) }
+        for number in numbers { sigaddset(&set, number) }
         return set
     }
 
-    /// Has SIGTERM, SIGINT, SIGUSR1 and SIGHUP wait until somebody reads them; to be called on the first thread, whose block
+    /// Has SIGTERM, SIGINT, SIGUSR1 and SIGHUP wait until they are handled; to be called on the first thread, whose block
     /// all others inherit, before there is another one.
     static func block() {
         var set = all
@@ -28,28 +31,30 @@ enum ProcessSignals {
     }
 
     /// Has them do what they do to any program: the first thread, which lasts, is one that they can go to.
-    @MainActor static func unblock() {
+    @MainActor static func unblock() { unblockHere() }
+
+    private static func unblockHere() {
         var set = all
         pthread_sigmask(SIG_UNBLOCK, &set, nil)
     }
 
-    /// The blocked signals, from now on; to be called once.
+    /// The signals that were blocked, and those to come; to be called once.
     ///
-    /// - Throws: if the system refuses the descriptor or the thread.
-    static func read() throws(Errno) -> AsyncStream<CInt> {
+    /// - Throws: if the system refuses the pipe or the thread.
+    static func handle() throws(Errno) -> AsyncStream<CInt> {
         // Nobody waits for the runner that the daemon may have started; and as the first process of a container
         // it has the children of others too: the kernel removes them at once, wait(2).
         signal(SIGCHLD, SIG_IGN)
-        var set = all
-        let descriptor = signalfd(-1, &set, CInt(SFD_CLOEXEC))
-        guard descriptor >= 0 else { throw Errno(rawValue: errno) }
+        let (readable, writable) = try makePipe()
+        bell = writable
+        for number in numbers { install(number) }
         let (signals, continuation) = AsyncStream<CInt>.makeStream()
         try SystemThread.start(named: "timerd-signals") {
-            var info = signalfd_siginfo()
-            let size = MemoryLayout<signalfd_siginfo>.size
+            unblockHere()
+            var number: UInt8 = 0
             while true {
-                switch Glibc.read(descriptor, &info, size) {
-                case size: continuation.yield(CInt(info.ssi_signo))
+                switch read(readable, &number, 1) {
+                case 1: continuation.yield(CInt(number))
                 case -1 where errno == EINTR: continue
                 default: return
                 }
@@ -57,4 +62,29 @@ enum ProcessSignals {
         }
         return signals
     }
+
+    private static func install(_ number: CInt) {
+        var action = sigaction()
+        action.__sigaction_handler.sa_handler = { number in
+            // Nothing but what signal-safety(7) allows.
+            let error = errno
+            var byte = UInt8(truncatingIfNeeded: number)
+            _ = write(bell, &byte, 1)
+            errno = error
+        }
+        action.sa_mask = all
+        sigaction(number, &action, nil)
+    }
+
+    private static func makePipe() throws(Errno) -> (readable: CInt, writable: CInt) {
+        var ends: [CInt] = [-1, -1]
+        guard pipe(&ends) == 0 else { throw Errno(rawValue: errno) }
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        // A handler must not wait for room.
+        _ = fcntl(ends[1], F_SETFL, O_NONBLOCK)
+        return (ends[0], ends[1])
+    }
 }
+
+/// The pipe that the handler writes to: it is set before there is a handler, and never again.
+nonisolated(unsafe) private var bell: CInt = -1

@@ -201,9 +201,9 @@ struct TimerDMain: AsyncParsableCommand {
         if getpid() == 1 { daemon.endRunsAtStop() }
         let signals: AsyncStream<CInt>
         do throws(Errno) {
-            signals = try ProcessSignals.read()
+            signals = try ProcessSignals.handle()
         } catch {
-            throw Self.failure("cannot read signals: \(error)", serviceUnavailable)
+            throw Self.failure("cannot handle signals: \(error)", serviceUnavailable)
         }
         let (hangUps, hangUp) = AsyncStream<Void>.makeStream()
         let reloads = Reloads(signals: hangUps, daemon: daemon, threshold: threshold, log: log) {
