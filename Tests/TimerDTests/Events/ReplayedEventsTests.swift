@@ -43,7 +43,7 @@ import TimerControl
         try await test.store.writer.write { database in
             let rename = """
                 UPDATE job_definitions
-                SET name = ?2, definition = json_set(definition, '$.name', ?2) WHERE job_id = ?1
+                SET name = ?2, revision = revision + 1, definition = json_set(definition, '$.name', ?2) WHERE job_id = ?1
                 """
             try database.prepare(rename).run(job, name)
         }
