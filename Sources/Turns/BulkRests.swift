@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// After a change of many jobs (a bulk), has its user rest for as long as the change took before the next
-/// one.
+/// one, a minute at most.
 ///
 /// So no user has more than half of the time of all bulks. A user rests only while other users are active: they ask for
 /// something, or their jobs are at work. Administrators never rest (`RequestTurns` sees to that). Pure, but for
@@ -20,22 +20,28 @@ struct BulkRests {
     private var rests: [UInt32: Rest] = [:]
     /// When each user last asked for anything.
     private var lastAsked: [UInt32: Instant] = [:]
+    /// When each user last asked for a change.
+    private var lastChanged: [UInt32: Instant] = [:]
     /// Whether something of the jobs of another user than this one is on its way to the store, or was within that time.
     var areOthersAtWork: @Sendable (UInt32, Duration) -> Bool = { _, _ in false }
 
     /// A user who has asked for nothing for this long is not active.
     static let attention = Duration.seconds(2)
+    /// A bulk that took longer has waited for a disk that takes nothing, or for others' bulks.
+    static let longest = Duration.seconds(60)
     /// With more users than this, those who are not active and do not rest are forgotten.
     private static let remembered = 64
 
     /// How many users are remembered.
     var count: Int { rests.count + lastAsked.count }
 
-    /// A user asks for something.
-    mutating func note(_ uid: UInt32, at now: Instant) {
+    /// A user asks for something, which may be a change.
+    mutating func note(_ uid: UInt32, isChange: Bool = false, at now: Instant) {
         lastAsked[uid] = now
+        if isChange { lastChanged[uid] = now }
         guard lastAsked.count > Self.remembered else { return }
         lastAsked = lastAsked.filter { now - $0.value <= Self.attention }
+        lastChanged = lastChanged.filter { now - $0.value <= Self.attention }
         rests = rests.filter { $0.value.began != nil || $0.value.end > now }
     }
 
@@ -45,7 +51,7 @@ struct BulkRests {
     /// A user's bulk is over.
     mutating func end(_ uid: UInt32, at now: Instant) {
         guard let began = rests[uid]?.began else { return }
-        rests[uid] = Rest(began: nil, end: now + (now - began))
+        rests[uid] = Rest(began: nil, end: now + min(now - began, Self.longest))
     }
 
     /// When the user's next bulk may begin; nil for now.
@@ -61,6 +67,12 @@ struct BulkRests {
     /// Whether other users are active.
     func areOthersAwake(than uid: UInt32, at now: Instant) -> Bool {
         lastAsked.contains { $0.key != uid && now - $0.value <= Self.attention }
+            || areOthersAtWork(uid, Self.attention)
+    }
+
+    /// Whether other users change something, or their jobs are at work: who only looks waits for no change.
+    func areOthersChanging(than uid: UInt32, at now: Instant) -> Bool {
+        lastChanged.contains { $0.key != uid && now - $0.value <= Self.attention }
             || areOthersAtWork(uid, Self.attention)
     }
 }

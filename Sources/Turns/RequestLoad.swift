@@ -33,7 +33,7 @@ package struct RequestLoad: Hashable, Sendable {
         case bulk
         /// The look into the store for a worker that waits: a part of its request.
         case look
-        /// What a run has written, told to a client that has waited for it: a part of its request.
+        /// What a run has written, as it is read and told: a part of its request.
         case output
 
         /// How many places there are.
@@ -168,7 +168,7 @@ package struct RequestLoad: Hashable, Sendable {
         case .listJobs, .listRuns, .listNotices: self.init(kind: .page, bytes: Limits.pageBytes)
         case .getJob, .getRun, .killRun: self.init(kind: .lookup, bytes: 16 * Self.row)
         case .readOutput(let request):
-            self.init(kind: request.wait == true ? .light : .page, bytes: 184_320)
+            self.init(kind: request.wait == true ? .light : .lookup, bytes: 184_320)
         case .previewSchedule: self.init(kind: .check, bytes: 32 * Self.row)
         case .status, .metrics: self.init(kind: .lookup, bytes: 8 * Self.row)
         // It has no tasks for as long as it waits; what it is answered with counts as what its connection holds.
@@ -216,10 +216,11 @@ package struct RequestLoad: Hashable, Sendable {
         }
     }
 
-    /// What a request that may wait takes while it is at work; nil for one that never waits.
+    /// What a request takes for a part of its work, so that others do not wait for what it waits for; nil for one without
+    /// such a part.
     package init?(workOf request: Request) {
         switch request {
-        case .readOutput(let request) where request.wait == true: self.init(kind: .output)
+        case .readOutput: self.init(kind: .output)
         case .reserveTasks(let request) where request.mayWaitForTask:
             self.init(kind: .look, units: request.units)
         default: return nil

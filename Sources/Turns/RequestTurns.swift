@@ -78,7 +78,10 @@ package struct RequestTurns<Waiter: Hashable> {
 
     /// Takes a place if one is free and nobody else is first; if not, `waiter` waits for it.
     mutating func take(_ load: RequestLoad, for user: User, _ waiter: Waiter) -> Bool {
-        if load.kind.isRequest { rests.note(user.uid, at: now) }
+        if load.kind.isRequest {
+            let isChange = load.kind == .write || load.kind == .bulk
+            rests.note(user.uid, isChange: isChange, at: now)
+        }
         let isFree = mayBegin(load, user) && !isSomebodyBefore(user, load.kind)
         if isFree {
             begin(load, user)
@@ -170,7 +173,7 @@ package struct RequestTurns<Waiter: Hashable> {
         guard load.kind == .write, !user.isAdministrator else { return true }
         let used = uses[user.uid, default: Use()].writes
         return used == 0 || used + load.units <= RequestLoad.manyJobs
-            || !rests.areOthersAwake(than: user.uid, at: now)
+            || !rests.areOthersChanging(than: user.uid, at: now)
     }
 
     private func hasBytes(for load: RequestLoad, _ uid: UInt32) -> Bool {

@@ -13,7 +13,8 @@ struct Undo: AsyncParsableCommand {
         discussion: """
             Without a job, all that your last 'invalidate', or 'apply', has ended; once more, what \
             the one before it has. If one of them cannot come back, none does, and the refusal names \
-            it. A job comes back with its id, name and history, paused if it \
+            it; 'timerctl undo JOB...' brings back the others. A job that 'apply' has replaced, as \
+            it could not be read, is left out where others were ended. A job comes back with its id, name and history, paused if it \
             was paused. It works for a day. Dates that passed meanwhile follow each job's --misfire \
             policy; a run that was ended, or a retry that was dropped, does not come back.
 

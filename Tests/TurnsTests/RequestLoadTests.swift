@@ -113,16 +113,16 @@ import TimerControl
         #expect(units <= Kind.look.places)
     }
 
-    @Test("A run's output is a page; who waits for it takes a place only as it is told")
+    @Test("A run's output takes the place of all outputs only as it is told")
     func output() {
         var read = ReadOutput(id: RunID(rawValue: 1))
-        #expect(RequestLoad(of: .readOutput(read), lineBytes: 100).kind == .page)
-        #expect(RequestLoad(workOf: .readOutput(read)) == nil)
-        read.wait = true
-        #expect(RequestLoad(of: .readOutput(read), lineBytes: 100).kind == .light)
-        let work = RequestLoad(workOf: .readOutput(read))
-        #expect(work == RequestLoad(kind: .output))
-        #expect(work?.kind.isRequest == false, "the request counts already")
+        for (wait, kind) in [(nil, .lookup), (true, .light)] as [(Bool?, Kind)] {
+            read.wait = wait
+            #expect(RequestLoad(of: .readOutput(read), lineBytes: 100).kind == kind)
+            let work = RequestLoad(workOf: .readOutput(read))
+            #expect(work == RequestLoad(kind: .output))
+            #expect(work?.kind.isRequest == false, "the request counts already")
+        }
     }
 
     @Test("A subscription takes memory for each job that it names, and is no request in progress")

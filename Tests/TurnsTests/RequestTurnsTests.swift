@@ -112,6 +112,16 @@ import Testing
         #expect(turns.next() == "a4", "the others have left")
     }
 
+    @Test("Who only looks leaves a user all places of changes")
+    func onlookers() {
+        var turns = Turns(requestsPerUser: 1000)
+        let list = RequestLoad(kind: .write, units: 128)
+        #expect(ask(&turns, RequestLoad(kind: .lookup), ["r1", "b1"]) == ["r1", "b1"])
+        #expect(ask(&turns, list, ["a1", "a2"]) == ["a1", "a2"])
+        #expect(ask(&turns, RequestLoad(kind: .write), ["b2"]) == ["b2"])
+        #expect(ask(&turns, list, ["a3"]) == [])
+    }
+
     @Test("A user at the limit of requests waits for an own one, and keeps nobody else")
     func requests() {
         var turns = Turns(requestsPerUser: 2)

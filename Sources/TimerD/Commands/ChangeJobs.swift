@@ -35,8 +35,17 @@ extension CommandHandler {
 
     /// `job.restore`: undoes an invalidation, of all that are named or of none.
     func restoreJobs(_ selection: JobSelection?, _ caller: Caller) async throws -> Answer {
-        let selection = if let selection { selection } else { try await lastEnded(by: caller) }
-        return reply(try await scheduler.restore(selection, caller: caller))
+        if let selection {
+            return reply(try await scheduler.restore(selection, caller: caller))
+        }
+        let last = try await lastEnded(by: caller)
+        do {
+            return reply(try await scheduler.restore(last, caller: caller))
+        } catch var error as ControlError where [.conflict, .nameTaken].contains(error.reason) {
+            // As it may be refused so for a day.
+            error.message += "; 'timerctl undo JOB...' brings back others"
+            throw error
+        }
     }
 
     /// What the caller's last request to end jobs has ended.

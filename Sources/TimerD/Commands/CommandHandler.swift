@@ -183,6 +183,13 @@ struct CommandHandler: Sendable {
     ) async throws -> T {
         try Task.checkCancellation()
         await scheduler.flush(for: caller)
+        return try await readStored(body)
+    }
+
+    /// Reads what is in the store by now.
+    func readStored<T: Sendable>(
+        _ body: @escaping @Sendable (Queries) throws -> T
+    ) async throws -> T {
         // The client may be gone by now.
         try Task.checkCancellation()
         return try await reader.read { try body(Queries($0)) }

@@ -18,13 +18,15 @@ extension CommandHandler {
             let begun = scheduler.outputs.begun
             let live = scheduler.outputs[id]
             if request.wait == true { await live?.waitForMore(than: after) }
+            // Others are not to wait for what this user has asked for.
+            if live?.isStored != false { await scheduler.flush(for: caller) }
             // From here on until the reply is made it keeps others waiting.
             try await caller.place?.take()
             if let live, !live.isStored {
                 let reading = live.read(after: after, most: OutputReply.most)
                 return OutputReply(id, reading, running: true)
             }
-            let (run, output) = try await read(for: caller) {
+            let (run, output) = try await readStored {
                 (try $0.run(id), try $0.output(of: id, after: after, most: OutputReply.most))
             }
             guard let run else { throw ControlError.noRun(id) }

@@ -51,10 +51,8 @@ extension Scheduler {
     nonisolated func reserveReady(_ order: ReserveOrder) async throws -> [QueuedTask]? {
         guard !taskStanding.isAnybodyWaiting, terms.jobLimit(ofDirect: order.owner.uid) != nil
         else { return nil }
-        let given = try await writeDirectly(
-            isLong: order.count > Self.longWrite,
-            of: order.owner.uid
-        ) {
+        // It is as long as what there is to hand out, a page at most, whatever number it asks for.
+        let given = try await writeDirectly(isLong: false, of: order.owner.uid) {
             try $0.reserve([order])
         }
         let tasks = given.flatMap(\.tasks)

@@ -75,7 +75,7 @@ extension Scheduler {
     }
 
     private func hand(_ given: [GivenTasks], to numbers: [Int]) {
-        var (unwanted, again): ([TaskReference], [Int]) = ([], [])
+        var (unwanted, again, putOff): ([TaskReference], [Int], [Int]) = ([], [], [])
         for (given, number) in zip(given, numbers) {
             guard let waiter = taskWaits[number] else { continue }
             let isStale = taskWaits.endAsking(number, of: given.keys)
@@ -91,6 +91,8 @@ extension Scheduler {
                 unwanted += references
                 taskWaits.remove(number)
                 waiter.answer.keep(.success([]))
+            } else if given.isPutOff {
+                putOff.append(number)
             } else if !given.tasks.isEmpty || waiter.isLast {
                 taskWaits.remove(number)
                 if let life = waiter.life { tie(references, to: life) }
@@ -103,6 +105,8 @@ extension Scheduler {
         }
         // Something came for them between the store's look and its answer.
         for number in again { ask(for: [number]) }
+        // The store has not looked for these yet. Of them it looks for the first one at least.
+        if !putOff.isEmpty { ask(for: putOff) }
         if !unwanted.isEmpty { takeBack(unwanted) }
     }
 

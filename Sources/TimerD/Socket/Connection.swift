@@ -139,8 +139,9 @@ final class Connection: ChannelDuplexHandler {
     /// Nothing is waited for, or read, for such a user: these requests are refused as well.
     func dismiss(_ refusal: ControlError) {
         dismissal = refusal
-        for read in reads.values { read.cancel() }
         stop()
+        // A read gives its place back at once, and no request of this connection is to begin with that.
+        for read in reads.values { read.cancel() }
     }
 
     /// Closes a dismissed connection, whatever is in progress.

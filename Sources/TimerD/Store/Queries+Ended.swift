@@ -48,8 +48,15 @@ extension Queries {
     }
 
     /// What the user's request has ended that was carried out at `date`, and has not been restored since.
+    ///
+    /// Without the jobs that it has replaced, which nothing brings back: these alone where it has ended no others.
     func ended(by uid: UInt32, at date: Timestamp) throws -> [JobID] {
-        try database.prepare(SQL.endedAt).all(date, uid) { try $0.get(0) }
+        func read(_ row: borrowing Row) throws -> (job: JobID, isReplaced: Bool) {
+            (try row.get(0), try row.get(1))
+        }
+        let jobs = try database.prepare(SQL.endedAt).all(date, uid) { try read($0) }
+        let others = jobs.filter { !$0.isReplaced }
+        return (others.isEmpty ? jobs : others).map { $0.job }
     }
 }
 
@@ -67,5 +74,8 @@ extension Queries.SQL {
         ORDER BY ended_at_us DESC, id DESC LIMIT ?4
         """
     /// Uses jobs_ended.
-    static let endedAt = "SELECT id FROM jobs WHERE ended_at_us = ?1 AND undo_uid = ?2 ORDER BY id"
+    static let endedAt = """
+        SELECT id, end_reason IS 'replaced' FROM jobs
+        WHERE ended_at_us = ?1 AND undo_uid = ?2 ORDER BY id
+        """
 }

@@ -71,7 +71,8 @@ struct ReadyTasks {
 
     private mutating func read(_ index: Int) throws {
         let line = lines[index]
-        let count = max(1, min(line.batch, line.share))
+        // Behind many that cannot be read as many are read as these are: all rows twice at most.
+        let count = max(1, min(line.batch, max(line.share, line.unreadable)))
         // Those that were handed out are ready no more.
         let rows = try tasks.ready(line.key, limit: line.unreadable + count, at: now)
         lines[index].rows = rows.dropFirst(line.unreadable).reversed()

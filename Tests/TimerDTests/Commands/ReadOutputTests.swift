@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Dispatch
 import Foundation
 import Schedules
 import Testing
@@ -131,6 +132,35 @@ import TimerControl
             #expect(reply.chunks.map(\.text) == ["x"])
             #expect((taken.count, given.count) == (1, 0), "it has it until the reply is written")
             test.runner.end()
+        }
+    }
+
+    @Test("It has its place only once what its user has asked for is stored")
+    func placeBehindOwnWrites() async throws {
+        try await TestScheduler.with { test in
+            let (run, output) = try await begin(test)
+            let (notes, isOver) = (Notes(), DispatchSemaphore(value: 0))
+            let place = WorkPlace(take: { notes.add("place") }, giveBack: {})
+            var read = ReadOutput(id: run)
+            read.wait = true
+            let (handler, request) = (test.handler(), Request.readOutput(read))
+            async let answer = handler.handle(request, from: Owner(uid: 0), place: place)
+            while output.readerCount < 1 { await Task.yield() }
+            try await test.settle()
+            let write = PendingWrites.Write.command(of: 0)
+            test.scheduler.pending.begin(write)
+            test.store.thread.perform {
+                isOver.wait()
+                notes.add("stored")
+            }
+            let before = test.loop.performed
+            output.noteStored()
+            while test.loop.performed == before { await Task.yield() }
+            isOver.signal()
+            test.runner.end()
+            _ = try await answer.get()
+            test.scheduler.pending.end(write)
+            #expect(notes.all.prefix(2) == ["stored", "place"])
         }
     }
 

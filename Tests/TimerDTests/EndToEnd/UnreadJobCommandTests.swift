@@ -76,4 +76,38 @@ struct UnreadJobCommandTests {
             #expect(invalidated.errors.contains("job 2 \(words)"), "\(invalidated.errors)")
         }
     }
+
+    @Test("An undo leaves out the job that an apply has replaced as it could not be read")
+    func leftOut() async throws {
+        try await DaemonProcess.with { daemon in
+            let file = daemon.folder + "/web.yaml"
+            let kept = "w: {every: 1h, command: [\"true\"]}"
+            try "label: web\njobs: {a: {every: 1h, command: [\"true\"]}, \(kept)}"
+                .write(toFile: file, atomically: false, encoding: .utf8)
+            try await daemon.timerctl("apply", "-f", file)
+            await daemon.end(SIGTERM)
+            let database = try Database(path: daemon.database, mode: .readWriteCreate)
+            try database.execute(
+                """
+                UPDATE job_definitions SET definition = json_set(definition, '$.onlyIf', 'x')
+                WHERE job_id = 2
+                """
+            )
+            database.close()
+            try await daemon.start()
+            try "label: web\njobs: {\(kept)}"
+                .write(toFile: file, atomically: false, encoding: .utf8)
+            #expect(try await daemon.timerctl("apply", "-f", file).status == 0)
+            #expect(try await daemon.job(1)["endReason"] == .string("invalidated"))
+            #expect(try await daemon.job(2)["endReason"] == .string("replaced"))
+
+            let undone = try await daemon.timerctl("undo")
+            #expect(undone.status == 0, "\(undone.errors)")
+            #expect(try await daemon.job(1)["state"] == .string("scheduled"))
+            let refused = try await daemon.timerctl("undo")
+            #expect(refused.status == 1)
+            #expect(refused.errors.contains("job 2 was replaced by another"), "\(refused.errors)")
+            #expect(refused.errors.contains("; 'timerctl undo JOB...' brings back others"))
+        }
+    }
 }

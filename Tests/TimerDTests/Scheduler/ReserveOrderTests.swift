@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Dispatch
 import Schedules
 import Testing
 import TimerControl
@@ -89,6 +90,61 @@ import TimerControl
             let many = try await reserve()
             #expect((few.tasks, many.tasks) == (4, 4))
             #expect(many.pages < 2 * few.pages)
+        }
+    }
+
+    @Test("Behind tasks whose job is gone a reserve reads each of them a few times at most")
+    func gone() async throws {
+        try await TestScheduler.with { test in
+            func reserve(behind count: Int, of queue: String) async throws -> (
+                tasks: Int, pages: Int
+            ) {
+                try await Self.add(test, to: Array(repeating: queue, count: count))
+                try await test.settle()
+                try await test.store.writer.write { database in
+                    try database.prepare("UPDATE tasks SET job_id = -job_id WHERE queue = ?1")
+                        .run(queue)
+                }
+                try await test.advance(by: .seconds(1))
+                try await Self.add(test, to: [queue])
+                try await test.settle()
+                let (now, order) = (test.clock.now(), Self.order([queue], count: 1))
+                return try await test.store.writer.write { database in
+                    _ = database.pagesLookedAt()
+                    var transaction = JobTransaction(database, at: now, horizon: .distantPast)
+                    let given = try transaction.reserve([order])
+                    let pages = database.pagesLookedAt()
+                    _ = try transaction.finish()
+                    return (tasks: given.flatMap(\.tasks).count, pages: pages)
+                }
+            }
+            let few = try await reserve(behind: 100, of: "few")
+            let many = try await reserve(behind: 800, of: "many")
+            #expect((few.tasks, many.tasks) == (1, 1))
+            #expect(many.pages < 16 * few.pages)
+        }
+    }
+
+    @Test("A reserve of many tasks shares its commit with what others write", .ofOneHost())
+    func commit() async throws {
+        try await TestScheduler.with { test in
+            try await Self.add(test, to: ["mails"])
+            try await test.settle()
+            let (isBusy, isQueued) = (Tally(), DispatchSemaphore(value: 0))
+            test.store.thread.perform {
+                isBusy.add()
+                isQueued.wait()
+            }
+            while isBusy.count == 0 { await Task.yield() }
+            let before = test.store.writer.statistics.commits
+            async let first: Void = Self.add(test, to: ["other"])
+            while test.store.thread.queueLength < 1 { await Task.yield() }
+            async let given = test.scheduler.reserveReady(Self.order(["mails"], count: 1000))
+            while test.store.thread.queueLength < 2 { await Task.yield() }
+            isQueued.signal()
+            try await first
+            #expect(try await given?.count == 1)
+            #expect(test.store.writer.statistics.commits == before + 1)
         }
     }
 

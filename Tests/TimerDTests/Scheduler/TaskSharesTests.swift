@@ -85,6 +85,57 @@ import TimerControl
     }
 
     @Test(
+        "Whom the store has not looked for, as those in front got enough, gets what has come meanwhile, also where his time is over",
+        arguments: [false, true]
+    )
+    func putOff(isOver: Bool) async throws {
+        try await TestScheduler.with { test in
+            let pause: @Sendable (Bool) -> SetQueue = { isPaused in
+                var request = SetQueue(queue: "b")
+                request.paused = isPaused
+                return request
+            }
+            _ = try await test.scheduler.care(TestScheduler.root) { transaction in
+                try transaction.set(pause(true), of: .root)
+            }
+            let jobs = try (0..<600).map { _ in
+                var definition = JobDefinition(schedule: ScheduleWords(in: "0s"))
+                definition.queue = "b"
+                return try NewJob(definition, owner: 0, at: test.clock.now(), zone: .utc)
+            }
+            _ = try await test.scheduler.add(jobs, replace: false, caller: TestScheduler.root)
+            var workers: [Task<[QueuedTask], any Error>] = []
+            for queues in [["a"], ["a", "b"], ["a", "b"]] {
+                let order = ReserveOrder(
+                    owner: .root,
+                    queues: queues,
+                    count: 1000,
+                    lease: .seconds(60)
+                )
+                workers.append(
+                    Task { try await test.scheduler.reserve(order, wait: .seconds(60), life: nil) }
+                )
+                try await test.waits(workers.count, for: "a")
+            }
+            // The store is asked for all three, for the sake of 'a', before it has told that 'b' goes on.
+            await test.loop.ask { [scheduler = test.scheduler] in
+                scheduler.assumeIsolated { scheduler in
+                    scheduler.submitWrite { try $0.set(pause(false), of: .root) }
+                    var outcomes = TaskOutcomes()
+                    outcomes.ready = [QueueKey(owner: .root, name: "a")]
+                    scheduler.take(outcomes)
+                    if isOver, let last = scheduler.taskWaits.waiters.keys.max() {
+                        scheduler.taskWaitIsOver(last)
+                    }
+                }
+            }
+            #expect(try await workers[1].value.count == 300)
+            #expect(try await workers[2].value.count == 300)
+            workers[0].cancel()
+        }
+    }
+
+    @Test(
         "Another rate puts the next task off by no more than one of its own",
         arguments: [
             ("1/h", "1000/s", TimeSpan.milliseconds(100)), ("2/min", "1000/s", .milliseconds(100)),
