@@ -72,11 +72,13 @@ struct Failure: Error, Hashable {
             case .stopping: .unavailable
             default: .refused
             }
-        self.init(status, Self.localized(error.message))
+        // The dates of these refusals are the daemon's own; others quote what was said, and a name may look like a date.
+        let tellsDates = error.reason == .badSchedule || error.reason == .conflict
+        self.init(status, tellsDates ? Self.localized(error.message) : error.message)
     }
 
     init(_ error: ScheduleError) {
-        self.init(.refused, Self.localized(error.message))
+        self.init(.refused, error.message)
     }
 }
 

@@ -29,6 +29,13 @@ enum InputFile {
         return String(cString: found)
     }
 
+    /// The path of a file in the one path of its folder; its own name stays, also that of a symbolic link.
+    static func inRealFolder(_ path: String) -> String {
+        let parts = FilePath(absolutePath(path))
+        guard let name = parts.lastComponent?.string else { return absolutePath(path) }
+        return absolutePath(name, from: realPath(parts.removingLastComponent().string))
+    }
+
     /// The same for a file that need not be there if its path follows a dash.
     static func absoluteOptionalPath(_ path: String) -> String {
         path.hasPrefix("-") ? "-" + absolutePath(String(path.dropFirst())) : absolutePath(path)
@@ -94,8 +101,12 @@ enum InputFile {
     /// The file as text.
     ///
     /// - Throws: as `bytes`, and 65 where it is not UTF-8, with the first line that is not.
-    static func text(of path: String, atMost limit: Int = largest) throws(Failure) -> String {
-        let bytes = try bytes(of: path, atMost: limit)
+    static func text(
+        of path: String,
+        atMost limit: Int = largest,
+        checking check: (stat) throws(Failure) -> Void = { _ throws(Failure) in }
+    ) throws(Failure) -> String {
+        let bytes = try bytes(of: path, atMost: limit, checking: check)
         if let text = String(validating: bytes, as: UTF8.self) { return text }
         let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
         let line = lines.firstIndex { String(validating: $0, as: UTF8.self) == nil } ?? 0
@@ -103,12 +114,22 @@ enum InputFile {
         throw Failure(.badData, "\(name) is not UTF-8 text in line \(line + 1)")
     }
 
-    static func bytes(of path: String, atMost limit: Int) throws(Failure) -> [UInt8] {
+    /// `check` looks at the very file whose bytes are read, whatever its path leads to by then, and throws to refuse it.
+    static func bytes(
+        of path: String,
+        atMost limit: Int,
+        checking check: (stat) throws(Failure) -> Void = { _ throws(Failure) in }
+    ) throws(Failure) -> [UInt8] {
         let descriptor = path == "-" ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
             throw Failure(.inputOutput, "cannot open '\(path)': \(Errno.last.text)")
         }
         defer { if descriptor != STDIN_FILENO { close(descriptor) } }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else {
+            throw Failure(.inputOutput, "cannot read '\(path)': \(Errno.last.text)")
+        }
+        try check(status)
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 65_536)
         while true {

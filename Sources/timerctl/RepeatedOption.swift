@@ -35,14 +35,18 @@ enum RepeatedOption {
         }
     }
 
-    /// Whether an option may be among them twice: under one name, or under its short one and its long one.
+    /// Whether an option may be among them twice: under one name, or under its short one and a long one.
     private static func mayRepeat(_ names: [String]) -> Bool {
-        let long = names.count { $0.hasPrefix("--") }
-        return Set(names).count < names.count || long > 0 && long < names.count
+        let said = Set(names)
+        return said.count < names.count
+            || said.contains { name in longNames[name].map { !said.isDisjoint(with: $0) } ?? false }
     }
 
+    /// The long names of options with one value that have a short one, of all commands; a test holds it.
+    static let longNames = ["-n": ["--count"]]
+
     /// The options of a command that take one value, each by all its names.
-    private static func single(of command: any ParsableCommand.Type) throws -> [[String]] {
+    static func single(of command: any ParsableCommand.Type) throws -> [[String]] {
         let help: Help = try JSONValue(parsing: command._dumpHelp()).decoded()
         return (help.command.arguments ?? [])
             .filter { $0.kind == "option" && !$0.isRepeating }

@@ -68,5 +68,7 @@ import TimerWords
         let plain = "job '2 of 7' has no date 'a name of 27 characters, aha'; no such job"
         #expect(testDates.localized(plain) == plain)
         #expect(!Failure(ControlError(.badSchedule, text)).message.contains("05.000000Z"))
+        let tag = "no live job has the tag '2026-12-01T08:00:05.000000Z'"
+        #expect(Failure(ControlError(.notFound, tag)).message == tag, "as it was said")
     }
 }

@@ -25,6 +25,21 @@ import Testing
         #expect(refusal?.message == "\(option) is said twice; it takes one value")
     }
 
+    @Test("What is looked at first knows each option that has a short name and a long one")
+    func longNames() throws {
+        var commands: [any ParsableCommand.Type] = [Timerctl.self]
+        var known: [String: Set<String>] = [:]
+        while let command = commands.popLast() {
+            commands += command.configuration.subcommands
+            for names in try RepeatedOption.single(of: command) {
+                let short = names.filter { !$0.hasPrefix("--") }
+                let long = names.filter { $0.hasPrefix("--") }
+                for name in short where !long.isEmpty { known[name, default: []].formUnion(long) }
+            }
+        }
+        #expect(known == RepeatedOption.longNames.mapValues { Set($0) })
+    }
+
     @Test("An option that takes one value is refused where it is said by both of its names")
     func bothNames() {
         for words in [["-n", "1", "--count", "2"], ["--count=2", "-n", "1"]] {

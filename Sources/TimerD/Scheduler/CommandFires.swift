@@ -200,17 +200,28 @@ struct CommandFires: Sendable {
 
     /// Notes that a run in progress was told to end.
     mutating func noteStop(_ stop: RunStop, of run: RunID) {
-        changeStops(of: run) { $0.append(stop) }
+        changeStops(of: run) { stops in
+            if let index = stops.firstIndex(where: { $0.by == stop }) {
+                stops[index].count += 1
+            } else {
+                stops.append((stop, 1))
+            }
+        }
     }
 
     /// Notes that one who has told a run to end was refused.
     mutating func noteRefused(_ stop: RunStop, of run: RunID) {
         changeStops(of: run) { stops in
-            if let index = stops.lastIndex(of: stop) { stops.remove(at: index) }
+            guard let index = stops.firstIndex(where: { $0.by == stop }) else { return }
+            stops[index].count -= 1
+            if stops[index].count == 0 { stops.remove(at: index) }
         }
     }
 
-    private mutating func changeStops(of run: RunID, _ change: (inout [RunStop?]) -> Void) {
+    private mutating func changeStops(
+        of run: RunID,
+        _ change: (inout [(by: RunStop?, count: Int)]) -> Void
+    ) {
         guard let fire = byRun[run], case .running(var command) = entries[fire]?.state else {
             return
         }

@@ -25,12 +25,12 @@ struct RunningCommand: Sendable {
     var keepsOutput = true
     /// How many bytes it has reserved for both streams beyond what the settings had for each run as it began here.
     var outputReserved = 0
-    /// Who have told it to end, and were not refused; nil stands for somebody whom no row names.
-    var stops: [RunStop?] = []
+    /// Who have told it to end, and how often without being refused; nil stands for somebody whom no row names.
+    var stops: [(by: RunStop?, count: Int)] = []
     /// Whether it was told to end: it is not tried again.
     var isStopped: Bool { !stops.isEmpty }
     /// Who has told it so first.
-    var stoppedBy: RunStop? { stops.first ?? nil }
+    var stoppedBy: RunStop? { stops.first?.by }
 
     var job: StoredJob { fire.job }
 }

@@ -140,7 +140,7 @@ extension Scheduler {
 
     /// Holds the jobs of owners whose name and uid no longer match, and releases them once they match again.
     ///
-    /// `only`: this owner alone; nil for all who have live jobs or are stored as gone. It costs a look-up for each user. A daemon
+    /// `only`: this owner alone; nil for all who have live jobs. It costs a look-up for each user. A daemon
     /// that is not root's asks nothing: it has one user, its own.
     func checkOwners(_ only: Owner? = nil) async {
         guard settings.account.uid == 0 else { return }
@@ -186,11 +186,19 @@ extension Scheduler {
 
     /// Whether an owner whom the store has as gone is back; the owner's held jobs go on then.
     func isBack(_ owner: Owner) async -> Bool {
-        await checkOwners(owner)
-        // Asked of the store, as another request may have found it out first. try?: the store has reported its trouble,
-        // and the refusal stands.
-        let isGone = try? await write { try $0.owners.held($0.owners.id(of: owner)) != nil }
-        guard isGone == false else { return false }
+        // try?: where the name cannot be found out the refusal stands.
+        guard settings.account.uid == 0, let name = try? await accounts.name(of: owner.uid),
+            owner.absence(now: name, on: settings.node) == nil
+        else { return false }
+        do {
+            try await write {
+                let id = try $0.owners.id(of: owner)
+                if try $0.owners.held(id) != nil { try $0.owners.hold(id, nil) }
+            }
+        } catch {
+            // The store has reported its trouble.
+            return false
+        }
         lookAtHeld(all: true)
         return true
     }

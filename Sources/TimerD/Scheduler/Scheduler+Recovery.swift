@@ -141,7 +141,7 @@ extension Scheduler {
                 settings.runDefaults.command(of: $0, for: definition) ?? []
             } ?? definition.command ?? []
         )
-        (command.isTakenUp, command.stops) = (true, left.isStopped ? [left.stoppedBy] : [])
+        (command.isTakenUp, command.stops) = (true, left.isStopped ? [(left.stoppedBy, 1)] : [])
         log.notice("a run is taken up", metadata: metadata(of: left.run, left.job))
         places.enterRunning(fire.id, of: left.job.owner.uid)
         let host = place.node ?? hosts.own

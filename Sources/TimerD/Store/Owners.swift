@@ -51,7 +51,7 @@ struct Owners {
         return try stored + Outbox(database).share(of: owner).live
     }
 
-    /// The owners of live jobs and those who are stored as gone, without root.
+    /// The owners of live jobs, without root.
     func others() throws -> [KnownOwner] {
         try database.prepare(SQL.others).all { row in
             KnownOwner(
@@ -142,7 +142,7 @@ struct Owners {
         static let meant = "SELECT id, uid, name, held FROM owners WHERE name = ?1 OR uid = ?2"
         static let others = """
             SELECT id, uid, name, held FROM owners
-            WHERE (held IS NOT NULL OR live + \(Outbox.SQL.sumOfOwner("live")) > 0) AND id <> 0
+            WHERE live + \(Outbox.SQL.sumOfOwner("live")) > 0 AND id <> 0
             ORDER BY id
             """
         static let hold = "UPDATE owners SET held = ?2 WHERE id = ?1 AND held IS NOT ?2"

@@ -33,10 +33,11 @@ struct ImportCrontab: AsyncParsableCommand {
         let user = try forUser.user()
         // By its tag a job is found again, however its file is spelt then.
         let path = file == "-" ? "-" : InputFile.realPath(file)
-        let text = try InputFile.text(of: path, atMost: InputFile.largestOfJobs)
         // cron reads links there as well.
-        let systems = file == "-" ? nil : SystemCrontab(InputFile.absolutePath(file), path)
-        try systems?.requireRoots()
+        let systems = file == "-" ? nil : SystemCrontab(InputFile.inRealFolder(file), path)
+        let text = try InputFile.text(of: path, atMost: InputFile.largestOfJobs) {
+            status throws(Failure) in try systems?.requireRoots(status)
+        }
         let hasUsers = system || systems != nil
         if user != nil, hasUsers {
             throw ValidationError("--user and a user behind each schedule exclude each other")

@@ -78,7 +78,9 @@ extension ServiceUnit {
             let colon = words.firstIndex(of: ":")
             let name = String(words[..<(colon ?? words.endIndex)])
             let stated = colon.map { String(words[words.index(after: $0)...]) } ?? name
-            guard let path = stated.hasPrefix("/") ? stated : storedCredential(stated) else {
+            let isStored = !stated.hasPrefix("/")
+            let found = isStored ? storedCredential(stated) : stated
+            guard found != nil || isStored && mayHaveCredential(stated) else {
                 notes.append(
                     setting.notCarried(
                         "systemd has no credential '\(stated)' and goes on without it, where a run would not begin"
@@ -86,7 +88,7 @@ extension ServiceUnit {
                 )
                 continue
             }
-            if owner.uid == 0 || isUser {
+            if let path = found, owner.uid == 0 || isUser {
                 credentials.append("\(name):\(path)")
             } else {
                 credentials.append(name)
@@ -109,12 +111,18 @@ extension ServiceUnit {
     /// Where systemd has a credential that is loaded without an absolute path; nil if it has none, which is no fault
     /// there (systemd.exec(5)).
     private func storedCredential(_ name: String) -> String? {
-        let folders = [
-            "/run/credentials/@system", "/etc/credstore", "/run/credstore",
-            "/usr/local/lib/credstore", "/usr/lib/credstore",
-        ]
-        return folders.map { "\($0)/\(name)" }.first(where: hasFile)
+        Self.credentialFolders.map { "\($0)/\(name)" }.first { hasFile($0) == true }
     }
+
+    /// Whether one may be where this user cannot look, as systemd can.
+    private func mayHaveCredential(_ name: String) -> Bool {
+        Self.credentialFolders.contains { hasFile("\($0)/\(name)") == nil }
+    }
+
+    private static let credentialFolders = [
+        "/run/credentials/@system", "/etc/credstore", "/run/credstore",
+        "/usr/local/lib/credstore", "/usr/lib/credstore",
+    ]
 
     /// What ExecStart may take from those files.
     mutating func variablesOfFiles() throws(Mistake) -> [String: String] {

@@ -14,8 +14,11 @@ struct ServiceUnit {
     var readFile: (String) throws(Failure) -> String = { path throws(Failure) in
         try InputFile.text(of: path)
     }
-    /// Whether there is a file that this user may read.
-    var hasFile: (String) -> Bool = { access($0, R_OK) == 0 }
+    /// Whether there is a file; nil where this user may not see that.
+    var hasFile: (String) -> Bool? = { path in
+        if access(path, F_OK) == 0 { return true }
+        return errno == ENOENT || errno == ENOTDIR ? false : nil
+    }
     /// What a job does not have of it, each with its place.
     var notes: [String] = []
 

@@ -10,8 +10,13 @@ struct SystemCrontab {
     private static let folder = "/etc/cron.d/"
 
     /// The first of the paths that is such a file's; nil if none is.
+    ///
+    /// Their folders are spelt without links and dots.
     init?(_ paths: String...) {
-        let isOne = { (path: String) in path == "/etc/crontab" || path.hasPrefix(Self.folder) }
+        let isOne = { (path: String) in
+            path == "/etc/crontab"
+                || path.hasPrefix(Self.folder) && !path.dropFirst(Self.folder.count).contains("/")
+        }
         guard let path = paths.first(where: isOne) else { return nil }
         self.path = path
     }
@@ -34,12 +39,10 @@ struct SystemCrontab {
             + "letters, digits, '_' and '-' alone"
     }
 
-    /// Returns if nobody but root can have written what stands in the file.
+    /// Returns if nobody but root can have written what stands in the file that has this status.
     ///
     /// - Throws: otherwise; cron does not run such a file either, and whoever wrote it could say what root runs.
-    func requireRoots() throws(Failure) {
-        var status = stat()
-        guard stat(path, &status) == 0 else { return }
+    func requireRoots(_ status: stat) throws(Failure) {
         if let fault = Self.fault(owner: status.st_uid, mode: status.st_mode) {
             throw Failure(
                 .badData,

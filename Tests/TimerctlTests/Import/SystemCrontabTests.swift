@@ -11,11 +11,13 @@ import Testing
             let file = SystemCrontab(path, path)
             #expect(file != nil && file?.nameFault == nil, "\(path)")
         }
-        for name in ["backup.cron", ".placeholder", "a b", "job~", "sub/job"] {
+        for name in ["backup.cron", ".placeholder", "a b", "job~"] {
             let file = SystemCrontab("/etc/cron.d/\(name)", "/srv/job")
             #expect(file?.nameFault?.contains("cron does not read") == true, "\(name)")
         }
         #expect(SystemCrontab("/srv/link", "/etc/cron.d/a.b")?.path == "/etc/cron.d/a.b")
+        #expect(SystemCrontab("/etc/cron.d/sub/job") == nil, "cron reads no folder in it")
+        #expect(InputFile.inRealFolder("/etc/./cron.d//backup") == "/etc/cron.d/backup")
         #expect(SystemCrontab("-", "/var/spool/cron/crontabs/ann") == nil)
     }
 

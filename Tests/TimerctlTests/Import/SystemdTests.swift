@@ -290,6 +290,12 @@ import TimerControl
         #expect(service.notes.count == 1)
         let words = "LoadCredential=missing is not carried: systemd has no credential 'missing'"
         #expect(service.notes.contains { $0.contains(words) })
+        // A folder that this user may not look into may have it: it is not left out.
+        service.hasFile = { $0.hasPrefix("/etc/credstore/") ? nil : false }
+        service.notes = []
+        try service.readCredentials(&definition)
+        #expect(definition.credentials == ["stored", "missing", "other"])
+        #expect(service.notes.count == 3)
     }
 
     @Test("A system unit that runs as root is for root to take over")

@@ -9,6 +9,8 @@ struct OutputDocument: Sendable {
     let only: StandardStream?
     /// Up to where each stream is known.
     private(set) var position: OutputPosition
+    /// From where on what is not kept is still to be told of: of a run that goes on more may follow at once.
+    private var untold: [StandardStream: Int64] = [:]
     private var stdout = OutputPainter(.stdout)
     private var stderr = OutputPainter(.stderr)
 
@@ -19,8 +21,8 @@ struct OutputDocument: Sendable {
     /// Up to where it is shown: what is behind would begin anew.
     var shown: OutputPosition {
         OutputPosition(
-            stdout: position.stdout - Int64(stdout.held),
-            stderr: position.stderr - Int64(stderr.held)
+            stdout: (untold[.stdout] ?? position.stdout) - Int64(stdout.held),
+            stderr: (untold[.stderr] ?? position.stderr) - Int64(stderr.held)
         )
     }
 
@@ -35,21 +37,33 @@ struct OutputDocument: Sendable {
         // Behind the last of it there is nothing that is kept.
         guard reply.more != true else { return .group(nodes) }
         for stream in StandardStream.allCases {
-            nodes.append(gap(to: reply.end(of: stream), of: stream))
-            if !reply.running { nodes.append(paint([], of: stream, isLast: true)) }
+            let end = reply.end(of: stream)
+            guard !reply.running else {
+                pass(to: end, of: stream)
+                continue
+            }
+            nodes.append(gap(to: end, of: stream))
+            nodes.append(paint([], of: stream, isLast: true))
         }
         return .group(nodes)
     }
 
     /// Goes on to an offset, and says how many bytes up to there are not kept.
     private mutating func gap(to offset: Int64, of stream: StandardStream) -> Node {
-        let words = stream.gap(from: position[stream], to: offset)
-        position[stream] = offset
+        let words = stream.gap(from: untold[stream] ?? position[stream], to: offset)
+        (position[stream], untold[stream]) = (offset, nil)
         guard let words, only == nil || only == stream else { return .empty }
         // What is held is not continued behind it.
         return .group([
             paint([], of: stream, isLast: true), span(.class("gap")) { "\(words)\n" },
         ])
+    }
+
+    /// Goes on to an offset up to where nothing is kept, which is told with what follows.
+    private mutating func pass(to offset: Int64, of stream: StandardStream) {
+        guard offset > position[stream] else { return }
+        untold[stream] = untold[stream] ?? position[stream]
+        position[stream] = offset
     }
 
     private mutating func paint(

@@ -102,7 +102,14 @@ import TimerControl
                 stdout: .init(bytes: 5, dropped: 2),
                 stderr: .init(bytes: 1, dropped: 1)
             )
-            let text = String(decoding: document.paint(reply).rendered, as: UTF8.self)
+            var text = String(decoding: document.paint(reply).rendered, as: UTF8.self)
+            if isRunning {
+                #expect(text == "ab", "more of it may follow with each write")
+                #expect(document.shown == OutputPosition(stdout: 2, stderr: 0))
+                var end = reply
+                (end.running, end.chunks) = (false, [])
+                text += String(decoding: document.paint(end).rendered, as: UTF8.self)
+            }
             #expect(
                 text == "ab<span class=\"ctl\">␍</span>"
                     + "<span class=\"gap\">here 2 bytes of stdout are not kept\n</span>"

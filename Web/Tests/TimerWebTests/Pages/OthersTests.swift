@@ -167,7 +167,7 @@ struct OthersTests {
             return job.id
         }
         let before = try await job(id, daemon)
-        #expect(before.definition.paused == true && before.state == .scheduled)
+        #expect(before.definition.paused != true && before.state == .scheduled)
         try await TestServer.run(socket: daemon.socket) { server in
             let path = "/jobs/\(id)/change"
             let revision = try #require(try await server.get(path).hidden("revision"))
