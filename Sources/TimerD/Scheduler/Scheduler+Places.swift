@@ -217,7 +217,10 @@ extension Scheduler {
             if let first, fireLocks.covers(first) { continue }
             ids += heldBack.removeValue(forKey: job) ?? []
         }
-        for id in ids.sorted() { goOn(id) }
+        for id in ids.sorted() {
+            // What was about to start was read of the job as it was before the change.
+            if case .ready(let command) = fires[id]?.state { beginAnew(command) } else { goOn(id) }
+        }
     }
 
     /// Lets all waiting fires go on, oldest first, after a hold of many jobs or a step of the clock.

@@ -111,13 +111,18 @@ extension Scheduler {
             metadata: metadata(of: command.run, command.job)
                 .merging(["reason": "\(reason)"]) { old, _ in old }
         )
+        outputs.end(command.run)
+        beginAnew(command)
+    }
+
+    /// Has a command that has not begun wait for a place again, and begin by its job as that is then, if it still does.
+    func beginAnew(_ command: RunningCommand) {
         record(of: command.job) {
             try $0.waitAgain(command.fire, after: command.run)
         } durable: { scheduler, waits in
-            // Its job was ended meanwhile: it waits for no host, and no place.
+            // Its job was ended meanwhile, or has another command: it waits for no host, and no place.
             if !waits { scheduler.drop(command.fire.id) }
         }
-        outputs.end(command.run)
         leavePlace(command.fire.id)
         fires.insert(command.fire, .waiting(.place))
         goOn(command.fire.id)
@@ -149,6 +154,8 @@ extension Scheduler {
         ended.isStopped = fires[command.run]?.isStopped ?? true
         ended.stoppedBy = fires[command.run]?.stoppedBy
         logSurvivors(ended.survivors, of: command.run, command.job)
+        // At once, also while nothing can be stored.
+        logEnd(of: command, ended.outcome)
         follow(command, ended)
     }
 
@@ -170,18 +177,18 @@ extension Scheduler {
         awaitRecord(of: command.fire, expected)
     }
 
-    /// Counts and logs the end of a run whose record is over, by its job as that had it.
+    /// Counts the end of a run whose record is over, by its job as that had it.
     private func noteEnd(of command: RunningCommand, _ outcome: RunOutcome, _ job: StoredJob) {
         outputs.end(command.run)
         counters.countRun(outcome, of: job, handler: command.fire.handler)
-        logEnd(of: command, outcome, job)
     }
 
     /// What follows a run as far as is known here; the store decides.
     func expectation(after ended: EndedRun, of fire: CommandFire) -> RetryDecision {
         RetryDecision(
             after: ended,
-            failures: ended.attempt,
+            // Attempts that were run again have not failed; how many these are the store knows.
+            failures: fire.job.definition.rerunInterrupted == true ? 1 : ended.attempt,
             job: fire.job,
             defaults: settings.runDefaults
         )
@@ -287,7 +294,8 @@ extension Scheduler {
 
 extension Scheduler {
     /// Logs how a run ended: a failure or an interruption as a notice, any other end for debugging.
-    private func logEnd(of command: RunningCommand, _ outcome: RunOutcome, _ job: StoredJob) {
+    private func logEnd(of command: RunningCommand, _ outcome: RunOutcome) {
+        let job = command.job
         let (level, message): (Logger.Level, Logger.Message) =
             switch outcome {
             case .interrupted: (.notice, "a run was interrupted")

@@ -9,7 +9,7 @@ import TimerControl
 /// Such a fire is in state `waiting` and waits for nothing: its `waits_for` is NULL. So nothing of it begins any more, whatever
 /// becomes of its job, and a start finds it. Its reason is already the one that it will be skipped for; a fire whose command
 /// has begun keeps its own, for it will be done. Where a notice is to be told of its end, which neither says, `waits_until_us`
-/// is not NULL.
+/// is not NULL, and 0 where its job's handler of failures is to begin as well.
 extension FireStore {
     /// Drops the job's fires that wait, for `reason`; returns how many of its `fires` they were, and are no more.
     ///
@@ -43,9 +43,12 @@ extension FireStore {
         try database.prepare(SQL.isOvertaken).value(fire, as: Bool.self) == true
     }
 
-    /// The fires of all jobs that were dropped and are not closed, the oldest first.
+    /// The fires of all jobs that were dropped and are not closed, the oldest first; not those whose job cannot be read.
     func dropped() throws -> [(fire: FireID, job: JobID)] {
-        try database.prepare(SQL.dropped).all { (try $0.get(0), try $0.get(1)) }
+        try database.prepare(SQL.dropped).all { row -> (FireID, JobID)? in
+            guard let job: JobID = row.ifReadable(1) else { return nil }
+            return (try row.get(0), job)
+        }.compactMap(\.self)
     }
 }
 
@@ -69,7 +72,7 @@ extension FireStore.SQL {
     static let drop = """
         UPDATE fires SET waits_for = NULL,
             waits_until_us = CASE
-                WHEN ?2 = 'changed' AND fired_at_us IS NOT NULL AND \(isOfCommand) THEN 0 END,
+                WHEN ?2 = 'changed' AND fired_at_us IS NOT NULL AND \(isOfCommand) THEN 1 END,
             reason = CASE WHEN fired_at_us IS NOT NULL THEN reason
                 WHEN reason IS NULL THEN ?2 ELSE 'withdrawn' END,
             uncounted = CASE WHEN fired_at_us IS NULL THEN 1 ELSE uncounted END

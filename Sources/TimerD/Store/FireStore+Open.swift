@@ -86,7 +86,8 @@ extension FireStore {
                 isCounted: try $0.get(3),
                 isOfHandler: try $0.get(4),
                 isDropped: try $0.get(5),
-                isNoted: try $0.get(6)
+                isNoted: try $0.get(6),
+                isHandled: try $0.get(7)
             )
         }
     }
@@ -97,7 +98,7 @@ extension FireStore {
     func job(of fire: FireID) throws -> JobID? { try database.prepare(SQL.job).value(fire) }
 
     /// Closes the job's open fires for good: claims become skipped, because the job was held; the others
-    /// become done.
+    /// become done, but those that were dropped, which are closed by that.
     func close(of job: JobID) throws { try database.prepare(SQL.close).run(job) }
 
     // MARK: - Rows that cannot be read
@@ -129,6 +130,8 @@ struct WaitingFire: Sendable {
     /// Whether it was dropped, see `FireStore.drop`, and then whether a notice is due of it.
     var isDropped: Bool
     var isNoted: Bool
+    /// Whether its job's handler of failures is to begin then.
+    var isHandled: Bool
 
     /// What it is skipped for, where that is known already.
     var skipped: FireReason? { reason == .manual ? nil : reason }
@@ -174,7 +177,7 @@ extension FireStore.SQL {
     static let waiting = """
         SELECT wall_date_us, fired_at_us IS NOT NULL, reason, uncounted IS NULL,
             coalesce(waits_for, '') IN ('onFailure', 'onSuccess'), waits_for IS NULL,
-            waits_until_us IS NOT NULL
+            waits_until_us IS NOT NULL, waits_until_us IS 0
         FROM fires WHERE id = ?1 AND state = 'waiting'
         """
     static let beginCountAnew = """
@@ -187,7 +190,7 @@ extension FireStore.SQL {
         SET state = CASE state WHEN 'claimed' THEN 'skipped' ELSE 'done' END,
             reason = CASE state WHEN 'claimed' THEN 'held' ELSE reason END,
             failed = CASE state WHEN 'running' THEN 1 ELSE failed END
-        WHERE \(RunRow.isOpen) AND job_id = ?1
+        WHERE \(RunRow.isOpen) AND job_id = ?1 AND NOT \(RunRow.isDropped)
         """
     static let rows = """
         SELECT \(RunRow.columns), fires.fire_date_us FROM \(RunRow.source) WHERE fires.id = ?1

@@ -43,7 +43,9 @@ enum RunRow {
     /// Whether it is the last attempt that has ended of a task that no worker has done.
     private static let isLastOfTask = """
         (runs.outcome IS NOT NULL AND (fires.state = 'queued' OR fires.state = 'reserved'
-            OR fires.state = 'dead' OR fires.state = 'skipped')
+            OR fires.state = 'dead' OR fires.state = 'skipped'
+            OR fires.state = 'waiting' AND fires.waits_for IS NULL
+                AND fires.reason IS NOT NULL AND fires.reason <> 'manual')
             AND runs.id = (SELECT max(last.id) FROM runs AS last WHERE last.fire_id = fires.id))
         """
     /// Whether a fire is not known to be over, in the words of the index fires_open.

@@ -39,9 +39,14 @@ extension JobTransaction {
 
     /// Closes a fire that has begun, and whose next attempt, or handler, was to come after `last`.
     ///
-    /// `isForGood`: nobody has ended it; so it is told where it has failed, and its job's handler of that begins.
-    mutating func close(_ fire: FireID, after last: Run, of job: StoredJob, isForGood: Bool) throws
-    {
+    /// `isForGood`: nobody has ended it; so it is told where it has failed. `isHandled`: its job's handler of that begins then.
+    mutating func close(
+        _ fire: FireID,
+        after last: Run,
+        of job: StoredJob,
+        isForGood: Bool,
+        isHandled: Bool
+    ) throws {
         let isInterrupted =
             last.outcome == .interrupted && last.stopped != true && last.failed != true
         // It was to be run again, and is not.
@@ -50,7 +55,8 @@ extension JobTransaction {
         if hasFailed { try fires.markFailed(fire) }
         guard hasFailed, isForGood else { return try fires.markDone(fire) }
         try noteFailedForGood(last, of: job)
-        let mayBegin = !job.isCommandless && job.state != .invalidated
+        let mayBegin =
+            isHandled && !job.isCommandless && job.state != .invalidated && job.unread == nil
         guard mayBegin, runDefaults.command(of: .onFailure, for: job.definition) != nil,
             let left = try fires.left(fire)
         else { return try fires.markDone(fire) }

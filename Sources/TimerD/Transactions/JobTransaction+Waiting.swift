@@ -157,6 +157,8 @@ extension JobTransaction {
             }
         }
         try drop(waiting, of: &job, for: reason)
+        // The scheduler may have taken one up by the record of its run, which came before this.
+        if reason == .replaced { outcome.closed += waiting }
     }
 
     /// Drops `waiting`, which are the job's fires that wait, for `reason`; `put` writes the job.
@@ -246,7 +248,13 @@ extension JobTransaction {
             if let last = try runs.last(of: fire) {
                 // Of one whose handler was to come that was told already.
                 let isForGood = row.isDropped ? row.isNoted : isLeft && !row.isOfHandler
-                return try close(fire, after: last, of: job, isForGood: isForGood)
+                return try close(
+                    fire,
+                    after: last,
+                    of: job,
+                    isForGood: isForGood,
+                    isHandled: row.isDropped && row.isHandled
+                )
             }
             // It was told, and after a crash the runner did not know of its run: what became of it is said all the same.
             let run = try runs.insert(of: job.id, fire, attempt: 1, at: RunPlace())

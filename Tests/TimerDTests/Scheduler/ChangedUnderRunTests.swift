@@ -223,4 +223,28 @@ struct ChangedUnderRunTests {
             }
         }
     }
+
+    @Test("What waits for the end of a run that was run again waits for its retry, too")
+    func retryOfRerun() async throws {
+        try await TestScheduler.with { test in
+            let job = try await Self.add(test) {
+                ($0.retries, $0.rerunInterrupted, $0.overlap) = (1, true, .queue)
+            }
+            test.runner.isHolding = true
+            test.runner.end(.interrupted)
+            try await test.settle()
+            _ = try await test.scheduler.fire(.id(job.id), caller: TestScheduler.root)
+            test.runner.end(.exited(1))
+            try await test.settle()
+            #expect(test.runner.requests.count == 2, "a retry is to come")
+            try await test.advance(by: .seconds(2))
+            let last = try await test.history(job.id).filter { $0.attempt == 3 }
+            #expect(last.map(\.outcome) == [nil])
+            #expect(test.runner.requests.count == 3)
+            test.runner.end()
+            try await test.settle()
+            #expect(test.runner.requests.count == 4)
+            test.runner.end()
+        }
+    }
 }

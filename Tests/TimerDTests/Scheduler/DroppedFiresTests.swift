@@ -161,6 +161,37 @@ import TimerControl
         }
     }
 
+    @Test("Of those that were to be tried again none begins a handler that their job gets later")
+    func laterHandler() async throws {
+        try await TestScheduler.with(keeping: .all) { test in
+            test.runner.answer = NoticeSupport.answers(.exited(3))
+            let job = try await test.add(ScheduleWords(every: "1s"), command: ["x"]) {
+                ($0.overlap, $0.retries, $0.backoff) = (.allow, 3, "1h..1h")
+            }
+            try await test.advance(by: .seconds(100))
+            let begun = test.runner.requests.count
+            var definition = JobDefinition(schedule: ScheduleWords(every: "1h"))
+            let event = try NewJob(definition, owner: 0, at: test.clock.now(), zone: .utc)
+            (definition.command, definition.onFailure) = (["y"], ["alert"])
+            let command = try NewJob(definition, owner: 0, at: test.clock.now(), zone: .utc)
+            let after = try await Self.crashing(test) { writer in
+                for new in [event, command] {
+                    let changes = JobChanges(
+                        invalidate: [],
+                        change: [.init(id: job.id, to: new)],
+                        add: []
+                    )
+                    _ = try writer.apply(changes, limit: nil, caller: TestScheduler.root)
+                }
+            }
+            let runs = try await after.history(job.id)
+            #expect(runs.count >= JobTransaction.droppedAtOnce + begun / 4)
+            #expect(runs.allSatisfy { $0.state == .done && $0.failed == true })
+            #expect(after.runner.requests.isEmpty)
+            try await after.close()
+        }
+    }
+
     @Test("A task takes the place of many, which have left their queue then, also after a crash")
     func replacedTasks() async throws {
         try await TestScheduler.with(keeping: .all) { test in
