@@ -125,7 +125,8 @@ struct TrustedFilesTests {
                     "the configuration file '\(path)' is not believed: '\(culprit)' belongs to uid"
                 // With fs.protected_symlinks the kernel does not follow another's link in such a folder.
                 let isNotFollowed =
-                    path == culprit && said.text.contains("'\(path)' cannot be read: permission denied")
+                    path == culprit
+                    && said.text.contains("'\(path)' cannot be read: permission denied")
                 #expect(
                     isNotFollowed || said.text.contains("\(words) \(ann.uid)"),
                     "\(said.text)"
