@@ -7,7 +7,6 @@
 #include <malloc.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/pidfd.h>
 #include <sys/timerfd.h>
 #include <sys/vfs.h>
 #include <sys/timex.h>
@@ -17,3 +16,5 @@
 int accept4(int socket, void *address, void *length, int flags);
 // The same, of spawn.h; `actions` is a posix_spawn_file_actions_t.
 int posix_spawn_file_actions_addclosefrom_np(void *actions, int lowest);
+// Of sys/pidfd.h, which brings `stat` with it: that would be this module's then or Glibc's, by which of the two a compiler reads first.
+int pidfd_open(int process, unsigned int flags);

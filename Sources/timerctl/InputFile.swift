@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// `stat` is CLinux's if any module of the program imports that.
-import CLinux
 import Glibc
 import Platform
 import SystemPackage
