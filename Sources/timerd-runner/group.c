@@ -15,6 +15,9 @@
 // How often a number may be taken by groups that could not be removed yet.
 enum { NAMES = 8 };
 
+// How often the removal of an empty group is tried, a turn of the loop each.
+enum { REMOVALS = 20 };
+
 static int place_of(const struct group *group) { return groups_place(group->is_beside); }
 
 // The path of a file of the group.
@@ -162,13 +165,17 @@ bool remove_group(struct run *run) {
     return true;
 }
 
+// Watches a group whose run has ended; a new watch tells at once, so one that is empty already is removed at the next turn.
+static void watch_anew(struct group *group) {
+    loop_close(&group->events);
+    if (!watch_group(group)) forget_group(group);
+}
+
 void abandon_group(struct run *run) {
     struct group *group = run->group;
     run->group = NULL;
     group->run = NULL;
-    // It may have become empty since it was looked at, of which nothing would be told.
-    if (!watch_group(group) || (!is_populated(group) && remove_tree(place_of(group), group->name)))
-        forget_group(group);
+    watch_anew(group);
 }
 
 static void group_changed(struct source *source) {
@@ -179,8 +186,9 @@ static void group_changed(struct source *source) {
     text[count > 0 ? count : 0] = 0;
     if (count > 0 && strstr(text, "populated 1")) return;
     if (group->run) return finish(group->run);
-    remove_tree(place_of(group), group->name);
-    forget_group(group);
+    if (remove_tree(place_of(group), group->name) || ++group->removals == REMOVALS) return forget_group(group);
+    // The time was too short for all within it, or a process has come.
+    watch_anew(group);
 }
 
 bool watch_group(struct group *group) {

@@ -42,6 +42,8 @@ struct group {
     struct source events;
     /// Whose it is; NULL once the run has ended without it.
     struct run *run;
+    /// How often it could not be removed since, though it was empty.
+    int removals;
     /// Below the runner's folder, or, of what another runner left, beside it.
     char name[64];
     bool is_beside;
@@ -68,7 +70,7 @@ int write_file(int folder, const char *path, const char *text);
 /// Reads a short file, up to `room` - 1 bytes, and ends them with NUL; -1 if it cannot be read.
 ssize_t read_file(int folder, const char *path, char *text, size_t room);
 
-/// Removes a group and those within it, as far as there is time for; whether it is gone.
+/// Removes a group and those within it, as far as a tenth of a second is enough; whether it is gone.
 bool remove_tree(int folder, const char *name);
 
 /// Whether an entry of a group's folder is a group.
@@ -86,7 +88,8 @@ int make_group(struct run *run, struct limits *limits, int *folder);
 /// Takes what the run has used, and removes its group; false while that has processes.
 bool remove_group(struct run *run);
 
-/// Lets go of a group that still has processes: it is removed once they have ended.
+/// Lets go of a group that is not gone: it is removed once its processes have ended, in several turns where much is
+/// within it.
 void abandon_group(struct run *run);
 
 /// Has the run finished as soon as its group is empty, or an abandoned group removed; false if it cannot be watched.
