@@ -9,7 +9,7 @@ public struct DaemonError: Error, Hashable, CustomStringConvertible {
     public enum Status: Int32, Sendable {
         /// It may mend itself: a full disk, a database in use. A service manager tries again.
         case unavailable = 69
-        /// It ran, and lost its database, or could not store the last of what happened.
+        /// It ran, and lost its database, or could not store the last of what happened, or not stop in order.
         case inputOutput = 74
         /// It does not mend itself: somebody has to look. A service manager does not try again.
         case configuration = 78
@@ -39,13 +39,16 @@ public struct DaemonError: Error, Hashable, CustomStringConvertible {
         }
     }
 
-    /// What a daemon that stopped could not store; the next one settles it, as after a crash.
+    /// What kept a daemon from stopping in order; what it could not store the next one settles, as after a crash.
     init(stopping error: any Error) {
-        if let error = error as? DaemonError {
-            self = error
-            return
+        switch error {
+        case let error as DaemonError: self = error
+        case let error as DatabaseError:
+            self.init(
+                "stopped, but the last of what happened is not stored: \(error.sentence)",
+                .inputOutput
+            )
+        default: self.init("stopped, but not in order: \(error)", .inputOutput)
         }
-        let sentence = (error as? DatabaseError)?.sentence ?? "\(error)"
-        self.init("stopped, but the last of what happened is not stored: \(sentence)", .inputOutput)
     }
 }

@@ -93,6 +93,9 @@ import Testing
         )
         #expect(error.status == .inputOutput)
         #expect(DaemonError(stopping: error) == error)
+        let other = DaemonError(stopping: CancellationError())
+        #expect(other.description == "stopped, but not in order: CancellationError()")
+        #expect(other.status == .inputOutput)
     }
 
     @Test(
