@@ -47,8 +47,8 @@ extension Queries {
         return (try fitting.map { try found($0) }, isMore ? cursor : nil)
     }
 
-    /// How many rows a page looks at where only some of the queues are asked for.
-    private static let queuesLooked = 10_000
+    /// How many rows a page looks at where only some of the queues are asked for: as many as it may have to tell of.
+    private static let queuesLooked = Limits.page
 
     /// What a queue takes in a reply beside its name.
     private static let queueBytes = 300

@@ -88,12 +88,12 @@ extension Daemon {
         return queues
     }
 
-    /// Those of the first 100,000 queues that the caller may see which are paused, and whether there are no more.
+    /// Those of the first 10,000 queues that the caller may see which are paused, and whether there are no more.
     func pausedQueues() async throws(Failure) -> (queues: [TaskQueue], areAll: Bool) {
         var request = ListQueues()
         (request.paused, request.limit) = (true, Limits.page)
         var queues: [TaskQueue] = []
-        // A page looks at 10,000.
+        // A page looks at 1000.
         for _ in 0..<10 {
             let page = try await ask(.listQueues(request), for: QueuesReply.self).value
             queues += page.queues
