@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import TimerControl
 
 /// The live jobs that a user with a daemon of one's own has at the system's: commands ask the own daemon alone.
@@ -23,12 +24,12 @@ struct SystemJobs: Hashable {
     /// The option that has a command ask the system's daemon.
     static let option = "--socket \(DefaultPaths.systemSocket)"
 
-    /// Asks the system's daemon, where the one at `socket` is the user's own; nil if it has none of the user's jobs, or does
-    /// not answer.
+    /// Asks the system's daemon, where the one at `socket` is the user's own; nil if it has none of the user's jobs, does
+    /// not answer, or is stopped.
     static func read(beside socket: String) async -> Self? {
         let own = DefaultPaths.current.socket
         // Root's own is the system's.
-        guard socket == own, own != DefaultPaths.systemSocket else { return nil }
+        guard socket == own, own != DefaultPaths.systemSocket, mayRun() else { return nil }
         return await withTaskGroup(of: Self?.self) { group in
             // try?: without an answer there is nothing to tell.
             group.addTask { try? await ask(DefaultPaths.systemSocket) }
@@ -40,6 +41,20 @@ struct SystemJobs: Hashable {
             defer { group.cancelAll() }
             return await group.next() ?? nil
         }
+    }
+
+    /// Whether the system's daemon may run: systemd, which holds its socket, would start one that root has stopped as soon
+    /// as somebody connects.
+    ///
+    /// systemd has a link of that name for each service that is not inactive. A daemon that root has started by hand beside
+    /// systemd is not asked, either.
+    static func mayRun(isThere: (String) -> Bool = exists) -> Bool {
+        !isThere("/run/systemd/system") || isThere("/run/systemd/units/invocation:timerd.service")
+    }
+
+    /// Whether there is a file or a link, wherever that leads: systemd's leads to none.
+    private static func exists(_ path: String) -> Bool {
+        faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0
     }
 
     private static func ask(_ socket: String) async throws -> Self? {

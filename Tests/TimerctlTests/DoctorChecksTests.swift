@@ -180,6 +180,19 @@ import Testing
         #expect(beside == nil)
     }
 
+    @Test("Where systemd has the system's daemon stopped it is not asked, which would start it")
+    func stoppedSystem() {
+        let (systemd, service) = (
+            "/run/systemd/system", "/run/systemd/units/invocation:timerd.service"
+        )
+        for (there, mayRun) in [
+            ([systemd, service], true), ([systemd], false), ([], true),
+        ] as [([String], Bool)] {
+            let isAsked = SystemJobs.mayRun { there.contains($0) }
+            #expect(isAsked == mayRun, "\(there)")
+        }
+    }
+
     @Test("A check that is refused is a finding; one that finds the daemon gone is broken")
     func unchecked() async {
         let refused = await Doctor.finding("runs") { () throws(Failure) in
