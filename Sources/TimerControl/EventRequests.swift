@@ -1,19 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// `notice.list`: what somebody is to be told and was not yet, the oldest first.
-public struct ListNotices: Codable, Hashable, Sendable {
-    /// 1 to 1000; default 100.
-    public var limit: Int?
-    /// From the answer before.
-    public var cursor: NoticeID?
-
-    public init(limit: Int? = nil, cursor: NoticeID? = nil) {
-        (self.limit, self.cursor) = (limit, cursor)
-    }
-
-    static let fieldNames: Set<String> = ["limit", "cursor"]
-}
-
 /// `events.subscribe`: this connection gets the stored events after `since`, then new ones.
 public struct Subscribe: Codable, Hashable, Sendable {
     /// The last `seq` already seen; 0 for all that are kept; nil for new ones alone.
@@ -26,4 +12,12 @@ public struct Subscribe: Codable, Hashable, Sendable {
     public init() {}
 
     static let fieldNames: Set<String> = ["since", "types", "jobs"]
+}
+
+/// `events.subscribe`; the events follow as notifications named `event`.
+public struct SubscriptionReply: Codable, Hashable, Sendable {
+    /// The newest sequence number at this moment.
+    public var seq: Int64
+
+    public init(seq: Int64) { self.seq = seq }
 }

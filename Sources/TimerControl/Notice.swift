@@ -51,3 +51,17 @@ public struct NoticesReply: Codable, Hashable, Sendable {
         (self.notices, self.cursor) = (notices, cursor)
     }
 }
+
+/// `notice.list`: what somebody is to be told and was not yet, the oldest first.
+public struct ListNotices: Codable, Hashable, Sendable {
+    /// 1 to 1000; default 100.
+    public var limit: Int?
+    /// From the answer before.
+    public var cursor: NoticeID?
+
+    public init(limit: Int? = nil, cursor: NoticeID? = nil) {
+        (self.limit, self.cursor) = (limit, cursor)
+    }
+
+    static let fieldNames: Set<String> = ["limit", "cursor"]
+}

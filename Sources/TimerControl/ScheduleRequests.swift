@@ -14,3 +14,14 @@ public struct PreviewSchedule: Codable, Hashable, Sendable {
 
     static let fieldNames: Set<String> = ["schedule", "count", "after"]
 }
+
+/// `schedule.preview`.
+public struct PreviewReply: Codable, Hashable, Sendable {
+    public var fireDates: [Timestamp]
+    public var notes: [String]?
+
+    public init(fireDates: [Timestamp], notes: [String]? = nil) {
+        self.fireDates = fireDates
+        self.notes = notes
+    }
+}
