@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import JobModel
+
+extension RunRequest {
+    /// Has the command's own process read variables from files first, with its owner's rights: what is secret in
+    /// them is known to nobody else.
+    package mutating func readVariables(from files: [String]?) {
+        guard let files, !files.isEmpty else { return }
+        argv = [RunnerProgram.besideThisOne, "--with-environment"] + files + ["--"] + argv
+    }
+
+    /// The same without the files that its command could not begin for, which `result` names; nil if that is not why.
+    ///
+    /// It goes by words, as no other answer names the file: of the `StartRefusal`s in CommandLookup.swift and
+    /// RunSecrets.swift, and of `--with-environment` (environment.c of timerd-runner). Who changes those words
+    /// changes them here.
+    package func withoutUnread(_ result: RunResult) -> Self? {
+        var rest = self
+        rest.output = RunOutput(limit: output.limit)
+        switch result.outcome {
+        case .notStarted(let why) where !secrets.isEmpty && why.contains("credential"):
+            rest.secrets.removeAll { why.contains(" from \(StartRefusal.quote($0.path))") }
+            // A path that is cut in the report, or no room for them.
+            if rest.secrets.count == secrets.count { rest.secrets = [] }
+            return rest
+        case .exited(65), .exited(66):
+            // What reads the files says so before the command could say anything.
+            let said = String(decoding: result.output.stderr, as: UTF8.self)
+            guard argv.count > 1, argv[1] == "--with-environment",
+                let end = argv.firstIndex(of: "--")
+            else { return nil }
+            let files = argv[2..<end].filter { file in
+                let path = file.hasPrefix("-") ? String(file.dropFirst()) : file
+                return !said.hasPrefix("timerd: --env-file \(path): ")
+            }
+            guard files.count < end - 2 else { return nil }
+            rest.argv = Array(argv[(end + 1)...])
+            rest.readVariables(from: files)
+            return rest
+        default: return nil
+        }
+    }
+}
