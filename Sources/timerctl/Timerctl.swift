@@ -65,7 +65,7 @@ struct Timerctl: AsyncParsableCommand {
             }
             if let command = command as? any AsyncParsableCommand { return command }
             do {
-                try LocalTime.check(for: command)
+                try LocalZone.check(for: command)
                 try command.run()
                 Glibc.exit(EXIT_SUCCESS)
             } catch {
@@ -147,7 +147,7 @@ struct Timerctl: AsyncParsableCommand {
     static func carryOut(_ command: any AsyncParsableCommand) async -> Never {
         var command = command
         do {
-            try LocalTime.check(for: command)
+            try LocalZone.check(for: command)
             try await command.run()
             Glibc.exit(EXIT_SUCCESS)
         } catch {

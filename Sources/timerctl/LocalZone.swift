@@ -20,7 +20,7 @@ extension Explain: ReadsLocalTime {}
 extension Runs: ReadsLocalTime {}
 
 /// The zone of whoever types.
-enum LocalTime {
+enum LocalZone {
     /// Refuses a mistyped `$TZ` where it would be kept, and says elsewhere that dates are shown in UTC.
     static func check(for command: any ParsableCommand) throws {
         guard let mistake = Zone.localMistake else { return }
