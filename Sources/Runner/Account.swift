@@ -32,9 +32,9 @@ extension Account {
     /// The user that the daemon itself runs as.
     ///
     /// A uid without an entry, as containers have them, is named by its number and lives in `/`.
-    package init(uid: UInt32) {
-        self =
-            (try? Self.find(uid: uid))
+    package static func own(uid: UInt32 = geteuid()) -> Self {
+        // try?: a uid that cannot be looked up is named by its number.
+        (try? find(uid: uid))
             ?? Self(
                 uid: uid,
                 gid: getegid(),

@@ -98,18 +98,18 @@ struct DaemonCore {
         let clock = resumption.clock
         bus = EventBus(newest: store.state.eventSequenceEnd - 1, loop: loops.sockets.any())
         accounts = Accounts(permission: AccountManagement.check)
-        let account = Account(uid: geteuid())
-        self.own = Owner(uid: account.uid, name: account.name)
+        let account = Account.own()
+        own = Owner(uid: account.uid, name: account.name)
         let epoll = loops.epoll
         let program = RunnerProgram(socket: configuration.runner)
-        let own = ProgramRunner(on: epoll, fence: lead?.fence) {
+        let ownRunner = ProgramRunner(on: epoll, fence: lead?.fence) {
             clock.now().wall.microseconds
         } connect: { () throws(RunnerUnreachable) in
             try program.connect()
         }
         nodeRunners = lead.map { lead in
             NodeRunners(
-                own: own,
+                own: ownRunner,
                 of: lead.node,
                 on: epoll,
                 fence: lead.fence,
@@ -119,7 +119,7 @@ struct DaemonCore {
                 clock.now().wall.microseconds
             }
         }
-        runner = nodeRunners ?? own
+        runner = nodeRunners ?? ownRunner
         let echo = try await started.start {
             OutputEcho(to: .standardOutput, log: log)
         } stop: {

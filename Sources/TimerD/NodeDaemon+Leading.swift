@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Cluster
-import Glibc
 import LinuxSystem
 import Logging
 import Runner
@@ -137,7 +136,7 @@ extension NodeDaemon {
         do throws(SystemError) {
             agent = try RunAgent(
                 for: leader,
-                SchedulerSettings(configuration, account: Account(uid: geteuid())),
+                SchedulerSettings(configuration, account: .own()),
                 runner: RunnerProgram(socket: configuration.runner),
                 log: log
             ) { [relay] in

@@ -159,7 +159,7 @@ final class NodeDaemon {
             configuration = await leading.parts.reload(new, over: configuration)
         } else {
             configuration = new.keeping(placesOf: configuration, log)
-            agent?.reload(SchedulerSettings(configuration, account: Account(uid: geteuid())))
+            agent?.reload(SchedulerSettings(configuration, account: .own()))
             log.notice("reloaded")
         }
         manager.tell(.ready)

@@ -19,7 +19,7 @@ import Testing
         #expect(root.name == "root")
         #expect(root.home == "/root")
         #expect(root.shell.hasPrefix("/"))
-        #expect(root == Account(uid: 0))
+        #expect(root == Account.own(uid: 0))
     }
 
     @Test("A user who does not exist is told of")
@@ -33,7 +33,7 @@ import Testing
 
     @Test("A daemon whose uid has no entry goes by its number")
     func daemonWithoutEntry() {
-        let account = Account(uid: Self.nobodysUID)
+        let account = Account.own(uid: Self.nobodysUID)
         #expect(account.uid == Self.nobodysUID)
         #expect(account.gid == getegid())
         #expect(account.groups == [])

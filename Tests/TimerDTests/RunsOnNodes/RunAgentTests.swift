@@ -60,7 +60,7 @@ final class RunAgentTests: Sendable {
     }
 
     private var settings: SchedulerSettings {
-        SchedulerSettings(socket: "/b.sock", account: Account(uid: geteuid()))
+        SchedulerSettings(socket: "/b.sock", account: .own())
     }
 
     private func agent(_ defaults: RunDefaults = RunDefaults()) throws -> RunAgent {

@@ -159,7 +159,7 @@ import TimerControl
             let job = try await test.add(ScheduleWords(in: "1h"))
             let terms = WriteTerms(
                 Window(now: TestScheduler.start),
-                SchedulerSettings(socket: "", account: Account(uid: 0)),
+                SchedulerSettings(socket: "", account: .own(uid: 0)),
                 clock: test.clock,
                 findZone: ZoneRules.inDatabase
             )

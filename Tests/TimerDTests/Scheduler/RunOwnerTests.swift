@@ -54,7 +54,7 @@ struct RunOwnerTests {
     @Test("A daemon of root opens a PAM session around what it runs as anybody but root")
     func sessions() {
         let other = RunEnvironmentTests.owner
-        var root = Account(uid: 0)
+        var root = Account.own(uid: 0)
         var settings = SchedulerSettings(socket: "", account: root)
         #expect(settings.session(of: other) == nil)
         settings.pamSessions = true

@@ -74,7 +74,7 @@ struct ProtocolSessionTests {
             status: { _ in fatalError("the session asks for no status") },
             metrics: { fatalError("the session asks for no metrics") },
             log: Logger(label: "test"),
-            own: Owner(uid: geteuid(), name: Account(uid: geteuid()).name)
+            own: Owner(uid: geteuid(), name: Account.own().name)
         )
         let socket = try await ControlSocket.start(
             ControlSocket.Settings(
@@ -88,7 +88,7 @@ struct ProtocolSessionTests {
 
         let peer = try RawPeer(folder + "/s.sock")
         defer { peer.close() }
-        let me = #""owner":"\#(Account(uid: geteuid()).name)""#
+        let me = #""owner":"\#(Account.own().name)""#
         for step in steps {
             switch step {
             case .send(let line): try peer.send(line + "\n")
