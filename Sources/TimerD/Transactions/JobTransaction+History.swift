@@ -1,70 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Locks
 import Schedules
 import TimerControl
-
-/// How much one write may remove, in rows, so that no fire waits much longer than a millisecond for it.
-struct WorkBudget {
-    /// What a part of 64 KiB counts for, which has 32 pages.
-    private static let part = 10
-    private var rest = 100
-
-    init() {}
-
-    /// For as many looks at rows.
-    init(rows: Int) { rest = rows }
-
-    /// No bound: for a write that cannot go on without the room.
-    static let unbounded = WorkBudget(rows: .max)
-
-    var isSpent: Bool { rest <= 0 }
-    /// How many rows may still be removed, at least one.
-    var rows: Int { max(rest, 1) }
-    /// How many parts of up to 64 KiB may still be removed, at least one.
-    var parts: Int { max(rest / Self.part, 1) }
-
-    mutating func spend(rows: Int64) { rest -= Int(rows) }
-    mutating func spend(parts: Int64) { rest -= Int(parts) * Self.part }
-    /// What it costs to remove a job's row, or to read one.
-    mutating func spendJob() { rest -= 5 }
-}
-
-/// Up to where a look through a job's history has come.
-struct TrimPlace: Sendable {
-    /// Behind the row of this date, on the job's clock.
-    var date = Timestamp.distantPast
-    fileprivate var ranges = Ranges()
-
-    /// What has been found of forgotten dates, from the oldest on.
-    fileprivate struct Ranges: Sendable {
-        /// The one that the next row may lengthen.
-        var last: OldFire?
-        var count = 0
-    }
-
-    var isStart: Bool { date == .distantPast }
-}
-
-/// Where the next trim goes on of jobs with more open fires than one looks at; a daemon begins anew.
-final class TrimPlaces: Sendable {
-    /// Of more jobs than this all begin anew.
-    private static let most = 1000
-
-    private let places = Locked<[JobID: TrimPlace]>([:])
-
-    subscript(job: JobID) -> TrimPlace { places.withLock { $0[job] } ?? TrimPlace() }
-
-    func set(_ place: TrimPlace, of job: JobID) {
-        var place = place
-        // By the next write its row may be gone, or another.
-        place.ranges.last = nil
-        places.withLock { places in
-            if !place.isStart, places[job] == nil, places.count >= Self.most { places = [:] }
-            places[job] = place.isStart ? nil : place
-        }
-    }
-}
 
 /// The oldest rows of a job's history make room for new ones.
 ///
