@@ -36,6 +36,12 @@ extension Scheduler {
         }
     }
 
+    /// Returns once all that was asked for before is stored, or has failed.
+    func flush() async {
+        // try?: the caller reads what is stored; a write that failed is reported elsewhere.
+        try? await store.barrier()
+    }
+
     /// Lets a read go on: what it waited for is stored, or `patience` is over.
     func goOnReading(_ reading: Int) {
         guard let reading = readings.removeValue(forKey: reading) else { return }

@@ -184,10 +184,4 @@ extension Scheduler {
         }
         awaitRecord(of: fire, expected)
     }
-
-    /// Returns once all that was asked for before is stored, or has failed.
-    func flush() async {
-        // try?: the caller reads what is stored; a write that failed is reported elsewhere.
-        try? await store.barrier()
-    }
 }
