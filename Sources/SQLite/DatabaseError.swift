@@ -88,8 +88,6 @@ package struct DatabaseError: Error, Sendable {
     package var isLasting: Bool {
         isCorrupt || primaryCode == SQLITE_PERM || primaryCode == SQLITE_SCHEMA
     }
-    /// A row broke a rule of the schema: unique, check, not null, foreign key.
-    var isConstraint: Bool { primaryCode == SQLITE_CONSTRAINT }
 
     /// What failed, and in which database, for a user who knows nothing of the SQL.
     package var sentence: String {

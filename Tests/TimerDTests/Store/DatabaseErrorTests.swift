@@ -60,7 +60,7 @@ import Testing
         arguments: [
             (13, "full"), (778, "io"), (5, "busy"), (517, "busy"), (6, "busy"), (11, "corrupt"),
             (26, "corrupt"), (779, "corrupt"), (8, "readOnly"), (1544, "readOnly"),
-            (19, "constraint"), (2067, "constraint"), (1, "none"),
+            (19, "none"), (2067, "none"), (1, "none"),
         ] as [(Int32, String)]
     )
     func kinds(code: Int32, kind: String) {
@@ -70,7 +70,6 @@ import Testing
         #expect(error.isBusy == (kind == "busy"))
         #expect(error.isCorrupt == (kind == "corrupt"))
         #expect(error.isReadOnly == (kind == "readOnly"))
-        #expect(error.isConstraint == (kind == "constraint"))
     }
 
     @Test(

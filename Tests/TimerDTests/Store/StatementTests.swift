@@ -114,7 +114,7 @@ import Testing
         try database.execute("CREATE TABLE t (a INTEGER UNIQUE); INSERT INTO t VALUES (1), (2)")
         let insert = try database.prepare("INSERT INTO t VALUES (?)")
         let error = #expect(throws: DatabaseError.self) { try insert.run(1) }
-        #expect(error?.isConstraint == true)
+        #expect(error?.code == 2067, "SQLITE_CONSTRAINT_UNIQUE")
         try insert.run(3)
 
         struct Enough: Error {}
