@@ -17,14 +17,15 @@ package protocol CommandRunner: Sendable {
     /// Has `changed` called when the runners of other nodes come or go, with the node's name.
     func attachOthers(_ changed: @escaping @Sendable (_ node: String, RunnerChange) -> Void)
 
-    /// A daemon before this one has asked another node for a run: that goes on until the node has been heard.
+    /// Registers a run that an earlier daemon has asked another node for; it counts as running until that node reports,
+    /// or is given up.
     func expect(_ run: Int64, at place: RunPlace)
 
     /// Returns once it is known whether a run that another node was told to begin has begun; `whereOffered`: also of one that it
     /// is only about to be told.
     func settled(_ run: Int64, whereOffered: Bool) async
 
-    /// So much of what these runs wrote was passed on: a later daemon goes on behind it.
+    /// Notes up to where each run's output was forwarded; a later daemon continues there.
     func passed(_ runs: [Int64: OutputPosition])
 
     /// What is known now of the runs that are not `stored`, by their numbers.

@@ -116,7 +116,8 @@ package struct RequestLoad: Hashable, Sendable {
         self.lasts = lasts
     }
 
-    /// What takes no more may take it beyond its user's share.
+    /// Requests that take no more bytes are admitted, within `RequestTurns.smallBytes`, even if their user's share is used
+    /// up.
     static let small = 16_384
 
     /// What takes nothing but so much memory, for as long as its client likes.

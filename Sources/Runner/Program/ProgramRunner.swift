@@ -52,7 +52,7 @@ package final class ProgramRunner: CommandRunner, @unchecked Sendable {
     /// How many reports this connection has brought, and how many it had as the last order was sent that is answered.
     var heard = 0
     var heardBefore = 0
-    /// Whether it is going to be looked at whether the runner hangs.
+    /// Whether a check for a hung runner is scheduled.
     var isQuestioned = false
     /// The runner that was told to leave last.
     var left: RunnerReport.Welcome?
@@ -63,7 +63,7 @@ package final class ProgramRunner: CommandRunner, @unchecked Sendable {
     /// Whether its node has not said what it knows since it was lost, and how often it was.
     var isAbsent = false
     var losses = 0
-    /// Whether it is looked at whether a node that has runs is there.
+    /// Whether a check for an absent node is scheduled.
     var isMinded = false
 
     /// `now` is the wall clock, in µs since 1970.
@@ -203,7 +203,7 @@ package final class ProgramRunner: CommandRunner, @unchecked Sendable {
         if isOver { loop.perform { self.forget(run) } }
     }
 
-    /// So much of what these runs wrote was passed on: a later daemon goes on behind it.
+    /// Notes up to where each run's output was forwarded; a later daemon continues there.
     package func passed(_ runs: [Int64: OutputPosition]) {
         loop.perform {
             // To a runner that cannot keep it nothing is said: a later daemon passes on once more what it has.

@@ -44,7 +44,7 @@ actor Scheduler {
     var armed = ArmedJobs()
     var window: Window { didSet { terms.set(window) } }
     var turns: FireTurns
-    /// What the store has said in the batch that it tells of.
+    /// The store's answers of one batch, until this thread takes them.
     nonisolated let handovers = Handovers()
     /// The jobs that have fired further than the store has answered.
     var goneAhead = GoneAhead()

@@ -26,7 +26,7 @@ struct TaskRow: Sendable {
     var losses: Int
 }
 
-/// Where a task stands among those of which something becomes by itself.
+/// Cursor in the list of tasks ordered by the time at which they change state by themselves.
 struct TaskPlace: Sendable {
     /// In elapsed time.
     var due: Timestamp
@@ -111,7 +111,7 @@ struct TaskStore {
         }
     }
 
-    /// Of a task that cannot be read, why.
+    /// A due task, or the error with which its row could not be read.
     typealias DueTask = (fire: FireID, task: Result<TaskRow, DatabaseError>)
 
     /// Tasks whose time has come, of all users or of `owner`, the earliest first.

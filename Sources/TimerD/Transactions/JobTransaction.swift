@@ -244,9 +244,9 @@ struct StoreOutcome: Sendable {
         var fires: ArraySlice<FireID>
     }
 
-    /// Whether the scheduler need not hear of it.
+    /// Whether the scheduler need not hear of it: the record of a fire with which its job ended, as the scheduler has told.
     ///
-    /// Of an outcome without jobs it does: each has it look at the window.
+    /// It hears of any other outcome, also of an empty one: each has it look whether the window is to be loaded.
     var isNothing: Bool {
         isEndTold && jobs.isEmpty && outboxEvents.isEmpty && closed.isEmpty && handled.isEmpty
             && !isOverfull
