@@ -30,6 +30,10 @@ void begin_secrets(const struct plan *plan, size_t *left);
 /// Called after it has become its user: the other secrets, with the rights of who the process is now.
 void end_secrets(const struct plan *plan, size_t *left);
 
+/// Called after it has become its user: adds variables that one would have after a login, where the plan says so and has
+/// none of these names. LANG and TZ are the runner's own.
+void complete_environment(const struct plan *plan);
+
 /// Becomes the command.
 ///
 /// Runs as the user of the run, so the report tells of files only what that user may see.

@@ -210,6 +210,7 @@ static int run(void *argument) {
     if (plan->has_credentials) become(plan);
     end_secrets(plan, &left);
     if (plan->has_nice && plan->nice < 0) set_nice(plan);
+    complete_environment(plan);
     umask(plan->umask);
     if (chdir(plan->directory) == -1) fail(cspawn_step_directory, errno);
     end_with_caller(start->caller);
