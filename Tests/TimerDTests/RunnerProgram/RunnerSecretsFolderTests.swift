@@ -85,9 +85,10 @@ struct RunnerSecretsFolderTests {
                 return lines.map(String.init)
             }
         }
+        let all = paths
         #expect(FileManager.default.createFile(atPath: gate, contents: nil))
         try await eventually("all folders are gone") {
-            paths.allSatisfy { !FileManager.default.fileExists(atPath: $0) }
+            all.allSatisfy { !FileManager.default.fileExists(atPath: $0) }
         }
         withExtendedLifetime(runner) {}
     }
