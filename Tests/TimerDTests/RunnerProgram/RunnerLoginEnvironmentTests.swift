@@ -126,6 +126,7 @@ struct RunnerLoginEnvironmentTests {
         #expect(chmod(other.path, 0o711) == 0)
         let bus = none.merging(["DBUS_SESSION_BUS_ADDRESS": "unix:path=\(folder.path)/bus"]) { $1 }
         #expect(try environment(through: Self.noLanguage) == bus)
+        withExtendedLifetime((folder, other)) {}
     }
 
     @Test(
