@@ -18,10 +18,20 @@ package final class EpollLoop: Sendable {
     }
 
     /// What a descriptor is watched for, besides its end.
-    package enum Readiness { case readable, writable }
+    package enum Readiness {
+        case readable, writable
+
+        fileprivate var events: UInt32 {
+            switch self {
+            case .readable: EPOLLIN.rawValue
+            case .writable: EPOLLOUT.rawValue
+            }
+        }
+    }
 
     private struct Entry {
         var descriptor: FileDescriptor
+        var readiness: Readiness
         var ready: @Sendable () -> Void
     }
 
@@ -87,7 +97,11 @@ package final class EpollLoop: Sendable {
         let number = state.withLock { state -> UInt64? in
             guard !state.hasEnded else { return nil }
             state.lastNumber += 1
-            state.entries[state.lastNumber] = Entry(descriptor: descriptor, ready: ready)
+            state.entries[state.lastNumber] = Entry(
+                descriptor: descriptor,
+                readiness: readiness,
+                ready: ready
+            )
             return state.lastNumber
         }
         guard let number else { throw .canceled }
@@ -120,7 +134,7 @@ package final class EpollLoop: Sendable {
     package func pause(_ watch: Watch, _ pauses: Bool) {
         guard let entry = state.withLock({ $0.entries[watch.number] }) else { return }
         var event = epoll_event()
-        event.events = pauses ? 0 : EPOLLIN.rawValue
+        event.events = pauses ? 0 : entry.readiness.events
         event.data.u64 = watch.number
         epoll_ctl(epoll.rawValue, EPOLL_CTL_MOD, entry.descriptor.rawValue, &event)
     }
@@ -169,7 +183,7 @@ package final class EpollLoop: Sendable {
         _ number: UInt64
     ) throws(Errno) {
         var event = epoll_event()
-        event.events = (readiness == .readable ? EPOLLIN : EPOLLOUT).rawValue
+        event.events = readiness.events
         event.data.u64 = number
         guard epoll_ctl(epoll.rawValue, EPOLL_CTL_ADD, descriptor.rawValue, &event) == 0 else {
             throw .last

@@ -70,11 +70,12 @@ package struct SecretsFolder: Hashable, Sendable {
     /// Why a file cannot be given to a run; nil if it can be, as far as the daemon sees.
     private static func problem(with secret: RunSecret) -> String? {
         let doing = "cannot read credential '\(secret.name)' from '\(secret.path)'"
-        var file = stat()
-        guard stat(secret.path, &file) == 0 else { return "\(doing): \(Errno.last.text)" }
+        // First, for it goes no further than where somebody else may have put a link.
         if let problem = TrustedPath.problem(with: secret.path) {
             return "\(doing): it is not believed: \(problem)"
         }
+        var file = stat()
+        guard stat(secret.path, &file) == 0 else { return "\(doing): \(Errno.last.text)" }
         if file.st_mode & 0o077 != 0 {
             return "\(doing): others than its owner may read it; accepted is mode 0600 or 0400"
         }

@@ -22,13 +22,16 @@ _Noreturn void give_up(int status, const struct cspawn_report *report);
 /// The same on `STATUS`, of a step and its errno.
 _Noreturn void fail(enum cspawn_step step, int error);
 
-/// Called before the process becomes its user: makes the folder of the secrets, and what the runner alone may read.
-///
-/// `left` is how many bytes there may be still.
-void begin_secrets(const struct plan *plan, size_t *left);
+/// Called before the process becomes its user: makes the folder of the secrets with a file for each, and copies what the
+/// runner alone may read.
+void begin_secrets(const struct plan *plan);
 
-/// Called after it has become its user: the other secrets, with the rights of who the process is now.
-void end_secrets(const struct plan *plan, size_t *left);
+/// Called after it has become its user: copies the other secrets, read with the rights of who the process is now.
+void end_secrets(const struct plan *plan);
+
+/// Called after it has become its user: adds variables that one would have after a login, where the plan says so and has
+/// none of these names. LANG and TZ are the runner's own.
+void complete_environment(const struct plan *plan);
 
 /// Becomes the command.
 ///

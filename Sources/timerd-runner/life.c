@@ -154,10 +154,14 @@ void reap(void) {
         pid_t pid = wait4(-1, &status, WNOHANG, &used);
         if (pid <= 0) break;
         struct run *run = find_process(pid);
-        if (run) process_ended(run, status, &used);
+        if (run) {
+            process_ended(run, status, &used);
+            continue;
+        }
         // Others are what runs have left, which the runner has adopted, or the command's process of a session, which was
         // killed before the session's has said its number.
-        else forget_session(pid);
+        forget_session(pid);
+        secrets_forget(pid);
     }
     send_waiting();
 }

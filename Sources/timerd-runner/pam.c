@@ -157,12 +157,12 @@ _Noreturn void run_session(const struct plan *given, int control, int status, co
     int group_count = getgroups(GROUPS, groups);
     if (group_count >= 0) (plan.groups = groups, plan.group_count = (size_t)group_count);
     size_t room = VARIABLES;
-    for (char *const *variable = plan.envp; *variable; variable++) room++;
-    char **all = calloc(room, sizeof *all);
+    for (char **variable = plan.envp; *variable; variable++) room++;
+    char **all = calloc(room + LOGIN_VARIABLES, sizeof *all);
     if (!all) fail(status, PAM_BUF_ERR, "environment", strerror(ENOMEM));
     merge(all, room, plan.envp, pam.getenvlist(handle));
-    complete_environment(all, room, plan.uid);
     plan.envp = all;
+    plan.completes_environment = true;
 
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);

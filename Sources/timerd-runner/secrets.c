@@ -3,10 +3,13 @@
 #define _GNU_SOURCE
 #include "secrets.h"
 
+#include "run.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +26,12 @@
 #define SYS_close_range 436
 #endif
 
-// AT_ONCE: what is removed without another process.
+#ifndef SYS_openat2
+#define SYS_openat2 437
+#endif
+
+// AT_ONCE: what is removed without another process. ASIDE_LIMIT: how many such processes there are at a time.
+enum { ASIDE_LIMIT = 8 };
 enum { TRIES = 16, AT_ONCE = 2 * SECRET_LIMIT, FOLDER = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
 
 // The folder of all runners of this user, and above it what may have to be made.
@@ -31,6 +39,12 @@ static char above[PATH_MAX], all[PATH_MAX + 16];
 // That of this runner; it is locked for as long as the runner lives.
 static int own = -1;
 static char own_name[16];
+// The processes that remove what there may be much of, and its names; 0 for none. And whether more waits for one to end.
+static struct remover {
+    pid_t pid;
+    char name[24];
+} removers[ASIDE_LIMIT];
+static bool is_left;
 
 // MARK: - Places
 
@@ -134,9 +148,13 @@ static void make_writable(int folder, const char *name) {
     if (geteuid() != 0) fchmodat(folder, name, 0700, 0);
 }
 
+// Not where another file system begins: a user may have mounted it, and it may not answer.
 static int open_to_empty(int folder, const char *name) {
+    struct open_how how = {.flags = FOLDER, .resolve = RESOLVE_NO_XDEV};
     make_writable(folder, name);
-    return openat(folder, name, FOLDER);
+    int inner = (int)syscall(SYS_openat2, folder, name, &how, sizeof how);
+    // A kernel before 5.6, or a filter that does not know the call.
+    return inner == -1 && (errno == ENOSYS || errno == EPERM) ? openat(folder, name, FOLDER) : inner;
 }
 
 // The same as a list; NULL if it cannot be opened.
@@ -215,10 +233,24 @@ static void close_others(int one, int two) {
     syscall(SYS_close_range, high + 1U, ~0U, 0);
 }
 
-// In a process of its own: a run may have left as much as there was room for. Without one it is left to the next runner.
-// `lock`: stays open, and so locked, until all is removed.
+static struct remover *find_remover(pid_t pid) {
+    for (size_t i = 0; i < ASIDE_LIMIT; i++)
+        if (removers[i].pid == pid) return &removers[i];
+    return NULL;
+}
+
+// In a process of its own: a run may have left as much as there was room for, where its user could write to the folder.
+// Without one it is left until another has ended, or to the next runner. `lock`: stays open, and so locked, until all is
+// removed.
 static void remove_aside(int folder, const char *name, int lock) {
-    if (fork() != 0) return;
+    struct remover *remover = find_remover(0);
+    pid_t pid = remover ? fork() : -1;
+    is_left |= pid == -1;
+    if (pid > 0) {
+        remover->pid = pid;
+        snprintf(remover->name, sizeof remover->name, "%.23s", name);
+    }
+    if (pid != 0) return;
     // Whoever goes on making files there would keep it at work for ever: the rest is left to the next runner.
     signal(SIGALRM, SIG_DFL);
     alarm(600);
@@ -258,6 +290,28 @@ void secrets_open(int listener) {
         if (left != -1 && flock(left, LOCK_EX | LOCK_NB) == 0) remove_aside(folder, entry->d_name, left);
         if (left != -1) close(left);
     }
+    closedir(entries);
+}
+
+// Whether that is of a run that has ended, and nothing removes it.
+static bool is_left_over(const char *name) {
+    for (size_t i = 0; i < ASIDE_LIMIT; i++)
+        if (removers[i].pid != 0 && strcmp(removers[i].name, name) == 0) return false;
+    struct run *run = find_run(strtoull(name, NULL, 10));
+    return !run || run->phase == phase_ended;
+}
+
+void secrets_forget(pid_t pid) {
+    struct remover *remover = find_remover(pid);
+    if (!remover) return;
+    remover->pid = 0;
+    int folder = is_left ? openat(own, ".", FOLDER) : -1;
+    DIR *entries = folder == -1 ? NULL : fdopendir(folder);
+    if (!entries && folder != -1) close(folder);
+    if (!entries) return;
+    is_left = false;
+    for (struct dirent *entry; !is_left && (entry = next_of(entries));)
+        if (is_left_over(entry->d_name)) remove_aside(own, entry->d_name, own);
     closedir(entries);
 }
 

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /// How many a run may have, and their bytes together, as systemd.exec(5) has it.
 enum { SECRET_LIMIT = 64, SECRET_BYTES = 1 << 20 };
@@ -26,6 +27,9 @@ void secrets_open(int listener);
 
 /// Removes the runner's own folder, which has none of a run any more, and that of all runners with the last.
 void secrets_close(void);
+
+/// A process has been reaped, which may have removed what was left.
+void secrets_forget(pid_t pid);
 
 /// Has a forked process that lives on not count as the runner.
 void secrets_let_go(void);

@@ -16,7 +16,6 @@
 #include <sys/queue.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -150,42 +149,4 @@ int open_session(struct run *run, const struct plan *plan, int status, const cha
     run->opening.ring = opening_took_long;
     alarm_set(&run->opening, loop_now() + PATIENCE);
     return 0;
-}
-
-// MARK: - The environment
-
-static bool has_variable(char **envp, const char *name) {
-    size_t length = strlen(name);
-    for (; *envp; envp++)
-        if (strncmp(*envp, name, length) == 0 && (*envp)[length] == '=') return true;
-    return false;
-}
-
-static void add_variable(char **envp, size_t room, const char *name, const char *value) {
-    size_t count = 0;
-    while (envp[count]) count++;
-    char *text;
-    if (count + 1 >= room || has_variable(envp, name) || asprintf(&text, "%s=%s", name, value) == -1) return;
-    envp[count] = text;
-    envp[count + 1] = NULL;
-}
-
-void complete_environment(char **envp, size_t room, uint32_t uid) {
-    char folder[32], bus[64];
-    struct stat status;
-    snprintf(folder, sizeof folder, "/run/user/%u", uid);
-    if (stat(folder, &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == uid) {
-        add_variable(envp, room, "XDG_RUNTIME_DIR", folder);
-        snprintf(bus, sizeof bus, "%s/bus", folder);
-        if (stat(bus, &status) == 0 && S_ISSOCK(status.st_mode)) {
-            snprintf(bus, sizeof bus, "unix:path=%s/bus", folder);
-            add_variable(envp, room, "DBUS_SESSION_BUS_ADDRESS", bus);
-        }
-    }
-    // As whoever started the runner has them: in a container that is all there is to say them.
-    const char *names[] = {"LANG", "TZ"};
-    for (size_t i = 0; i < 2; i++) {
-        const char *value = getenv(names[i]);
-        if (value && *value) add_variable(envp, room, names[i], value);
-    }
 }

@@ -35,8 +35,3 @@ void forget_session(pid_t pid);
 
 /// Whether sessions are open, or are being closed.
 bool has_sessions(void);
-
-/// Adds variables that one would have after a login, where the list of `room` pointers does not have them.
-///
-/// LANG is the runner's own. The list ends with NULL, and the new texts are never freed.
-void complete_environment(char **envp, size_t room, uint32_t uid);

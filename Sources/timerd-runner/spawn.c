@@ -205,11 +205,11 @@ static int run(void *argument) {
     // A niceness of 0 or more is set with the runner's privilege, because the runner itself may run at a higher one. A
     // negative one is set as the owner, and only if the kernel allows the owner that.
     if (plan->has_nice && plan->nice >= 0) set_nice(plan);
-    size_t left = SECRET_BYTES;
-    begin_secrets(plan, &left);
+    begin_secrets(plan);
     if (plan->has_credentials) become(plan);
-    end_secrets(plan, &left);
+    end_secrets(plan);
     if (plan->has_nice && plan->nice < 0) set_nice(plan);
+    complete_environment(plan);
     umask(plan->umask);
     if (chdir(plan->directory) == -1) fail(cspawn_step_directory, errno);
     end_with_caller(start->caller);

@@ -11,12 +11,17 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/// How many variables `completes_environment` adds at most.
+enum { LOGIN_VARIABLES = 4 };
+
 /// What the new process is to be. Nothing here is kept after `spawn` returns.
 struct plan {
     /// Files to execute, tried in this order as execvp(3) does; ends with NULL.
     char *const *files;
     char *const *argv;
-    char *const *envp;
+    char **envp;
+    /// Whether the process adds what one would have after a login; `envp` has room for `LOGIN_VARIABLES` more.
+    bool completes_environment;
     /// Entered as the user that the process becomes.
     const char *directory;
     /// They become the descriptors 0, 1 and 2; no other is inherited.

@@ -78,11 +78,6 @@ static bool place_secrets(struct run *run, struct order_start *order) {
 static int make_process(struct run *run, struct order_start *order, int status) {
     if (order->has_session && order->plan.has_credentials)
         return open_session(run, &order->plan, status, order->service, order->user);
-    if (order->completes_environment) {
-        size_t room = MORE_VARIABLES + 1;
-        for (char **variable = order->envp; *variable; variable++) room++;
-        complete_environment(order->envp, room, order->plan.has_credentials ? order->plan.uid : geteuid());
-    }
     pid_t pid;
     int error = spawn(&order->plan, status, &pid);
     if (error == 0) add_process(run, pid);

@@ -6,8 +6,8 @@
 #include "run.h"
 #include "spawn.h"
 
-/// Variables that may be added to those of the order.
-enum { MORE_VARIABLES = 5 };
+/// Variables that may be added to those of the order: that of the secrets, and those of a login.
+enum { MORE_VARIABLES = 1 + LOGIN_VARIABLES };
 
 /// What is read of an order to start, besides the run itself. Strings lie within the frame.
 struct order_start {
@@ -22,7 +22,7 @@ struct order_start {
     struct teardown rules;
     struct span input;
     /// Of a PAM session, if there is to be one.
-    bool has_session, completes_environment;
+    bool has_session;
     const char *service, *user;
     char **files, **argv, **envp;
     uint32_t *groups;

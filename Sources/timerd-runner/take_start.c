@@ -89,7 +89,7 @@ int take_order(struct reader *frame, struct order_start *order) {
     plan->has_credentials = flags & has_credentials;
     plan->has_nice = flags & has_nice;
     order->has_session = flags & has_session;
-    order->completes_environment = flags & completes_environment;
+    plan->completes_environment = flags & completes_environment;
     plan->uid = take_u32(frame);
     plan->gid = take_u32(frame);
     take_groups(frame, order);

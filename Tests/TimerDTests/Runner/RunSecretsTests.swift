@@ -49,6 +49,8 @@ import Testing
         #expect(await refusal("token")?.contains("accepted is mode 0600 or 0400") == true)
         #expect(chmod(path, 0o600) == 0 && chmod(folder.path, 0o777) == 0)
         #expect(await refusal("token")?.contains("everybody can write to") == true)
+        // Whether a file is there is not told either: its name may lead anywhere.
+        #expect(await refusal("none")?.contains("everybody can write to") == true)
         #expect(chmod(folder.path, 0o700) == 0)
         let missing = await refusal("none")
         #expect(

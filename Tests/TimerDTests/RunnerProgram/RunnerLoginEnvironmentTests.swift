@@ -36,6 +36,9 @@ struct RunnerLoginEnvironmentTests {
             listener = try RunnerProcess.socket(path + "/bus") { bind($0, $1, $2) }
         }
 
+        /// As a user may, with a link to wherever it likes.
+        func lead(to other: String) throws { try #require(symlink(other, path + "/bus") == 0) }
+
         func write() throws {
             try #require(FileManager.default.createFile(atPath: path + "/bus", contents: nil))
         }
@@ -108,6 +111,22 @@ struct RunnerLoginEnvironmentTests {
         let folder = try UserFolder()
         try folder.write()
         #expect(try environment(through: Self.noLanguage) == ["XDG_RUNTIME_DIR": folder.path])
+    }
+
+    @Test("A bus that a link leads to is looked at as the user: what is closed to it is not told")
+    func closed() throws {
+        let (folder, other) = (try UserFolder(), try TemporaryFolder())
+        let socket = other.file("bus")
+        let listener = try RunnerProcess.socket(socket) { bind($0, $1, $2) }
+        defer { close(listener) }
+        try folder.lead(to: socket)
+        let none = ["XDG_RUNTIME_DIR": folder.path]
+        #expect(chmod(other.path, 0o700) == 0)
+        #expect(try environment(through: Self.noLanguage) == none)
+        #expect(chmod(other.path, 0o711) == 0)
+        let bus = none.merging(["DBUS_SESSION_BUS_ADDRESS": "unix:path=\(folder.path)/bus"]) { $1 }
+        #expect(try environment(through: Self.noLanguage) == bus)
+        withExtendedLifetime((folder, other)) {}
     }
 
     @Test(

@@ -102,6 +102,30 @@ import Testing
         await loop.stop()
     }
 
+    @Test("A watch that was paused waits again for what it was made for")
+    func paused() async throws {
+        let (output, input) = try FileDescriptor.closeOnExecPipe()
+        let calls = Locked(0)
+        let room = Locked<EpollLoop.Watch?>(nil)
+        loop.perform { [loop] in
+            // It fails for no descriptor that can be waited for.
+            let watch = try! loop.watch(input, for: .writable) {
+                calls.withLock { $0 += 1 }
+                if let watch = room.withLock({ $0 }) { loop.pause(watch, true) }
+            }
+            room.withLock { $0 = watch }
+        }
+        try await eventually("there is room") { calls.withLock { $0 } == 1 }
+        await settle()
+        #expect(calls.withLock { $0 } == 1)
+        loop.perform { [loop] in
+            if let watch = room.withLock({ $0 }) { loop.pause(watch, false) }
+        }
+        try await eventually("it is told again") { calls.withLock { $0 } == 2 }
+        await loop.stop()
+        output.closeForGood()
+    }
+
     @Test("What cannot be watched is left to whoever has it")
     func unwatchable() async throws {
         let file = try FileDescriptor.open("/proc/self/exe", .readOnly)
