@@ -84,6 +84,16 @@ extension FireStore {
         try database.prepare(SQL.skippedBeyond).all(job, date) { (try $0.get(0), try $0.get(1)) }
     }
 
+    /// The job's rows that begin before `next`, reach to `date` and say that dates were dropped before they had come: by its
+    /// user, or by a change of its zone's rules.
+    func droppedAhead(of job: JobID, before next: Timestamp, reaching date: Timestamp) throws
+        -> [(id: FireID, first: Timestamp)]
+    {
+        try database.prepare(SQL.droppedAhead).all(job, next, date) {
+            (try $0.get(0), try $0.get(1))
+        }
+    }
+
     /// Deletes the job's rows from `first` on that say that it was ended, paused or held before they fired.
     func deleteUnfired(of job: JobID, from first: Timestamp) throws {
         try database.prepare(SQL.deleteUnfired).run(job, first)
@@ -193,6 +203,13 @@ extension FireStore.SQL {
         SELECT id, fire_date_us FROM fires
         WHERE job_id = ?1 AND \(RunRow.isSkipped)
             AND fire_date_us + coalesce(last_date_us - wall_date_us, 0) > ?2
+        ORDER BY fire_date_us
+        """
+    static let droppedAhead = """
+        SELECT id, fire_date_us FROM fires
+        WHERE job_id = ?1 AND fire_date_us < ?2 AND \(RunRow.isSkipped)
+            AND (reason = 'zoneChanged' OR reason = 'skip' OR reason = 'moved')
+            AND fire_date_us + coalesce(last_date_us - wall_date_us, 0) >= ?3
         ORDER BY fire_date_us
         """
     static let extentOfDates = """

@@ -42,6 +42,10 @@ extension AllStatements {
         }
     }
 
+    static let datesAhead = [
+        ("FireStore.SQL.droppedAhead", FireStore.SQL.droppedAhead)
+    ]
+
     static let calendars =
         [true, false].map { hasOwner in
             (
