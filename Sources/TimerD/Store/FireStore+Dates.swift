@@ -23,6 +23,15 @@ extension FireStore {
         }
     }
 
+    /// The first of the rows whose dates lie at or after `date`, and the ranges that begin before it and reach beyond.
+    func taken(ahead date: Timestamp, of job: JobID, atMost limit: Int) throws -> [TakenDates] {
+        try database.prepare(SQL.takenAhead).all(job, date, limit) {
+            TakenDates(first: try $0.get(0), last: try $0.get(1))
+        }
+        .filter { $0.last >= date }
+        .sorted { $0.first < $1.first }
+    }
+
     /// The rows beyond claims that may hold `date`, on the job's clock: of fires, also by hand, and of skipped dates.
     func used(around date: Timestamp, of job: JobID) throws -> [UsedDates] {
         try database.prepare(SQL.usedAround).all(job, date) { row in
@@ -156,6 +165,14 @@ extension FireStore.SQL {
         """
     static let takenBetween = """
         \(taken) AND fire_date_us BETWEEN ?2 AND ?3 ORDER BY fire_date_us
+        """
+    /// Uses fires_ranges, as `takenAround`.
+    static let takenAhead = """
+        SELECT * FROM (\(taken) AND fire_date_us >= ?2 ORDER BY fire_date_us LIMIT ?3)
+        UNION ALL SELECT * FROM (
+            \(taken) AND fire_date_us < ?2 AND last_date_us IS NOT NULL
+            ORDER BY fire_date_us DESC LIMIT 8
+        )
         """
     private static let used = """
         SELECT id, fire_date_us, fire_date_us + coalesce(last_date_us - wall_date_us, 0),

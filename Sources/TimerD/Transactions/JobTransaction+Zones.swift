@@ -60,7 +60,10 @@ extension JobTransaction {
         let date = job.fireDate
         let isTold = try releaseClaim(of: &job)
         guard job.claim == nil else { return }
-        if isTold, let date { try advance(&job, past: date) }
+        if isTold, let date {
+            try advance(&job, past: date)
+            try passTaken(&job)
+        }
         if job.state == .paused { try followRules(&job) }
         try resolveAndPut(job)
     }

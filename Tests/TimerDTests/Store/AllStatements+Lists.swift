@@ -43,7 +43,8 @@ extension AllStatements {
     }
 
     static let datesAhead = [
-        ("FireStore.SQL.droppedAhead", FireStore.SQL.droppedAhead)
+        ("FireStore.SQL.droppedAhead", FireStore.SQL.droppedAhead),
+        ("FireStore.SQL.takenAhead", FireStore.SQL.takenAhead),
     ]
 
     static let calendars =
