@@ -222,12 +222,16 @@ extension FireStore.SQL {
             AND fire_date_us + coalesce(last_date_us - wall_date_us, 0) > ?2
         ORDER BY fire_date_us
         """
-    static let droppedAhead = """
+    private static let droppedEarly = """
         SELECT id, fire_date_us FROM fires
-        WHERE job_id = ?1 AND fire_date_us < ?2 AND \(RunRow.isSkipped)
+        WHERE job_id = ?1 AND \(RunRow.isSkipped)
             AND (reason = 'zoneChanged' OR reason = 'skip' OR reason = 'moved')
+        """
+    /// Uses fires_ranges, as `takenAround`.
+    static let droppedAhead = """
+        \(droppedEarly) AND fire_date_us >= ?3 AND fire_date_us < ?2
+        UNION ALL \(droppedEarly) AND fire_date_us < min(?2, ?3) AND last_date_us IS NOT NULL
             AND fire_date_us + coalesce(last_date_us - wall_date_us, 0) >= ?3
-        ORDER BY fire_date_us
         """
     static let extentOfDates = """
         SELECT coalesce((SELECT max(fire_date_us) FROM fires WHERE job_id = ?1)
