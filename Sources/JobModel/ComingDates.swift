@@ -17,10 +17,19 @@ package struct ComingDates: Sendable {
     private let most: Int
     /// Wall time = time on the job's clock + this.
     private let offset: TimeSpan
+    /// Dates of the schedule that do not fire, in order, none in two of them.
+    private let gaps: [TakenDates]
 
     /// None for a job that is paused, held or over.
-    package init(of job: StoredJob, from: Timestamp, before end: Timestamp, at moment: ClockReading)
-    {
+    ///
+    /// `taken`: the dates, from its next one on, that have a row already, in order.
+    package init(
+        of job: StoredJob,
+        without taken: [TakenDates] = [],
+        from: Timestamp,
+        before end: Timestamp,
+        at moment: ClockReading
+    ) {
         let clock = job.clock
         schedule = job.schedule
         offset = moment.wallDate(.init(microseconds: 0), on: clock) - .init(microseconds: 0)
@@ -30,8 +39,12 @@ package struct ComingDates: Sendable {
             last = min(last, moment.date(ofWall: until, on: clock) + TimeSpan(microseconds: 1))
         }
         self.end = last
+        gaps = Self.apart(taken, of: job)
         var left = job.policy.count.map { max(0, $0 - job.fires) } ?? .max
-        guard job.state == .scheduled, !job.isHeld, let next = job.fireDate, next < last, left > 0
+        guard job.state == .scheduled, !job.isHeld,
+            let next = job.movedFrom == nil
+                ? Self.free(job.fireDate, of: schedule, gaps) : job.fireDate,
+            next < last, left > 0
         else {
             (first, behind, most) = (nil, last, 0)
             return
@@ -42,9 +55,12 @@ package struct ComingDates: Sendable {
         } else {
             let dates = job.dates
             if left < .max {
-                left -= dates.passed(from: next, through: from - instant, newest: 0).count
+                let through = from - instant
+                left -= dates.passed(from: next, through: through, newest: 0).count
+                let begin = max(next, job.movedFrom ?? next)
+                left += Self.number(in: gaps, of: schedule, after: begin, through: through)
             }
-            let later = dates.next(after: from - instant)
+            let later = Self.free(dates.next(after: from - instant), of: schedule, gaps)
             first = later.flatMap { $0 < last && left > 0 ? $0 : nil }
             behind = later ?? last
         }
@@ -65,7 +81,7 @@ package struct ComingDates: Sendable {
     /// How many there are.
     package var count: Int {
         guard first != nil else { return 0 }
-        let later = schedule.count(after: behind, through: end - TimeSpan(microseconds: 1))
+        let later = number(after: behind, through: end - TimeSpan(microseconds: 1))
         return min(later, most - 1) + 1
     }
 
@@ -84,7 +100,18 @@ package struct ComingDates: Sendable {
                 before: end,
                 into: &numbers
             )
-            return buckets.count
+            var dropped = Array(repeating: 0, count: gaps.isEmpty ? 0 : numbers.count)
+            for gap in gaps {
+                schedule.count(
+                    between: buckets.bounds,
+                    ahead: offset,
+                    after: max(behind, gap.first - TimeSpan(microseconds: 1)),
+                    before: min(end, gap.last + TimeSpan(microseconds: 1)),
+                    into: &dropped
+                )
+            }
+            for (index, number) in dropped.enumerated() { numbers[index] -= number }
+            return buckets.count * (1 + gaps.count)
         }
         var (left, looked) = (most, 0)
         var bucket = buckets.index(of: first + offset) ?? 0
@@ -107,7 +134,7 @@ package struct ComingDates: Sendable {
         while bucket < buckets.count, left > 0 {
             let through = min(buckets.bounds[bucket + 1] - offset, end) - instant
             if from <= through {
-                let inside = min(schedule.count(after: from - instant, through: through), left)
+                let inside = min(number(after: from - instant, through: through), left)
                 numbers[bucket] += inside
                 left -= inside
                 from = through + instant
@@ -122,9 +149,60 @@ package struct ComingDates: Sendable {
     private func walk(_ body: (Timestamp) -> Bool) {
         guard var date = first, body(date) else { return }
         var (after, left) = (behind, most - 1)
-        while left > 0, let next = schedule.nextFireDate(after: after), next < end {
+        while left > 0,
+            let next = Self.free(schedule.nextFireDate(after: after), of: schedule, gaps),
+            next < end
+        {
             (date, after, left) = (next, next, left - 1)
             guard body(date) else { return }
         }
+    }
+
+    /// How many dates of the schedule lie after `date`, up to and including `last`, without those that do not fire.
+    private func number(after date: Timestamp, through last: Timestamp) -> Int {
+        schedule.count(after: date, through: last)
+            - Self.number(in: gaps, of: schedule, after: date, through: last)
+    }
+
+    /// How many of the dates in `gaps` lie after `date`, up to and including `last`.
+    private static func number(
+        in gaps: [TakenDates],
+        of schedule: Schedule,
+        after date: Timestamp,
+        through last: Timestamp
+    ) -> Int {
+        gaps.reduce(0) { sum, gap in
+            let justBefore = gap.first - TimeSpan(microseconds: 1)
+            return sum
+                + schedule.count(after: max(date, justBefore), through: min(last, gap.last))
+        }
+    }
+
+    /// `date`, or the first one behind it that lies in no gap.
+    private static func free(
+        _ date: Timestamp?,
+        of schedule: Schedule,
+        _ gaps: [TakenDates]
+    ) -> Timestamp? {
+        var date = date
+        for gap in gaps {
+            guard let next = date, gap.first <= next else { break }
+            if next <= gap.last { date = schedule.nextFireDate(after: gap.last) }
+        }
+        return date
+    }
+
+    /// The same dates without those of another grid, and with ranges that overlap as one.
+    private static func apart(_ taken: [TakenDates], of job: StoredJob) -> [TakenDates] {
+        guard let date = job.movedFrom ?? job.fireDate else { return [] }
+        var gaps: [TakenDates] = []
+        for dates in taken where dates.isOnGrid(date, of: job) {
+            if let last = gaps.last?.last, dates.first <= last {
+                gaps[gaps.count - 1].grow(to: dates.last)
+            } else {
+                gaps.append(dates)
+            }
+        }
+        return gaps
     }
 }

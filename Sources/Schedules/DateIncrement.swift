@@ -8,6 +8,12 @@ struct DateIncrement {
     /// Real time, behind these.
     var span = TimeSpan.zero
 
+    /// Whether it leads from `day` into a month before that of `today`.
+    func endsBefore(_ today: CivilDate, from day: CivilDate) -> Bool {
+        let distance = (today.year - day.year) * 12 + today.month - day.month
+        return months < distance && days == 0 && span == .zero
+    }
+
     /// Reads numbers with their units, such as "1 month 2 days" or "1h30min".
     ///
     /// Whole months and years are the calendar's. So are days and weeks, but behind "now" (`isFromNow`) they

@@ -55,9 +55,12 @@ struct DateParts {
         case .name(let name): zone = try Zone(inDatabase: name)
         case nil: break
         }
-        let days = try candidateDays(today: zone.localTime(at: now).date)
+        let today = zone.localTime(at: now).date
+        let days = try candidateDays(today: today)
         let (time, timeNote) = try timeOfDay(zone.localTime(at: now))
         for day in days {
+            // Of several the next is meant: whether this one exists in a month that is over does not matter.
+            if days.count > 1, let increment, increment.endsBefore(today, from: day) { continue }
             let local = LocalTime(try incremented(day), microsecondOfDay: time)
             var (date, note): (Timestamp, String?)
             if let abbreviation {

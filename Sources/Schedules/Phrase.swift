@@ -25,14 +25,14 @@ enum Phrase {
         return words
     }
 
-    /// "day 1", "days 1 to 7 and 15", "every 2nd day".
+    /// "day 1", "days 1 to 7 and 15", "every 2nd day from day 1".
     static func days(_ bits: UInt64) -> String {
         let first = bits.trailingZeroBitCount
         let step = (bits & (bits - 1)).trailingZeroBitCount - first
         if bits.nonzeroBitCount > 3, step > 1,
             bits == stride(from: first, through: 31, by: step).reduce(0, { $0 | 1 << UInt64($1) })
         {
-            return "every \(ordinal(step)) day" + (first == 1 ? "" : " from day \(first)")
+            return "every \(ordinal(step)) day from day \(first)"
         }
         return (bits.nonzeroBitCount > 1 ? "days " : "day ") + list(runs(bits) { String($0) })
     }

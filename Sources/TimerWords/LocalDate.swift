@@ -14,7 +14,7 @@ public struct LocalDate: Sendable {
 
     /// "2026-12-01 09:00:05 CET"; milliseconds follow the seconds unless there are none.
     public func full(_ date: Timestamp) -> String {
-        "\(dayAndTime(date)) \(zone.abbreviation(at: date))"
+        "\(dayAndTime(date)) \(zoneShown(at: date).abbreviation(at: date))"
     }
 
     /// "2026-12-01 09:00:05", or "2026-12-01 09:00:05.250"; below a millisecond cut off.
@@ -34,9 +34,16 @@ public struct LocalDate: Sendable {
         Timestamp(rfc3339: text).map(full) ?? text
     }
 
-    /// "2026-12-01 09:00:05.250000": what the clock of the zone shows.
-    public func digits(_ date: Timestamp) -> String {
+    /// The zone; UTC for a date at which its clock shows a year that has not four digits.
+    public func zoneShown(at date: Timestamp) -> Zone {
         let shown = Timestamp(microseconds: zone.localTime(at: date).microseconds)
+        return (Timestamp.distantPast...Timestamp.distantFuture).contains(shown) ? zone : .utc
+    }
+
+    /// "2026-12-01 09:00:05.250000": what the clock of the zone shows; see `zoneShown`.
+    public func digits(_ date: Timestamp) -> String {
+        let local = zoneShown(at: date).localTime(at: date)
+        let shown = Timestamp(microseconds: local.microseconds)
         return shown.rfc3339.dropLast().split(separator: "T").joined(separator: " ")
     }
 }

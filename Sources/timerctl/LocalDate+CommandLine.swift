@@ -52,7 +52,7 @@ extension LocalDate {
     /// Days since 1970 on the clock of the zone.
     private func day(_ date: Timestamp) -> Int {
         let length: Int64 = 86_400_000_000
-        let local = zone.localTime(at: date).microseconds
+        let local = zoneShown(at: date).localTime(at: date).microseconds
         return Int(local >= 0 ? local / length : (local + 1) / length - 1)
     }
 }

@@ -11,8 +11,8 @@ struct Next: ParsableCommand {
         abstract: "Print the coming fire dates of a schedule; needs no daemon.",
         discussion: """
             The schedule is one of the options, or bare: then its kind is the one that takes it. \
-            Printed are local time, UTC and the distance of each date, and a mark where daylight \
-            saving moved it or its local time comes twice. --json prints one object with the \
+            Printed are local time, UTC and the distance of each date, and a mark where a \
+            clock change moved it or its local time comes twice. --json prints one object with the \
             dates in UTC.
 
             Examples:
@@ -96,7 +96,7 @@ struct Next: ParsableCommand {
 struct Preview {
     struct FireDate: Hashable {
         var date: Timestamp
-        /// Whether it stands for a local time that daylight saving skipped.
+        /// Whether it stands for a local time that a change of the clocks skipped: daylight saving, or another offset.
         var isMoved: Bool
     }
 
@@ -127,9 +127,9 @@ struct Preview {
         return table.text(for: terminal)
     }
 
-    /// How daylight saving changed a date; nil if it did not.
+    /// How a change of its zone's clocks changed a date; nil if none did.
     private func mark(_ fire: FireDate) -> String? {
-        if fire.isMoved { return "moved by daylight saving" }
+        if fire.isMoved { return "moved by a clock change" }
         let time = local.zone.localTime(at: fire.date)
         guard case .repeated(let first, _) = local.zone.resolve(time) else { return nil }
         let clock = local.dayAndTime(fire.date).dropFirst(11)

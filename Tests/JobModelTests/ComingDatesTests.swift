@@ -79,6 +79,30 @@ import Testing
         #expect(seconds(dates(moved, 8001, 14_401).first(10)) == [10_800, 14_400])
     }
 
+    @Test("A date that has its row already does not come, and takes nothing of 'count'")
+    func taken() throws {
+        let hourly = try job(grid(3600), next: Self.start + .seconds(3600)) {
+            $0.policy.count = 3
+        }
+        func row(_ first: Int64, _ last: Int64) -> TakenDates {
+            TakenDates(first: Self.start + .seconds(first), last: Self.start + .seconds(last))
+        }
+        // The last is of another grid.
+        let rows = [row(3600, 3600), row(10_800, 14_400), row(18_001, 99_999)]
+        for from: Int64 in [0, 7201] {
+            let coming = ComingDates(
+                of: hourly,
+                without: rows,
+                from: Self.start + .seconds(from),
+                before: Self.start + .seconds(99_999),
+                at: moment
+            )
+            let expected: [Int64] = [7200, 18_000, 21_600].filter { $0 >= from }
+            #expect(seconds(coming.first(10)) == expected)
+            #expect(coming.count == expected.count)
+        }
+    }
+
     @Test("Jobs that are paused, held or over, and those of the next start, have none")
     func none() throws {
         let hourly = try job(grid(3600))
@@ -107,23 +131,35 @@ import Testing
         let buckets = try #require(
             CalendarBuckets(hoursFrom: from, before: from + .seconds(30 * 3600), atMost: 30)
         )
+        // One range, and two that overlap.
+        let ranges: [(Int64, Int64)] = [(7000, 12_000), (40_000, 60_000), (50_000, 61_000)]
+        let dropped = ranges.map {
+            TakenDates(first: from + .seconds($0.0), last: from + .seconds($0.1))
+        }
         for count in [nil, 1, 64, 125, 130, 20_000] {
-            let job = try job(schedule, next: schedule.nextFireDate(after: from)) {
-                $0.policy.count = count
+            for taken in [[], dropped] {
+                let job = try job(schedule, next: schedule.nextFireDate(after: from)) {
+                    $0.policy.count = count
+                }
+                let coming = ComingDates(
+                    of: job,
+                    without: taken,
+                    from: from,
+                    before: from + .seconds(30 * 3600),
+                    at: moment
+                )
+                var expected = Array(repeating: 0, count: 30)
+                let dates = coming.first(.max)
+                for range in taken {
+                    #expect(!dates.contains { range.first <= $0 && $0 <= range.last })
+                }
+                for date in dates { expected[try #require(buckets.index(of: date))] += 1 }
+                var numbers = Array(repeating: 0, count: 30)
+                let looked = coming.count(into: &numbers, by: buckets)
+                #expect(numbers == expected, "count \(String(describing: count))")
+                #expect(coming.count == expected.reduce(0, +))
+                #expect(looked <= 2 * 30 + 64 + 30)
             }
-            let coming = ComingDates(
-                of: job,
-                from: from,
-                before: from + .seconds(30 * 3600),
-                at: moment
-            )
-            var expected = Array(repeating: 0, count: 30)
-            for date in coming.first(.max) { expected[try #require(buckets.index(of: date))] += 1 }
-            var numbers = Array(repeating: 0, count: 30)
-            let looked = coming.count(into: &numbers, by: buckets)
-            #expect(numbers == expected, "count \(String(describing: count))")
-            #expect(coming.count == expected.reduce(0, +))
-            #expect(looked <= 2 * 30 + 64 + 30)
         }
     }
 }

@@ -48,6 +48,21 @@ import Testing
         #expect(note == nil)
     }
 
+    @Test("A day that some months do not have is sought in those to come")
+    func monthsFromDay() throws {
+        let zone = try Zone(named: "Europe/Berlin")
+        func date(_ now: String) throws(ScheduleError) -> Timestamp {
+            let now = Timestamp(rfc3339: now) ?? .distantPast
+            return try DateExpression.parse("Jan 29 10:00 + 1 month", now: now, zone: zone).date
+        }
+        let leapDay = Timestamp(rfc3339: "2028-02-29T09:00:00Z")
+        #expect(try date("2027-03-01T09:30:00Z") == leapDay)
+        #expect(try date("2028-02-29T08:30:00Z") == leapDay)
+        // That of this month would be meant.
+        let error = #expect(throws: ScheduleError.self) { try date("2027-02-01T09:30:00Z") }
+        #expect(error?.message.hasSuffix("February 2027 has no day 29") == true)
+    }
+
     @Test(
         "The dates of at(1)",
         arguments: [

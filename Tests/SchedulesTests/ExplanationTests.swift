@@ -27,7 +27,7 @@ import Testing
             ("0 12 15W * *", "at 12:00 on the working day nearest to day 15 of the month"),
             ("0 9 * * 5L", "at 09:00 on the last Friday of the month"),
             ("0 9 * * 1#2", "at 09:00 on the 2nd Monday of the month"),
-            ("0 0 */2 * *", "at 00:00 on every 2nd day of the month"),
+            ("0 0 */2 * *", "at 00:00 on every 2nd day from day 1 of the month"),
             ("*/10 * * * * *", "every 10 seconds"), ("* * * * * *", "every second"),
             ("30 * * * * *", "at second 30 of every minute"),
             ("5 30 9 * * *", "at 09:30:05 every day"),

@@ -53,6 +53,17 @@ import TimerWords
         #expect(testDates.stamp(testNow) == "2026-12-01 09:00:00.000")
     }
 
+    @Test("A date whose local year would have five digits is shown in UTC")
+    func lastYear() throws {
+        let dates = LocalDate(now: testNow, zone: try Zone(named: "Pacific/Kiritimati"))
+        let last = date("9999-12-31T23:59:59Z")
+        #expect(dates.full(last) == "9999-12-31 23:59:59 UTC")
+        #expect(dates.weekday(last) == "Fri")
+        #expect(dates.stamp(last) == "9999-12-31 23:59:59.000")
+        #expect(dates.phrase(last) == "on 9999-12-31 at 23:59:59")
+        #expect(dates.full(date("9999-12-31T09:59:59Z")) == "9999-12-31 23:59:59 +14")
+    }
+
     @Test("Words from the wire that are no date stay as they are")
     func words() {
         #expect(testDates.local("2026-12-01T08:00:00.000000Z") == "2026-12-01 09:00:00 CET")

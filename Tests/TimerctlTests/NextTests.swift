@@ -54,11 +54,11 @@ import Testing
         )
     }
 
-    @Test("A date that daylight saving moved is marked")
+    @Test("A date that a clock change moved is marked")
     func moved() {
         let fire = Preview.FireDate(date: testNow, isMoved: true)
         let text = Preview(dates: [fire], notes: [], local: testDates).text(for: .plain)
-        #expect(text.hasSuffix("now  moved by daylight saving\n"))
+        #expect(text.hasSuffix("now  moved by a clock change\n"))
     }
 
     @Test("A bare schedule is of the kind that takes it")

@@ -30,6 +30,7 @@ extension CommandHandler {
             }
             let dates = ComingDates(
                 of: part.found[index],
+                without: part.taken[part.found[index].id] ?? [],
                 from: request.from,
                 before: request.before,
                 at: moment
@@ -78,6 +79,7 @@ extension CommandHandler {
         for job in part.found {
             let coming = ComingDates(
                 of: job,
+                without: part.taken[job.id] ?? [],
                 from: request.from,
                 before: request.before,
                 at: moment

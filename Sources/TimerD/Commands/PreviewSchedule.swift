@@ -33,6 +33,11 @@ extension CommandHandler {
             coming = schedule.nextFireDate(after: date)
         }
         notes += resolved.notes
+        do throws(ScheduleError) {
+            try resolved.requireFuture(after: now)
+        } catch {
+            notes.append(error.message)
+        }
         return PreviewReply(fireDates: dates, notes: notes.isEmpty ? nil : notes)
     }
 }

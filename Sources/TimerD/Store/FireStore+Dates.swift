@@ -23,6 +23,15 @@ extension FireStore {
         }
     }
 
+    /// The first of the rows whose dates lie at or after `date`, and the ranges that begin before it and reach beyond.
+    func taken(ahead date: Timestamp, of job: JobID, atMost limit: Int) throws -> [TakenDates] {
+        try database.prepare(SQL.takenAhead).all(job, date, limit) {
+            TakenDates(first: try $0.get(0), last: try $0.get(1))
+        }
+        .filter { $0.last >= date }
+        .sorted { $0.first < $1.first }
+    }
+
     /// The rows beyond claims that may hold `date`, on the job's clock: of fires, also by hand, and of skipped dates.
     func used(around date: Timestamp, of job: JobID) throws -> [UsedDates] {
         try database.prepare(SQL.usedAround).all(job, date) { row in
@@ -82,6 +91,16 @@ extension FireStore {
     /// The job's rows of skipped dates that reach beyond `date` of its clock, in order.
     func skipped(of job: JobID, beyond date: Timestamp) throws -> [(id: FireID, first: Timestamp)] {
         try database.prepare(SQL.skippedBeyond).all(job, date) { (try $0.get(0), try $0.get(1)) }
+    }
+
+    /// The job's rows that begin before `next`, reach to `date` and say that dates were dropped before they had come: by its
+    /// user, or by a change of its zone's rules.
+    func droppedAhead(of job: JobID, before next: Timestamp, reaching date: Timestamp) throws
+        -> [(id: FireID, first: Timestamp)]
+    {
+        try database.prepare(SQL.droppedAhead).all(job, next, date) {
+            (try $0.get(0), try $0.get(1))
+        }
     }
 
     /// Deletes the job's rows from `first` on that say that it was ended, paused or held before they fired.
@@ -147,6 +166,14 @@ extension FireStore.SQL {
     static let takenBetween = """
         \(taken) AND fire_date_us BETWEEN ?2 AND ?3 ORDER BY fire_date_us
         """
+    /// Uses fires_ranges, as `takenAround`.
+    static let takenAhead = """
+        SELECT * FROM (\(taken) AND fire_date_us >= ?2 ORDER BY fire_date_us LIMIT ?3)
+        UNION ALL SELECT * FROM (
+            \(taken) AND fire_date_us < ?2 AND last_date_us IS NOT NULL
+            ORDER BY fire_date_us DESC LIMIT 8
+        )
+        """
     private static let used = """
         SELECT id, fire_date_us, fire_date_us + coalesce(last_date_us - wall_date_us, 0),
             iif(\(RunRow.isSkipped), 'skipped', state), reason
@@ -194,6 +221,17 @@ extension FireStore.SQL {
         WHERE job_id = ?1 AND \(RunRow.isSkipped)
             AND fire_date_us + coalesce(last_date_us - wall_date_us, 0) > ?2
         ORDER BY fire_date_us
+        """
+    private static let droppedEarly = """
+        SELECT id, fire_date_us FROM fires
+        WHERE job_id = ?1 AND \(RunRow.isSkipped)
+            AND (reason = 'zoneChanged' OR reason = 'skip' OR reason = 'moved')
+        """
+    /// Uses fires_ranges, as `takenAround`.
+    static let droppedAhead = """
+        \(droppedEarly) AND fire_date_us >= ?3 AND fire_date_us < ?2
+        UNION ALL \(droppedEarly) AND fire_date_us < min(?2, ?3) AND last_date_us IS NOT NULL
+            AND fire_date_us + coalesce(last_date_us - wall_date_us, 0) >= ?3
         """
     static let extentOfDates = """
         SELECT coalesce((SELECT max(fire_date_us) FROM fires WHERE job_id = ?1)

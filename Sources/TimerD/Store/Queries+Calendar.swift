@@ -12,11 +12,22 @@ struct CalendarPart<Found: Sendable, Cursor: Sendable>: Sendable {
     var cursor: Cursor?
 }
 
+/// Jobs whose dates to come are counted.
+struct JobsToCount: Sendable {
+    var found: [StoredJob]
+    /// Which of their dates, from the next one on, have a row already, of each job that has some: they do not fire.
+    var taken: [JobID: [TakenDates]]
+    /// Nil for the last part.
+    var cursor: JobID?
+}
+
 /// What a calendar is counted from.
 extension Queries {
     /// The most jobs and fires that are looked at for one page: others wait while it is read.
     static let mostCountedJobs = 1000
     static let mostCountedFires = 10_000
+    /// Beyond so many rows ahead of one job its dates count.
+    static let mostTaken = 64
 
     /// Live jobs by growing id, without their userInfo.
     func jobsToCount(
@@ -24,7 +35,7 @@ extension Queries {
         owner: OwnerID?,
         after cursor: JobID?,
         limit: Int = mostCountedJobs
-    ) throws -> CalendarPart<[StoredJob], JobID> {
+    ) throws -> JobsToCount {
         var filter = ListJobs()
         (filter.tag, filter.cursor) = (tag, cursor.map { .id($0) })
         let page = try jobsByNumber(
@@ -34,8 +45,25 @@ extension Queries {
             hasUserInfo: false,
             in: PageRoom(1 << 20)
         )
-        guard case .id(let id)? = page.cursor else { return CalendarPart(found: page.jobs) }
-        return CalendarPart(found: page.jobs, cursor: id)
+        var part = JobsToCount(found: page.jobs, taken: try datesTaken(of: page.jobs))
+        if case .id(let id)? = page.cursor { part.cursor = id }
+        return part
+    }
+
+    private func datesTaken(of jobs: [StoredJob]) throws -> [JobID: [TakenDates]] {
+        let fires = FireStore(database)
+        var taken: [JobID: [TakenDates]] = [:]
+        for job in jobs where job.state == .scheduled && !job.isHeld && !job.isOneShot {
+            guard let date = job.fireDate else { continue }
+            do {
+                let dates = try fires.taken(ahead: date, of: job.id, atMost: Self.mostTaken)
+                if !dates.isEmpty { taken[job.id] = dates }
+            } catch let error as DatabaseError where error.isUnreadableValue {
+                // The job is held once it comes to that date.
+                continue
+            }
+        }
+        return taken
     }
 
     /// What became of what was due, from behind `cursor` on: first the fires, then the ranges of dates that never fired,

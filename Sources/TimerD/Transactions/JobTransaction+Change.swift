@@ -235,15 +235,14 @@ extension JobTransaction {
             )
         }
         // A date that may have been told before a crash is told again: it cannot be dropped any more.
-        while let date = job.fireDate, let taken = try row(of: job, covering: date) {
-            try advance(&job, past: taken.last)
-        }
+        try passTaken(&job)
         guard let first = job.fireDate else {
             throw ControlError(.conflict, "job \(job.id) has no further date to skip")
         }
         let until = job.policy.until.map { moment.date(ofWall: $0, on: job.clock) }
-        let (last, dropped) = job.dates.last(
-            of: count,
+        let (last, dropped) = try lastFree(
+            count,
+            of: job,
             from: first,
             through: until ?? .distantFuture
         )
@@ -258,6 +257,7 @@ extension JobTransaction {
             try end(&job, .finished, .skipped)
         } else {
             try advance(&job, past: last)
+            try passTaken(&job)
         }
     }
 

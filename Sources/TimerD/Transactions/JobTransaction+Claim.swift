@@ -38,7 +38,7 @@ extension JobTransaction {
     }
 
     private mutating func resolve(_ job: inout StoredJob, isDueAnyway: Bool = false) throws {
-        let reason = missedFor
+        let (reason, before) = (missedFor, job.fireDate)
         defer { missedFor = reason }
         if try followRules(&job) { missedFor = reason ?? .zoneChanged }
         while job.state == .scheduled, !job.isHeld, job.claim == nil, let date = job.fireDate,
@@ -56,10 +56,7 @@ extension JobTransaction {
                 try end(&job, .finished, .until)
                 return
             }
-            if let row = try row(of: job, covering: date) {
-                try advance(&job, past: row.last)
-                continue
-            }
+            if try passTaken(&job) { continue }
             let resolution = job.policy.misfire.resolve(
                 job.dates,
                 from: date,
@@ -81,9 +78,13 @@ extension JobTransaction {
                 try advance(&job, past: last)
             }
         }
+        // A date that it has got here, and that is too far ahead for a claim, may have been dropped.
+        if job.state == .scheduled, !job.isHeld, job.claim == nil, job.fireDate != before {
+            try passTaken(&job)
+        }
     }
 
-    /// Moves the job to the date that follows `date`, or ends it.
+    /// Moves the job to the date that follows `date`, or ends it; that date may have a row, see `passTaken`.
     mutating func advance(_ job: inout StoredJob, past date: Timestamp) throws {
         let next = job.next(after: date, fires: job.fires, at: moment)
         if let fireDate = job.fireDate, date >= fireDate {

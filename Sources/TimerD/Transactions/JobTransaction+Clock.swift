@@ -38,6 +38,7 @@ extension JobTransaction {
                 let date = job.fireDate
                 if try transaction.deleteClaim(of: &job), let date {
                     try transaction.advance(&job, past: date)
+                    try transaction.passTaken(&job)
                 }
                 try transaction.resolveAndPut(job)
             }

@@ -173,15 +173,6 @@ extension JobTransaction {
         return (job.schedule.nextFireDate(after: min(date, endedAt)) ?? date, nil)
     }
 
-    /// Goes past dates that have their row: fires, and what was skipped before the job ended.
-    private mutating func passTaken(_ job: inout StoredJob) throws {
-        while job.state.isLive, let date = job.fireDate,
-            let taken = try row(of: job, covering: date)
-        {
-            try advance(&job, past: taken.last)
-        }
-    }
-
     /// Refuses live jobs beyond the limit of an owner who has one.
     private func requireWithin(_ limit: Int?, ownersOf changed: [StoredJob]) throws {
         guard let limit else { return }

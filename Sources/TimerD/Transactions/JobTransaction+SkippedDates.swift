@@ -118,6 +118,47 @@ extension JobTransaction {
 
     // MARK: - Dates that have a row
 
+    /// Moves the job past dates, from its next one on, that have their row: fires, and what was skipped or dropped before.
+    ///
+    /// - Returns: whether its next date had one.
+    @discardableResult
+    mutating func passTaken(_ job: inout StoredJob) throws -> Bool {
+        var hadRow = false
+        while job.state.isLive, let date = job.fireDate,
+            let taken = try row(of: job, covering: date)
+        {
+            try advance(&job, past: taken.last)
+            hadRow = true
+        }
+        return hadRow
+    }
+
+    /// The last of the job's next `count` dates without a row, of those from `first`, itself one, up to and including `end`,
+    /// and how many they are.
+    ///
+    /// Looks at each row once, and counts the dates in between.
+    func lastFree(_ count: Int, of job: StoredJob, from first: Timestamp, through end: Timestamp)
+        throws -> (date: Timestamp, count: Int)
+    {
+        let dates = job.dates
+        var (last, left) = (first, count)
+        var from: Timestamp? = first
+        for row in try rows(of: job, from: first, through: end) {
+            guard left > 0, let date = from, date <= end else { break }
+            if date < row.first {
+                let justBefore = row.first - TimeSpan(microseconds: 1)
+                let free = dates.last(of: left, from: date, through: justBefore)
+                (last, left) = (free.date, left - free.count)
+            }
+            if date <= row.last { from = dates.next(after: row.last) }
+        }
+        if left > 0, let date = from, date <= end {
+            let free = dates.last(of: left, from: date, through: end)
+            (last, left) = (free.date, left - free.count)
+        }
+        return (last, count - left)
+    }
+
     /// The row that covers `date` of `job`; nil if there is none.
     func row(of job: StoredJob, covering date: Timestamp) throws -> TakenDates? {
         try fires.taken(around: date, of: job.id).first { $0.contains(date, of: job) }

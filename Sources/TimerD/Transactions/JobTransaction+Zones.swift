@@ -60,7 +60,10 @@ extension JobTransaction {
         let date = job.fireDate
         let isTold = try releaseClaim(of: &job)
         guard job.claim == nil else { return }
-        if isTold, let date { try advance(&job, past: date) }
+        if isTold, let date {
+            try advance(&job, past: date)
+            try passTaken(&job)
+        }
         if job.state == .paused { try followRules(&job) }
         try resolveAndPut(job)
     }
@@ -70,21 +73,26 @@ extension JobTransaction {
 
     /// Computes the next date of a job without a claim anew, where the rules that it goes by are over.
     ///
-    /// A local time that has fired, or was dropped, and comes once more has a row in its place. `put` writes
-    /// the job.
+    /// A local time that has fired, or was dropped, and comes once more has a row in its place; one that has not has
+    /// none. `put` writes the job.
     /// - Returns: whether the change has made the next date one that has passed.
     @discardableResult
     mutating func followRules(_ job: inout StoredJob) throws -> Bool {
         guard let rules = job.rules.flatMap({ zones.stale[$0] }), job.claim == nil else {
             return false
         }
-        let old = job.schedule
-        job.schedule = old.inZone(rules.zone)
+        let old = job
+        job.schedule = old.schedule.inZone(rules.zone)
         job.rules = rules.id
         try setRules(rules, of: job.id)
         guard let next = job.movedFrom ?? job.fireDate else { return false }
         let (now, wasAhead) = (moment.wall, next > moment.wall)
-        let date = job.schedule.date(inPlaceOf: next, of: old, at: now)
+        let date = job.schedule.date(inPlaceOf: next, of: old.schedule, at: now)
+        // By the old rules these instants were local times that are over; by the new ones they are others.
+        let begin = date ?? next
+        for row in try fires.droppedAhead(of: job.id, before: next, reaching: begin) {
+            try cut(row.id, from: row.first, through: begin - TimeSpan(microseconds: 1), of: old)
+        }
         // A date that its user has moved stays where it was put, in place of the schedule's.
         if job.movedFrom != nil {
             job.movedFrom = date == job.fireDate ? nil : date ?? next
@@ -95,7 +103,7 @@ extension JobTransaction {
             }
             job.fireDate = date
         }
-        let end = (date ?? next) - TimeSpan(microseconds: 1)
+        let end = begin - TimeSpan(microseconds: 1)
         if let again = job.schedule.nextFireDate(after: now), again <= end {
             let over = job.schedule.passedDates(from: again, through: end, newest: 1)
             let dates = MisfirePolicy.SkippedDates(

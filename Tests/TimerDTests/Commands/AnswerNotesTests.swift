@@ -34,4 +34,17 @@ struct AnswerNotesTests {
             #expect(Self.isRead(notes), "\(notes ?? [])")
         }
     }
+
+    @Test("A date that has passed is told as such in place of dates")
+    func passed() async throws {
+        try await TestScheduler.with { test in
+            let date = "2020-12-01T09:00:00Z"
+            let request = PreviewSchedule(schedule: ScheduleWords(at: date))
+            let reply = try await test.handler().handle(.previewSchedule(request), from: 0).get()
+            let preview = try #require(reply as? PreviewReply)
+            #expect(preview.fireDates.isEmpty)
+            #expect(preview.notes?.count == 1)
+            #expect(preview.notes?.first?.contains("has passed") == true)
+        }
+    }
 }

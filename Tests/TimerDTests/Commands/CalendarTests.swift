@@ -82,6 +82,25 @@ struct CalendarTests {
         }
     }
 
+    @Test("Dates that are dropped are not to come")
+    func dropped() async throws {
+        try await TestScheduler.with { test in
+            for count in [nil, 3] {
+                let job = try await test.add(ScheduleWords(every: "10m")) { $0.count = count }
+                for count in [3, 4] { try await test.change(job.id, .skip(count)) }
+                try await test.change(job.id, .setFireDate(start + .seconds(1800)))
+                let seconds: [Int64] = [1800, 4800, 5400] + (count == nil ? [6000, 6600] : [])
+                #expect(try await coming(test, request(2)) == [0: 1, 1: seconds.count - 1])
+                let dates = ReadDates(from: start, before: start + .seconds(7200))
+                let answer = try await test.handler().handle(.jobDates(dates), from: 0).get()
+                let page = try #require(answer as? DatesReply)
+                #expect(page.jobs.map(\.dates) == [seconds.map { start + .seconds($0) }])
+                #expect(page.jobs.map(\.count) == [seconds.count])
+                try await test.change(job.id, .invalidate)
+            }
+        }
+    }
+
     @Test("More jobs than one page looks at are all counted, each once")
     func pages() async throws {
         try await TestScheduler.with { test in

@@ -214,6 +214,42 @@ struct ZoneChangeTests {
         }
     }
 
+    @Test(
+        "A local time that has not fired fires by rules that come back, also after others in between",
+        arguments: [["Europe/London"], ["Europe/London", "Atlantic/Azores"]]
+    )
+    func backAgain(zones others: [String]) async throws {
+        let zones = TestZones()
+        try await TestScheduler.with(zones: zones) { test in
+            let job = try await test.add(Self.cron("0 30 9-12 * * *"))
+            try await test.advance(by: .seconds(1900))
+            for other in others {
+                try zones.set(Self.berlin, as: other)
+                try await Self.reload(test)
+            }
+            #expect(try await Self.story(test, job.id).contains("zoneChanged 5400 x1"))
+            zones.restore(Self.berlin)
+            try await Self.reload(test)
+            try await test.advance(by: .seconds(3 * 3600))
+            #expect(test.fired(job.id) == [1800, 5400, 9000, 12_600])
+            #expect(try await Self.story(test, job.id).allSatisfy { $0.hasPrefix("fired") })
+        }
+    }
+
+    @Test("What was dropped by the old rules does not drop the local times that come instead")
+    func droppedInstants() async throws {
+        let zones = TestZones()
+        try await TestScheduler.with(zones: zones) { test in
+            let job = try await test.add(Self.cron("0 0,30 9-20 * * *"))
+            try await test.change(job.id, .skip(2))
+            // 10:30 comes an hour earlier.
+            try zones.set(Self.berlin, as: "Europe/Helsinki")
+            try await Self.reload(test)
+            try await test.advance(by: .seconds(3700))
+            #expect(test.fired(job.id) == [1800, 3600])
+        }
+    }
+
     @Test("Jobs of a zone that is gone are held, all others go on, and so do they once it is back")
     func gone() async throws {
         let zones = TestZones()

@@ -42,6 +42,11 @@ extension AllStatements {
         }
     }
 
+    static let datesAhead = [
+        ("FireStore.SQL.droppedAhead", FireStore.SQL.droppedAhead),
+        ("FireStore.SQL.takenAhead", FireStore.SQL.takenAhead),
+    ]
+
     static let calendars =
         [true, false].map { hasOwner in
             (

@@ -8,7 +8,7 @@ enum AllStatements {
     static let byName: [String: String] = Dictionary(
         uniqueKeysWithValues: [
             daemonState, eventLog, eventWords, fireStore, jobStore, noticeStore,
-            outbox, owners,
+            outbox, owners, datesAhead,
             queries, queueStore,
             runStore, taskStore, uploadStore, zoneRuleStore, jobLists, runLists, calendars,
         ].flatMap(\.self)
