@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import LinuxSystem
 public import Logging
 import Schedules
 import TimerControl
@@ -30,6 +31,7 @@ public struct RunEnder: Sendable {
     public func run() async throws -> Result {
         var started = StartedParts()
         do {
+            if let error = SocketError.place(configuration.runner) { throw error }
             let core = try await DaemonCore(configuration, log, { _ in }, &started)
             let recovered = try await core.takeOver(beginsNothing: true)
             await core.scheduler.stop(.end(after: configuration.drainTime))

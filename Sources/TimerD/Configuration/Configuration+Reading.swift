@@ -143,15 +143,13 @@ extension Configuration {
         deny = list(.deny)
     }
 
-    /// Why the place of the database or of the socket cannot be used or trusted, in a sentence; nil if both can.
+    /// Why the place of the database, the socket or the runner cannot be used or trusted, in a sentence; nil if
+    /// all can.
     public var untrustedPlace: String? {
-        if let error = SocketError.wrongLength(of: socket) { return error.description }
         if let problem = TrustedPath.problem(withDatabase: database) {
             return "cannot open database '\(database)': \(problem)"
         }
-        return TrustedPath.problem(with: socket.parentFolder).map {
-            SocketError(socket, $0).description
-        }
+        return (SocketError.place(socket) ?? SocketError.place(runner))?.description
     }
 
     /// The database as it may be shown: without a password.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Glibc
 import Logging
 import Testing
 import TimerControl
@@ -66,6 +67,37 @@ import TimerControl
         #expect(
             configuration.untrustedPlace
                 == "cannot listen at '\(path)': the path has 115 bytes, a socket's has 1 to 107"
+        )
+    }
+
+    @Test("A place that the runner cannot have is told before a start")
+    func unusableRunner() async throws {
+        let folder = try TemporaryFolder()
+        func told(_ runner: String) async throws -> String? {
+            try await read(["TIMERD_DATABASE": folder.file("t.db"), "TIMERD_RUNNER": runner])
+                .untrustedPlace
+        }
+        #expect(try await told(folder.file("r")) == nil)
+        let long = "/tmp/" + String(repeating: "x", count: 110)
+        let length = "the path has 115 bytes, a socket's has 1 to 107"
+        #expect(try await told(long) == "cannot listen at '\(long)': \(length)")
+        let file = folder.file("file")
+        try "kept".write(toFile: file, atomically: false, encoding: .utf8)
+        let kept = "there is a file that is no socket; it is left as it is"
+        #expect(try await told(file) == "cannot listen at '\(file)': \(kept)")
+        let open = folder.file("open")
+        #expect(mkdir(open, 0o700) == 0 && chmod(open, 0o777) == 0)
+        let words = "everybody can write to '\(open)'; accepted is the owner alone"
+        #expect(try await told(open + "/r") == "cannot listen at '\(open)/r': \(words)")
+    }
+
+    @Test("A database so long that its runner has no place is told before a start")
+    func longDatabase() async throws {
+        let database = "/tmp/" + String(repeating: "x", count: 100)
+        let configuration = try await read(["TIMERD_DATABASE": database])
+        #expect(
+            configuration.untrustedPlace == "cannot listen at '\(database)-runner': the path has "
+                + "112 bytes, a socket's has 1 to 107"
         )
     }
 
