@@ -2,6 +2,7 @@
 
 import Foundation
 import Glibc
+import LinuxSystem
 import Logging
 import Testing
 import TimerControl
@@ -89,6 +90,24 @@ import TimerControl
         #expect(mkdir(open, 0o700) == 0 && chmod(open, 0o777) == 0)
         let words = "everybody can write to '\(open)'; accepted is the owner alone"
         #expect(try await told(open + "/r") == "cannot listen at '\(open)/r': \(words)")
+    }
+
+    @Test("A daemon whose runner can have no place does not start, nor soon, and makes nothing")
+    func noStart() async throws {
+        let folder = try TemporaryFolder()
+        let file = folder.file("file")
+        try "kept".write(toFile: file, atomically: false, encoding: .utf8)
+        let configuration = try await read([
+            "TIMERD_DATABASE": folder.file("t.db"), "TIMERD_SOCKET": folder.file("s"),
+            "TIMERD_RUNNER": file,
+        ])
+        let log = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        let manager = ServiceManager(environment: [:], pid: 1)
+        let error = await #expect(throws: DaemonError.self) {
+            try await Daemon(configuration, manager: manager, log: log).run()
+        }
+        #expect(error?.status == .configuration)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["file"])
     }
 
     @Test("A database so long that its runner has no place is told before a start")
