@@ -6,7 +6,7 @@ import TimerControl
 @testable import timerctl
 
 @Suite("Defaults of a file that a job cannot have beside what it says") struct RivalDefaultsTests {
-    @Test("A job's command stands in the place of a default queue, and a queue in that of a command")
+    @Test("A job that says a command or a queue has not the other of the two by default")
     func rivals() {
         let queues = jobFile(
             "defaults: {queue: q, priority: 3}\njobs: {a: {every: 5s, command: [x]}, b: {every: 5s}}"
