@@ -108,6 +108,8 @@ extension Configuration {
         )
         self.shared = shared
         unshared = UnsharedJobs(node: node, labels: list(.labels), lease: lease, copy: copy)
+        unshared.stated = [Setting.node, .lease, .copy].filter { !text($0, "").isEmpty }
+        if !list(.labels).isEmpty { unshared.stated.append(.labels) }
         // One daemon has the default socket, and the runner that the service manager starts for it.
         if shared != nil, socket == paths.socket { runner = Self.runner(of: paths.database) }
         runner = Self.absolute(text(.runner, runner))

@@ -44,6 +44,17 @@ import TimerControl
         #expect(configuration.jsonText.contains("\"endedJobsMaxAge\": \"60d\""))
     }
 
+    @Test("What counts for several hosts alone is told to have no effect on a database of one")
+    func unshared() async throws {
+        let words = ["TIMERD_NODE": "a", "TIMERD_LABELS": "gpu", "TIMERD_LEASE": "20s"]
+        let told = ["node", "lease", "labels"].map {
+            "'\($0)' is set, but 'database' is of one host; it has no effect"
+        }
+        #expect(try await read(words).contradictions == told)
+        let shared = words.merging(["TIMERD_DATABASE": "postgresql://db/timerd"]) { $1 }
+        #expect(try await read(shared).contradictions == [])
+    }
+
     @Test(
         "A reload tells of each setting that needs a restart, also those of a node at a daemon alone"
     )
