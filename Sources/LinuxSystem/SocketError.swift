@@ -46,7 +46,7 @@ package struct SocketError: Error, Hashable, Sendable, CustomStringConvertible {
             return Self(path, problem, isLasting: true)
         }
         var file = stat()
-        // A link that leads to a socket is none for who connects; one that leads nowhere is a file.
+        // Who connects follows a link to a socket; one that leads nowhere is in the way as a file is.
         guard stat(path, &file) == 0 || lstat(path, &file) == 0, file.st_mode & S_IFMT != S_IFSOCK
         else { return nil }
         return Self(path, otherFile, isLasting: true)
