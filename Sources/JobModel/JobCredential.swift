@@ -19,7 +19,7 @@ package struct JobCredential: Hashable, Sendable {
             name.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "/") })
         else { return nil }
         if let file {
-            guard file.hasPrefix("/"), file.utf8.count < Limits.path, !file.utf8.contains(0) else {
+            guard file.hasPrefix("/"), file.utf8.count <= Limits.path, !file.utf8.contains(0) else {
                 return nil
             }
         }

@@ -95,7 +95,7 @@ extension JobOption {
         at part: OptionRefusal.Part? = nil
     ) throws(OptionRefusal) {
         guard path.hasPrefix("/") else { throw refusal(of: "'\(path)'", at: part) }
-        try checkSize(path.utf8.count + 1, Limits.path, at: part)
+        try checkSize(path.utf8.count, Limits.path, at: part)
         try checkNoNUL(path, at: part)
     }
 

@@ -85,7 +85,8 @@ package enum JobOption: String, CaseIterable, Hashable, Sendable {
                 "A secret as a file in $CREDENTIALS_DIRECTORY: FILE as the owner reads it at each run, or "
                     + "what the administrator has put down under NAME."
             )
-        case .userInfo: Row(.json, "JSON for the command's standard input, and for watchers.")
+        case .userInfo:
+            Row(.json, "JSON for the command's standard input, and for watchers; null is none.")
         case .tags: Row(.labels, "Words to find the job by.")
         case .paused: Row(.flag, standard: "false", "Paused, not armed; 'timerctl resume' arms it.")
         case .count: Row(.integer(1...Int.max), unset: "no limit", "End after that many fires.")

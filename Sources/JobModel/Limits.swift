@@ -47,8 +47,8 @@ public enum Limits {
     public static let userInfoDepth = 32
     /// Of each stream of a run.
     package static let outputKept = 16_777_216
-    /// A path, with the NUL after it (PATH_MAX).
-    public static let path = 4096
+    /// A path: PATH_MAX has a NUL behind it.
+    public static let path = 4095
     /// How many missed dates `misfire: all` may make up for.
     public static let misfireLimit = 10_000
     /// The runs that a job may have kept, where the setting `maxRunsKept` allows them.

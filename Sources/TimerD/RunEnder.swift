@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import LinuxSystem
 public import Logging
 import Schedules
 import TimerControl
@@ -28,8 +29,17 @@ public struct RunEnder: Sendable {
     ///
     /// - Throws: `DaemonError`, as a daemon that cannot start, such as where another one runs on the database.
     public func run() async throws -> Result {
+        let database = configuration.database
+        // A start would make it; a log without its database is that start's to refuse.
+        guard TrustedPath.isThere(database) || TrustedPath.log(beside: database) != nil else {
+            throw DaemonError(
+                "cannot end runs: there is no database '\(database)'; accepted is the one that the daemon had",
+                .configuration
+            )
+        }
         var started = StartedParts()
         do {
+            if let error = SocketError.place(configuration.runner) { throw error }
             let core = try await DaemonCore(configuration, log, { _ in }, &started)
             let recovered = try await core.takeOver(beginsNothing: true)
             await core.scheduler.stop(.end(after: configuration.drainTime))

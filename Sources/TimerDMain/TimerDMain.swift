@@ -167,7 +167,10 @@ struct TimerDMain: AsyncParsableCommand {
             for sentence in configuration.contradictions { Self.complain(sentence) }
             return try Self.write(configuration.jsonText)
         }
-        if configuration.database.parentFolder == DefaultPaths.current.database.parentFolder {
+        // Runs that are to be ended have their database already.
+        if !endRuns,
+            configuration.database.parentFolder == DefaultPaths.current.database.parentFolder
+        {
             makeFolder(of: configuration.database)
         }
         if configuration.shared != nil, restore != nil || endRuns {

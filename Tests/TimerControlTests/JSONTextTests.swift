@@ -67,11 +67,16 @@ import Testing
         #expect(try JSONText(parsing: "\t7 ").text == "7")
     }
 
-    @Test("null is none at all")
+    @Test("null is none at all, also of a client that sends it")
     func null() throws {
         let line =
             #"{"jsonrpc":"2.0","id":1,"method":"job.add","params":{"schedule":{"in":"1h"},"userInfo": null}}"#
         #expect(try definitions(line).map(\.userInfo) == [nil])
+        var definition = JobDefinition(schedule: ScheduleWords(in: "1h"))
+        definition.userInfo = JSONText(.null)
+        let request = Request.addJobs(AddJobs(definition))
+        let sent = String(decoding: try request.line(id: .integer(1)), as: UTF8.self)
+        #expect(try definitions(sent).map(\.userInfo) == [nil])
     }
 
     @Test(

@@ -124,7 +124,13 @@ import TimerControl
             testDescription: "cwd",
             allowed: { $0.cwd = "/" + text(4094) },
             refused: { $0.cwd = "/" + text(4095) },
-            message: "parameter 'cwd' has 4097 bytes; at most 4096 are accepted"
+            message: "parameter 'cwd' has 4096 bytes; at most 4095 are accepted"
+        ),
+        Case(
+            testDescription: "a file of variables, whose '-' is none of its path",
+            allowed: { $0.envFile = ["-/" + text(4094)] },
+            refused: { $0.envFile = ["-/" + text(4095)] },
+            message: "parameter 'envFile[0]' has 4096 bytes; at most 4095 are accepted"
         ),
         Case(
             testDescription: "relative cwd",

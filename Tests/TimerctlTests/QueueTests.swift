@@ -180,12 +180,16 @@ import TimerControl
         #expect(result == .failed("exit status 1:  c3"))
     }
 
-    @Test("A command that is not there fails its task with the reason")
+    @Test("A command that is not there gives its task back, and tells why")
     func notThere() async {
-        let result = await TaskCommand(["/no/such/command"]).run(task())
-        #expect(
-            result == .failed("the command cannot be started: no such file or directory")
-        )
+        let (reasons, told) = AsyncStream<String>.makeStream()
+        let result = await TaskCommand(["/no/such/command"]) { told.yield($0) }.run(task())
+        told.finish()
+        let reason = "the command cannot be started: no such file or directory"
+        #expect(result == .released(delay: "5s", reason))
+        var all: [String] = []
+        for await reason in reasons { all.append(reason) }
+        #expect(all == [reason])
     }
 
     @Test("A command that is ended gives its task back")

@@ -126,9 +126,7 @@ package struct RunnerProgram: Sendable {
         var file = stat()
         guard lstat(socket, &file) == 0 else { return }
         guard file.st_mode & S_IFMT == S_IFSOCK else {
-            throw RunnerUnreachable(
-                "cannot listen at '\(socket)': there is a file that is no socket; it is left as it is"
-            )
+            throw RunnerUnreachable(SocketError(socket, SocketError.otherFile).description)
         }
         unlink(socket)
     }

@@ -25,6 +25,11 @@ extension Configuration {
                     + "\(maxConnections); it has no effect"
             )
         }
+        if shared == nil {
+            sentences += unshared.stated.map {
+                "'\($0.rawValue)' is set, but 'database' is of one host; it has no effect"
+            }
+        }
         return sentences
     }
 

@@ -108,6 +108,8 @@ extension Configuration {
         )
         self.shared = shared
         unshared = UnsharedJobs(node: node, labels: list(.labels), lease: lease, copy: copy)
+        unshared.stated = [Setting.node, .lease, .copy].filter { !text($0, "").isEmpty }
+        if !list(.labels).isEmpty { unshared.stated.append(.labels) }
         // One daemon has the default socket, and the runner that the service manager starts for it.
         if shared != nil, socket == paths.socket { runner = Self.runner(of: paths.database) }
         runner = Self.absolute(text(.runner, runner))
@@ -143,15 +145,13 @@ extension Configuration {
         deny = list(.deny)
     }
 
-    /// Why the place of the database or of the socket cannot be used or trusted, in a sentence; nil if both can.
+    /// Why the place of the database, the socket or the runner cannot be used or trusted, in a sentence; nil if
+    /// all can.
     public var untrustedPlace: String? {
-        if let error = SocketError.wrongLength(of: socket) { return error.description }
         if let problem = TrustedPath.problem(withDatabase: database) {
             return "cannot open database '\(database)': \(problem)"
         }
-        return TrustedPath.problem(with: socket.parentFolder).map {
-            SocketError(socket, $0).description
-        }
+        return (SocketError.place(socket) ?? SocketError.place(runner))?.description
     }
 
     /// The database as it may be shown: without a password.

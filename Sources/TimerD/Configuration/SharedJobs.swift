@@ -73,6 +73,8 @@ struct UnsharedJobs: Hashable, Sendable {
     var labels: [String] = []
     var lease = SharedJobs.standardLease
     var copy = ""
+    /// Those of them that are set, to no effect.
+    var stated: [Setting] = []
 }
 
 extension SharedJobs {

@@ -45,14 +45,8 @@ struct SocketFile: Sendable {
     static func listen(at path: String, for audience: Audience = .owner) throws(SocketError)
         -> SocketFile
     {
-        if let error = SocketError.wrongLength(of: path) { throw error }
-        guard !path.utf8.contains(0) else {
-            throw SocketError(path, "the path has a NUL, a socket's has none", isLasting: true)
-        }
+        if let error = SocketError.place(path) { throw error }
         let directory = path.parentFolder
-        if let problem = TrustedPath.problem(with: directory) {
-            throw SocketError(path, problem, isLasting: true)
-        }
         try makeDirectory(directory, audience, for: path)
         let lock = try lock(directory, audience, for: path)
         defer { close(lock) }
@@ -98,11 +92,7 @@ struct SocketFile: Sendable {
             return
         }
         guard file.st_mode & S_IFMT == S_IFSOCK else {
-            throw SocketError(
-                path,
-                "there is a file that is no socket; it is left as it is",
-                isLasting: true
-            )
+            throw SocketError(path, SocketError.otherFile, isLasting: true)
         }
         let probe = try makeSocket(path)
         defer { close(probe) }

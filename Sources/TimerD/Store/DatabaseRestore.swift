@@ -63,7 +63,12 @@ public struct DatabaseRestore {
     /// Copies the bytes alone: SQLite would read, and make, files beside the backup.
     private func copyBytes(of backup: String, to copy: String) throws {
         // Refuses a folder, and a pipe.
-        _ = try SystemDisk().size(of: backup)
+        guard try SystemDisk().size(of: backup) != nil else {
+            throw DaemonError(
+                "cannot read '\(backup)': \(Errno.noSuchFileOrDirectory.text)",
+                .configuration
+            )
+        }
         try Self.naming("cannot read '\(backup)'") {
             let source = try FileDescriptor.open(
                 FilePath(backup),

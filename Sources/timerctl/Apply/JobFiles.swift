@@ -52,6 +52,7 @@ struct JobFiles {
             }
         }
         mistakes += Self.sharedKeys(of: jobs)
+        mistakes += jobs.compactMap(\.tagsTooMany)
         let labels = files.compactMap { file in file.label.map { ($0, file.labelPlace) } }
         self.label = label ?? labels.first?.0 ?? ""
         for (other, place) in labels where other != self.label {
@@ -86,5 +87,18 @@ struct JobFiles {
                     + "at \(other.place) has; a key stands for one job"
             )
         }
+    }
+}
+
+extension DeclaredJob {
+    /// The mistake of tags that leave no room for the label's, which the job has on the daemon; nil if there is room.
+    var tagsTooMany: Mistake? {
+        let (count, limit) = (definition.tags?.count ?? 0, Limits.tags - 1)
+        guard count > limit else { return nil }
+        return Mistake(
+            place: place,
+            message: "job '\(name)': 'tags' has \(count) tags; at most \(limit) are accepted, "
+                + "as the label is one more"
+        )
     }
 }

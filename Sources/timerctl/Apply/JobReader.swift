@@ -47,9 +47,13 @@ struct JobReader {
     }
 
     /// Adds what counts where the job says nothing, as far as it has an effect there: defaults for commands are none of
-    /// a job without one.
+    /// a job without one, and what a job says of command and queue stands in the place of both.
     private func addOthers(to definition: inout JobDefinition, said: Set<String>) {
-        for (option, value) in others where !said.contains(option.rawValue) {
+        let rivals: [JobOption: JobOption] = [.command: .queue, .queue: .command]
+        for (option, value) in others
+        where !said.contains(option.rawValue)
+            && !(rivals[option].map { said.contains($0.rawValue) } ?? false)
+        {
             // try?: it was set in the defaults before.
             try? definition.set(option, value)
         }

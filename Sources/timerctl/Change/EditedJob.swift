@@ -126,6 +126,7 @@ struct EditedJob {
         declared.definition.name = name
         declared.definition.keepUserInfo(of: job.definition)
         if let label = job.label {
+            if let mistake = declared.tagsTooMany { throw Mistakes([mistake]) }
             declared.definition.tags = (declared.definition.tags ?? []) + [Label.tag(label)]
         }
         // A line that is taken out; without a word the pause of somebody's hand would stay.

@@ -14,7 +14,8 @@ struct QueueWork: AsyncParsableCommand {
             The command has the task's userInfo on standard input, and TIMERD_QUEUE, \
             TIMERD_FIRE_ID, TIMERD_FIRE_DATE, TIMERD_ATTEMPT, TIMERD_JOB_ID and TIMERD_JOB_NAME in \
             its environment. With exit status 0 the task is done, with 75 it goes back for 5 s, with \
-            any other it has failed, and the last line of standard error is the reason.
+            any other it has failed, and the last line of standard error is the reason. Where it \
+            cannot be started its task goes back, and the worker ends with exit status 1.
 
             SIGTERM and SIGINT (Ctrl-C) let what runs come to its end, and the daemon be told; where \
             it does not answer that is tried for 30 s at most. A second one ends the commands, and \
@@ -94,7 +95,8 @@ struct QueueWork: AsyncParsableCommand {
     func run() async throws {
         // A daemon that is not there at the beginning is an error; later ones are waited for.
         await (try await Daemon.connect(common)).client.close()
-        let runner = TaskCommand(command)
+        let (reasons, unstartable) = AsyncStream<String>.makeStream()
+        let runner = TaskCommand(command) { unstartable.yield($0) }
         var settings = TimerWorker.Settings(socket: common.socketPath, queues: queues)
         settings.concurrency = concurrency
         settings.lease = lease
@@ -105,11 +107,21 @@ struct QueueWork: AsyncParsableCommand {
             handler: { await runner.run($0) }
         )
         let signals = WorkerSignals(worker)
+        // A command that is misspelt would have all tasks of the queue come back again and again.
+        let stopping = Task { () -> String? in
+            for await reason in reasons {
+                worker.stop()
+                return reason
+            }
+            return nil
+        }
         do {
             try await worker.run()
         } catch {
             throw Failure(answering: error)
         }
         withExtendedLifetime(signals) {}
+        unstartable.finish()
+        if let reason = await stopping.value { throw Failure(.refused, reason) }
     }
 }

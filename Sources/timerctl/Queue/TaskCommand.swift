@@ -9,10 +9,14 @@ import TimerControl
 /// The command that a worker runs for each task.
 struct TaskCommand: Sendable {
     private let arguments: [String]
+    /// Is told why it cannot be started, which another task would not change.
+    private let unstartable: @Sendable (String) -> Void
     /// How long after SIGTERM comes SIGKILL.
     private static let killAfter = Duration.seconds(5)
 
-    init(_ arguments: [String]) { self.arguments = arguments }
+    init(_ arguments: [String], unstartable: @escaping @Sendable (String) -> Void = { _ in }) {
+        (self.arguments, self.unstartable) = (arguments, unstartable)
+    }
 
     /// Runs it to its end; ends it where the task is cancelled.
     func run(_ task: QueuedTask) async -> TaskResult {
@@ -22,7 +26,7 @@ struct TaskCommand: Sendable {
                 do throws(Errno) {
                     // Each on a thread of its own, which waits for the process.
                     try SystemThread.start(named: "task-\(task.fire)") {
-                        done.resume(returning: process.run(arguments, for: task))
+                        done.resume(returning: process.run(arguments, for: task, unstartable))
                     }
                 } catch {
                     done.resume(
@@ -58,7 +62,11 @@ final class TaskProcess: Sendable {
         }
     }
 
-    func run(_ arguments: [String], for task: QueuedTask) -> TaskResult {
+    func run(
+        _ arguments: [String],
+        for task: QueuedTask,
+        _ unstartable: (String) -> Void
+    ) -> TaskResult {
         let variables = Self.variables(of: task)
         let input = task.userInfo.map { Array($0.text.utf8) } ?? []
         let child: ChildProcess
@@ -73,7 +81,10 @@ final class TaskProcess: Sendable {
             guard let started else { return .released(delay: nil, "stopped before it began") }
             child = started
         } catch {
-            return .failed("the command cannot be started: \(error.text)")
+            // It is no fault of the task.
+            let reason = "the command cannot be started: \(error.text)"
+            if !Self.passing.contains(error.rawValue) { unstartable(reason) }
+            return .released(delay: Self.rest, reason)
         }
         let last = child.lastError(writing: input)
         child.waitForEnd()
@@ -86,6 +97,9 @@ final class TaskProcess: Sendable {
         if isCancelled, status != 0 { return .released(delay: nil, "stopped") }
         return Self.result(status, last)
     }
+
+    /// Why a command cannot be started for the moment: no room, or it is being written.
+    private static let passing = [EAGAIN, ENOMEM, EMFILE, ENFILE, ETXTBSY]
 
     /// How long a task that goes back rests, so that a command which always wants that keeps nobody busy.
     private static let rest = "5s"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Glibc
+import LinuxSystem
 import Logging
 import Testing
 import TimerControl
@@ -42,6 +44,17 @@ import TimerControl
         #expect(configuration.jsonText.contains("\"endedJobsMaxAge\": \"60d\""))
     }
 
+    @Test("What counts for several hosts alone is told to have no effect on a database of one")
+    func unshared() async throws {
+        let words = ["TIMERD_NODE": "a", "TIMERD_LABELS": "gpu", "TIMERD_LEASE": "20s"]
+        let told = ["node", "lease", "labels"].map {
+            "'\($0)' is set, but 'database' is of one host; it has no effect"
+        }
+        #expect(try await read(words).contradictions == told)
+        let shared = words.merging(["TIMERD_DATABASE": "postgresql://db/timerd"]) { $1 }
+        #expect(try await read(shared).contradictions == [])
+    }
+
     @Test(
         "A reload tells of each setting that needs a restart, also those of a node at a daemon alone"
     )
@@ -66,6 +79,55 @@ import TimerControl
         #expect(
             configuration.untrustedPlace
                 == "cannot listen at '\(path)': the path has 115 bytes, a socket's has 1 to 107"
+        )
+    }
+
+    @Test("A place that the runner cannot have is told before a start")
+    func unusableRunner() async throws {
+        let folder = try TemporaryFolder()
+        func told(_ runner: String) async throws -> String? {
+            try await read(["TIMERD_DATABASE": folder.file("t.db"), "TIMERD_RUNNER": runner])
+                .untrustedPlace
+        }
+        #expect(try await told(folder.file("r")) == nil)
+        let long = "/tmp/" + String(repeating: "x", count: 110)
+        let length = "the path has 115 bytes, a socket's has 1 to 107"
+        #expect(try await told(long) == "cannot listen at '\(long)': \(length)")
+        let file = folder.file("file")
+        try "kept".write(toFile: file, atomically: false, encoding: .utf8)
+        let kept = "there is a file that is no socket; it is left as it is"
+        #expect(try await told(file) == "cannot listen at '\(file)': \(kept)")
+        let open = folder.file("open")
+        #expect(mkdir(open, 0o700) == 0 && chmod(open, 0o777) == 0)
+        let words = "everybody can write to '\(open)'; accepted is the owner alone"
+        #expect(try await told(open + "/r") == "cannot listen at '\(open)/r': \(words)")
+    }
+
+    @Test("A daemon whose runner can have no place does not start, nor soon, and makes nothing")
+    func noStart() async throws {
+        let folder = try TemporaryFolder()
+        let file = folder.file("file")
+        try "kept".write(toFile: file, atomically: false, encoding: .utf8)
+        let configuration = try await read([
+            "TIMERD_DATABASE": folder.file("t.db"), "TIMERD_SOCKET": folder.file("s"),
+            "TIMERD_RUNNER": file,
+        ])
+        let log = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        let manager = ServiceManager(environment: [:], pid: 1)
+        let error = await #expect(throws: DaemonError.self) {
+            try await Daemon(configuration, manager: manager, log: log).run()
+        }
+        #expect(error?.status == .configuration)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["file"])
+    }
+
+    @Test("A database so long that its runner has no place is told before a start")
+    func longDatabase() async throws {
+        let database = "/tmp/" + String(repeating: "x", count: 100)
+        let configuration = try await read(["TIMERD_DATABASE": database])
+        #expect(
+            configuration.untrustedPlace == "cannot listen at '\(database)-runner': the path has "
+                + "112 bytes, a socket's has 1 to 107"
         )
     }
 

@@ -2,6 +2,7 @@
 
 import Foundation
 import Glibc
+import Logging
 import Subprocess
 import SystemPackage
 import Testing
@@ -149,6 +150,23 @@ struct EndRunsTests {
                 access(daemon.folder + "/begun", F_OK) == 0
             }
         }
+    }
+
+    @Test("--end-runs of a database that is not there says so, and makes nothing")
+    func noDatabase() async throws {
+        let folder = try TemporaryFolder()
+        let path = folder.file("mispelt.db")
+        let ender = RunEnder(
+            TimerD.Configuration(database: path, socket: folder.file("s")),
+            log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        )
+        let error = await #expect(throws: DaemonError.self) { try await ender.run() }
+        #expect(error?.status == .configuration)
+        #expect(
+            error?.description
+                == "cannot end runs: there is no database '\(path)'; accepted is the one that the daemon had"
+        )
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == [])
     }
 
     @Test(

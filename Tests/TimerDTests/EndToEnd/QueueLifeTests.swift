@@ -101,6 +101,22 @@ struct QueueLifeTests {
         }
     }
 
+    @Test("A worker whose command is misspelt uses up no attempt of a task, and ends with an error")
+    func misspelt() async throws {
+        try await DaemonProcess.with { daemon in
+            try await daemon.timerctl("add", "--in", "0s", "--queue", "mails", "--retries", "0")
+            let shell = Shell(variables: ["TIMERD_SOCKET": daemon.socket], folder: daemon.folder)
+            let worked = try await shell("timerctl queue work mails -- ./mispelt")
+            #expect(worked.status == 1, "\(worked.errors)")
+            #expect(worked.errors.contains("the command cannot be started: no such file"))
+            // With one attempt a failed task would be dead.
+            let client = try await ControlClient.connect(to: daemon.socket)
+            let tasks = try await client.listTasks().tasks
+            #expect(tasks.count == 1 && tasks.first?.state != .dead, "\(tasks)")
+            await client.close()
+        }
+    }
+
     @Test(
         "A worker tells of failures also where its SIGCHLD was ignored",
         .enabled(if: Shell.has("python3"), "there is no python3")

@@ -47,6 +47,17 @@ import Testing
         #expect(try mark(of: backup) == 41)
     }
 
+    @Test("of a backup that is not there is a matter for somebody, and makes nothing")
+    func missing() throws {
+        let lost = folder.file("mispelt.db")
+        let error = #expect(throws: DaemonError.self) {
+            try DatabaseRestore(database: path).restore(lost)
+        }
+        #expect(error?.status == .configuration)
+        #expect(error?.description == "cannot read '\(lost)': no such file or directory")
+        #expect(!FileManager.default.fileExists(atPath: path))
+    }
+
     @Test("replaces the file that a link leads to, and no link")
     func link() throws {
         let (files, real) = (FileManager.default, folder.file("real.db"))
