@@ -70,7 +70,7 @@ struct At: AsyncParsableCommand {
     func run() async throws {
         let schedule = try schedule
         var script = script
-        try queue.apply(to: &script.job)
+        try queue.apply(to: &script)
         do {
             try await script.add(schedule)
         } catch let error as ScheduleError where date.words.count > 1 {
@@ -130,10 +130,15 @@ struct Batch: AsyncParsableCommand {
     }
 
     func run() async throws {
+        try await niceScript().add(try ScheduleOptions.parse(["--at", "now"]))
+    }
+
+    /// What is run, with its niceness.
+    func niceScript() throws -> ScriptArguments {
         var script = script
-        try queue.apply(to: &script.job)
-        if script.job.runs.nice == nil { script.job.runs.nice = try StatedOption(.nice, "19") }
-        try await script.add(try ScheduleOptions.parse(["--at", "now"]))
+        try queue.apply(to: &script)
+        try script.giveWay(19)
+        return script
     }
 }
 
@@ -160,6 +165,17 @@ struct ScriptArguments: ParsableArguments {
         if file != nil, !command.isEmpty || job.runs.shell != nil || job.event {
             throw ValidationError("-f and a command or --event exclude each other")
         }
+    }
+
+    /// Whether a fire runs something, a command or the script, and is no event or task alone.
+    private var isRun: Bool {
+        file != nil || !command.isEmpty || job.runs.shell != nil || job.isBare(command: command)
+    }
+
+    /// Has what is run give way by so much, where nothing says by how much; 0 says nothing.
+    mutating func giveWay(_ nice: Int) throws {
+        guard isRun, nice > 0, job.runs.nice == nil else { return }
+        job.runs.nice = try StatedOption(.nice, "\(nice)")
     }
 
     /// Reads the script if there is to be one, and adds the job.
