@@ -62,7 +62,8 @@ import TimerControl
     @Test("docs/configuration.md says of each setting, once, what a reload does with it")
     func reloadTable() throws {
         let text = try Repository.text(of: "docs/configuration.md")
-        let table = try #require(text.components(separatedBy: "| setting | after a reload |\n").last)
+        let header = "| setting | after a reload |\n"
+        let table = try #require(text.components(separatedBy: header).last)
         let rows = table.split(separator: "\n", omittingEmptySubsequences: false)
             .prefix { $0.hasPrefix("|") }.dropFirst()
         let told = rows.compactMap { $0.split(separator: "|").first }
