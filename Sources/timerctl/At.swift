@@ -186,7 +186,7 @@ struct ScriptArguments: ParsableArguments {
         // What is wrong with the date is said before anybody types a script.
         _ = try schedule.words(now: .now, local: .local)
         // What root's shell has is not for another user's job.
-        let surroundings = try job.forUser.user() == nil ? Surroundings.current() : nil
+        let surroundings = try job.new.forUser.user() == nil ? Surroundings.current() : nil
         let script = try file.map(JobScript.file) ?? JobScript.standardInput()
         try await job.add(schedule, command: [], script: script, in: surroundings)
     }
