@@ -109,7 +109,7 @@ import TimerControl
 
     @Test("A label and the names of jobs are judged by the schema as by apply")
     func names() throws {
-        for label in ["2026", "true", "null", "[]", #""""#, #""a b""#, #""a\tb""#] {
+        for label in ["2026", "true", "null", "[]", "\"\"", #""a b""#, #""a\tb""#] {
             let (schema, apply) = try verdicts(#"{"label":\#(label),"jobs":{}}"#)
             #expect(schema == apply, "\(label)")
         }

@@ -36,8 +36,8 @@ struct SchemaReader {
         case "anyOf": return try count(of: value, acceptedBy: argument) > 0
         case "oneOf": return try count(of: value, acceptedBy: argument) == 1
         case "minimum", "maximum":
-            guard let number = number(value), let bound = self.number(argument) else { return true }
-            return word == "minimum" ? number >= bound : number <= bound
+            guard let given = number(value), let bound = number(argument) else { return true }
+            return word == "minimum" ? given >= bound : given <= bound
         default: break
         }
         switch value {

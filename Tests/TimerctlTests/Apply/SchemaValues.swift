@@ -9,7 +9,7 @@ import TimerControl
 enum SchemaValues {
     /// For every option, whatever its form.
     static let shapes = [
-        "null", "true", "false", "0", "1", "-1", "1.5", #""""#, "[]", "[null]", "[1]", "[true]",
+        "null", "true", "false", "0", "1", "-1", "1.5", "\"\"", "[]", "[null]", "[1]", "[true]",
         "[[]]", #"[""]"#, "{}", #"{"A":"b"}"#,
     ]
 
