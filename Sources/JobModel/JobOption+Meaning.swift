@@ -89,6 +89,7 @@ extension JobOption {
             let backoff = try backoff(text)
             return .text("\(backoff.first)..\(backoff.max)")
         case (.bytes, .text(let text)): return .integer(try bytes(text))
+        case (.percent, .text(let text)): return .text("\(try percent(text))%")
         case (.octal, .text(let text)): return .integer(Int(try mask(text)))
         case (.labels, .texts(let labels)): return .texts(Set(labels).sorted())
         case (.exitCodes, .integers(let codes)): return .integers(Set(codes).sorted())

@@ -2,8 +2,8 @@
 
 public import Schedules
 
-/// A date that has passed, as people say it: "8h" for eight hours ago, "22:00" for the last one, "yesterday",
-/// "2026-11-22 03:00".
+/// A date that has passed, as people say it: "8h" for eight hours ago, "22:00" for the last one, "yesterday" for
+/// its midnight, "2026-11-22 03:00".
 public enum PastDate {
     /// What is accepted, to follow the word that was not.
     public static let accepted =
@@ -16,9 +16,12 @@ public enum PastDate {
         if !words.contains("+"), let span = try? TimeSpan(parsing: words), span >= .zero {
             return dates.now - span
         }
+        // A day begins at its midnight, also that of a date alone.
+        let isDay = ["today", "yesterday"].contains(words.lowercased())
+        let text = isDay ? "\(words) 00:00" : words
         func read(at moment: Timestamp) throws(ScheduleError) -> Timestamp {
             do throws(ScheduleError) {
-                return try DateExpression.parse(words, now: moment, zone: dates.zone).date
+                return try DateExpression.parse(text, now: moment, zone: dates.zone).date
             } catch {
                 throw ScheduleError(error.code, "\(error.message); \(accepted)")
             }

@@ -70,7 +70,7 @@ struct At: AsyncParsableCommand {
     func run() async throws {
         let schedule = try schedule
         var script = script
-        try queue.apply(to: &script.job)
+        try queue.apply(to: &script)
         do {
             try await script.add(schedule)
         } catch let error as ScheduleError where date.words.count > 1 {
@@ -130,10 +130,15 @@ struct Batch: AsyncParsableCommand {
     }
 
     func run() async throws {
+        try await niceScript().add(try ScheduleOptions.parse(["--at", "now"]))
+    }
+
+    /// What is run, with its niceness.
+    func niceScript() throws -> ScriptArguments {
         var script = script
-        try queue.apply(to: &script.job)
-        if script.job.runs.nice == nil { script.job.runs.nice = try StatedOption(.nice, "19") }
-        try await script.add(try ScheduleOptions.parse(["--at", "now"]))
+        try queue.apply(to: &script)
+        try script.giveWay(19)
+        return script
     }
 }
 
@@ -162,6 +167,17 @@ struct ScriptArguments: ParsableArguments {
         }
     }
 
+    /// Whether a fire runs something, a command or the script, and is no event or task alone.
+    private var isRun: Bool {
+        file != nil || !command.isEmpty || job.runs.shell != nil || job.isBare(command: command)
+    }
+
+    /// Has what is run give way by so much, where nothing says by how much; 0 says nothing.
+    mutating func giveWay(_ nice: Int) throws {
+        guard isRun, nice > 0, job.runs.nice == nil else { return }
+        job.runs.nice = try StatedOption(.nice, "\(nice)")
+    }
+
     /// Reads the script if there is to be one, and adds the job.
     func add(_ schedule: ScheduleOptions) async throws {
         guard file != nil || job.isBare(command: command) else {
@@ -170,7 +186,7 @@ struct ScriptArguments: ParsableArguments {
         // What is wrong with the date is said before anybody types a script.
         _ = try schedule.words(now: .now, local: .local)
         // What root's shell has is not for another user's job.
-        let surroundings = try job.forUser.user() == nil ? Surroundings.current() : nil
+        let surroundings = try job.new.forUser.user() == nil ? Surroundings.current() : nil
         let script = try file.map(JobScript.file) ?? JobScript.standardInput()
         try await job.add(schedule, command: [], script: script, in: surroundings)
     }

@@ -72,23 +72,25 @@ struct AtOptions: ParsableArguments {
     var tellsDate = false
 
     /// States them, where the job's own options say nothing of it.
-    func apply(to job: inout JobOptions) throws {
+    func apply(to script: inout ScriptArguments) throws {
         if let queue {
-            job.tags.append(try StatedOption(.tags, queue.tag))
-            if job.runs.nice == nil, queue.nice > 0 {
-                job.runs.nice = try StatedOption(.nice, "\(queue.nice)")
-            }
+            script.job.tags.append(try StatedOption(.tags, queue.tag))
+            try script.giveWay(queue.nice)
         }
+        try applyMail(to: &script.job.notices)
+    }
+
+    private func applyMail(to notices: inout NoticeOptions) throws {
         if mail, noMail { throw ValidationError("-m and -M exclude each other") }
-        if noMail, job.notices.notify.isEmpty {
-            job.notices.notify = [try StatedOption(.notify, "none")]
+        if noMail, notices.notify.isEmpty {
+            notices.notify = [try StatedOption(.notify, "none")]
         }
         guard mail else { return }
-        if job.notices.notify.isEmpty { job.notices.notify = [try StatedOption(.notify, "mail")] }
-        if job.notices.notifyOn.isEmpty {
-            job.notices.notifyOn = [try StatedOption(.notifyOn, "failed,succeeded")]
+        if notices.notify.isEmpty { notices.notify = [try StatedOption(.notify, "mail")] }
+        if notices.notifyOn.isEmpty {
+            notices.notifyOn = [try StatedOption(.notifyOn, "failed,succeeded")]
         }
-        job.notices.notifyEvery = try job.notices.notifyEvery ?? StatedOption(.notifyEvery, "0s")
+        notices.notifyEvery = try notices.notifyEvery ?? StatedOption(.notifyEvery, "0s")
     }
 }
 

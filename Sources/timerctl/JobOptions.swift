@@ -6,7 +6,36 @@ import TimerControl
 import TimerWords
 
 /// The options of a new job that `add`, `at` and `every` share: all but schedule and command.
-struct JobOptions: ParsableArguments {
+typealias JobOptions = OptionsOfJob<NewJob>
+
+/// What a command does with the options of a job.
+protocol JobUse: Sendable {
+    /// Whether its help tells of those that only a new job takes.
+    static var showsNew: ArgumentVisibility { get }
+}
+
+enum NewJob: JobUse {
+    static var showsNew: ArgumentVisibility { .default }
+}
+
+/// A job that is there, and goes on as something else.
+enum ChangedJob: JobUse {
+    static var showsNew: ArgumentVisibility { .hidden }
+}
+
+/// What only a new job takes; `change` refuses it.
+struct NewJobOptions: ParsableArguments {
+    @Option(.whilePid) var whilePid: StatedOption?
+    @Flag(.whileConnected) var whileConnected = false
+
+    @Flag(help: "Make your live job of that --name this one; it keeps its id and its history.")
+    var replace = false
+
+    @OptionGroup var forUser: ForUser
+}
+
+/// The options of a job: all but schedule and command.
+struct OptionsOfJob<Use: JobUse>: ParsableArguments {
     @Option(.name) var name: StatedOption?
     @Option(.tags) var tags: [StatedOption] = []
     @Option(.userInfo) var userInfo: String?
@@ -19,11 +48,8 @@ struct JobOptions: ParsableArguments {
     @Option(.misfireAfter) var misfireAfter: StatedOption?
     @Option(.misfireWindow) var misfireWindow: StatedOption?
     @Flag(.paused) var paused = false
-    @Option(.whilePid) var whilePid: StatedOption?
-    @Flag(.whileConnected) var whileConnected = false
 
-    @Flag(help: "Make your live job of that --name this one; it keeps its id and its history.")
-    var replace = false
+    @OptionGroup(visibility: Use.showsNew) var new: NewJobOptions
 
     @Option(.cwd) var cwd: String?
     @Option(.env) var env: [StatedOption] = []
@@ -49,8 +75,6 @@ struct JobOptions: ParsableArguments {
     @Flag(help: "Have the daemon check all of it, say when it would fire, and keep nothing.")
     var dryRun = false
 
-    @OptionGroup var forUser: ForUser
-
     @OptionGroup var common: CommonOptions
 
     /// Checks that the options go together.
@@ -73,15 +97,15 @@ struct JobOptions: ParsableArguments {
                 "--shell - and --user-info - exclude each other: standard input is read once"
             )
         }
-        if whileConnected, whilePid != nil {
+        if new.whileConnected, new.whilePid != nil {
             throw ValidationError("--while-pid and --while-connected exclude each other")
         }
-        if dryRun, whileConnected || whilePid != nil {
+        if dryRun, new.whileConnected || new.whilePid != nil {
             throw ValidationError(
                 "--dry-run is not for a job that ends with a process or a connection"
             )
         }
-        if replace, name == nil { throw ValidationError("--replace needs --name") }
+        if new.replace, name == nil { throw ValidationError("--replace needs --name") }
         try checkVariables()
         try ScheduleOptions.check("--until", until) { (text) throws(ScheduleError) in
             _ = try DateExpression.parse(text, now: .now, zone: .local)
@@ -106,7 +130,7 @@ struct JobOptions: ParsableArguments {
 
     /// Adds the job and prints the answer; a script on standard input is read, or refused, or told to be left there.
     func add(_ schedule: ScheduleOptions, command: [String]) async throws {
-        _ = try forUser.user()
+        _ = try new.forUser.user()
         var script: JobScript?
         if runs.shell == "-" {
             // What is wrong with the options is said before anybody types a script.
@@ -134,7 +158,7 @@ struct JobOptions: ParsableArguments {
             in: surroundings
         )
         notes += surroundings?.notes ?? []
-        let daemon = try await forUser.connect(common)
+        let daemon = try await new.forUser.connect(common)
         if dryRun { return try await tryOut(request, notes, daemon) }
         let answer = try await daemon.ask(request, for: JobReply.self)
         let job = answer.value.job
@@ -146,7 +170,7 @@ struct JobOptions: ParsableArguments {
         } else if !quiet {
             Output.tell(job.firstFireSentence(in: .local))
         }
-        if whileConnected { try await daemon.waitForEnd(of: job.id) }
+        if new.whileConnected { try await daemon.waitForEnd(of: job.id) }
     }
 
     /// Has the daemon say what `request` would come to.
@@ -156,7 +180,7 @@ struct JobOptions: ParsableArguments {
         }
         var trial = ApplyJobs(dryRun: true)
         let name = definition.name.map { [$0] } ?? []
-        if replace, let old = try await daemon.jobs(named: name).values.first {
+        if new.replace, let old = try await daemon.jobs(named: name).values.first {
             trial.change = [JobRevision(id: old.id, definition: definition)]
         } else {
             trial.add = [definition]
@@ -203,7 +227,7 @@ struct JobOptions: ParsableArguments {
         for option in notices.stated + queues.stated { try definition.add(option) }
         let stated = [
             name, count, tolerance, jitter, misfire, misfireLimit, misfireAfter, misfireWindow,
-            whilePid,
+            new.whilePid,
         ]
         for option in stated.compactMap(\.self) + tags + env + envFile + credentials {
             try definition.add(option)
@@ -219,7 +243,7 @@ struct JobOptions: ParsableArguments {
         if let script { definition.command = script.command }
         surroundings?.apply(to: &definition)
         definition.paused = paused ? true : nil
-        definition.whileConnected = whileConnected ? true : nil
-        return (.addJobs(AddJobs(definition, replace: replace)), notes)
+        definition.whileConnected = new.whileConnected ? true : nil
+        return (.addJobs(AddJobs(definition, replace: new.replace)), notes)
     }
 }

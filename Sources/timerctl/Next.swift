@@ -30,7 +30,7 @@ struct Next: ParsableCommand {
     @Option(
         name: .customShort("n", allowingJoined: true),
         parsing: .unconditional,
-        help: ArgumentHelp("How many dates.", valueName: "number"),
+        help: ArgumentHelp("How many dates; default 5.", valueName: "number"),
         transform: wholeNumber("-n", "from 1 to \(Self.mostDates)")
     )
     var number = 5

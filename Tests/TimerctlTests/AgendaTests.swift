@@ -140,6 +140,9 @@ import TimerControl
         #expect(always.count == 1)
         #expect(always.first?.times(testDates) == "more than 1000 times")
         #expect(always.first?.json["isCut"] == .bool(true))
+        // Without a line for each date, one that fires once says so.
+        let once = lines(each: 0).first { $0.job == JobID(rawValue: 3) }
+        #expect(once?.times(testDates) == "once")
     }
 
     @Test("How far ahead, and how many lines a job may have, are checked")

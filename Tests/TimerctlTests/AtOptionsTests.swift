@@ -47,11 +47,17 @@ import TimerWords
     /// The definition that the options make.
     private func definition(_ arguments: String...) throws -> JobDefinition {
         let at = try At.parse(["noon"] + arguments + ["--", "true"])
-        var job = at.script.job
-        try at.queue.apply(to: &job)
-        let request = try job.request(
-            try at.schedule,
-            command: ["true"],
+        var script = at.script
+        try at.queue.apply(to: &script)
+        return try definition(of: script, at: at.schedule)
+    }
+
+    private func definition(of script: ScriptArguments, at schedule: ScheduleOptions) throws
+        -> JobDefinition
+    {
+        let request = try script.job.request(
+            schedule,
+            command: script.command,
             now: testNow,
             local: berlin
         ).request
@@ -74,6 +80,32 @@ import TimerWords
         for wrong in ["", "ab", "1", "ä", "="] {
             #expect(throws: (any Error).self) { try At.parse(["noon", "-q", wrong]) }
         }
+    }
+
+    @Test(
+        "Only what is run gives way: a task and an event of at and batch have no niceness",
+        arguments: [["--queue", "q"], ["--event"], ["--user-info", "-"]]
+    )
+    func notRun(words: [String]) throws {
+        #expect(try Batch.parse(words).niceScript().job.runs.nice == nil)
+        var script = try At.parse(["noon", "-q", "c"] + words).script
+        try AtOptions.parse(["-q", "c"]).apply(to: &script)
+        #expect(script.job.runs.nice == nil && script.job.tags.count == 1)
+    }
+
+    @Test("batch has its script give way by 19, or as its queue or --nice says")
+    func batch() throws {
+        func nice(_ words: String...) throws -> StatedOption? {
+            try Batch.parse(words).niceScript().job.runs.nice
+        }
+        let standard = try StatedOption(.nice, "19")
+        #expect(try nice() == standard)
+        #expect(try nice("--", "true") == standard)
+        #expect(try nice("--shell", "true") == standard)
+        #expect(try nice("-f", "script.sh") == standard)
+        let stated = try StatedOption(.nice, "4")
+        #expect(try nice("-q", "c") == stated)
+        #expect(try nice("-q", "z", "--nice", "4") == stated)
     }
 
     @Test("-m is a mail at each end, -M is none, and what is stated of notices counts more")

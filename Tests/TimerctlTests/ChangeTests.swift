@@ -176,6 +176,17 @@ import TimerControl
         #expect(Editor.end(9) == "was ended by signal 9 (KILL)")
     }
 
+    @Test("The help of change tells of no option that only a new job takes")
+    func help() {
+        let (added, changed) = (
+            Timerctl.helpMessage(for: Add.self), Timerctl.helpMessage(for: Change.self)
+        )
+        for option in ["--replace", "--user <", "--while-pid", "--while-connected"] {
+            #expect(added.contains(option) && !changed.contains(option), "\(option)")
+        }
+        #expect(changed.contains("--user-info") && changed.contains("--timeout"))
+    }
+
     @Test("What does not go together, and nothing at all, is refused")
     func refusals() throws {
         expectUsageError("--every and --cron exclude each other") {
@@ -186,6 +197,12 @@ import TimerControl
         }
         expectUsageError("--user belongs to 'add' and 'copy'; a job stays its owner's") {
             try Change.parse(["1", "--timeout", "1s", "--user", "ann"])
+        }
+        expectUsageError("--while-pid belongs to 'add'") {
+            try Change.parse(["1", "--while-pid", "1"])
+        }
+        expectUsageError("--while-connected belongs to 'add'") {
+            try Change.parse(["1", "--while-connected"])
         }
         let nearest = #expect(throws: (any Error).self) {
             try Change.parse(["1", "--unset", "timeot"])

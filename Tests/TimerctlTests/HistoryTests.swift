@@ -109,6 +109,10 @@ import TimerWords
         #expect(try since("08:00") == testNow - .seconds(3600))
         #expect(try since("10:00") == testNow - .seconds(23 * 3600))
         #expect(try since("yesterday 09:00") == testNow - .seconds(86_400))
+        // A day alone is its midnight.
+        #expect(try since("today") == testNow - .seconds(9 * 3600))
+        #expect(try since("yesterday") == testNow - .seconds(33 * 3600))
+        #expect(try since("Yesterday") == since("2026-11-30"))
         #expect(try since("2026-11-30 09:00") == testNow - .seconds(86_400))
         // 19:49 on the day on which the clock was set back at 3:00, so that a day earlier it showed an hour more.
         let long = LocalDate(now: date("2026-10-25T18:49:00Z"), zone: berlin)

@@ -64,9 +64,10 @@ struct AgendaLine: Hashable {
 }
 
 extension AgendaLine {
-    /// "", or "288 times, the last at 08:55:00".
+    /// "", "once", or "288 times, the last at 08:55:00".
     func times(_ dates: LocalDate) -> String {
         guard let many else { return "" }
+        if many.count == 1, !many.isCut { return "once" }
         return many.isCut
             ? "more than \(many.count) times"
             : "\(many.count) times, the last \(dates.phrase(many.last))"

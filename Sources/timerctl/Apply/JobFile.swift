@@ -129,12 +129,14 @@ struct JobFile {
 /// The tag that marks the jobs of some files: "applied:web".
 enum Label {
     static let prefix = "applied:"
-    static let accepted = "a name of 1 to 247 bytes without control characters"
+    /// What it may have beside the prefix, in bytes.
+    static let longest = Limits.name - prefix.utf8.count
+    static let accepted = "a name of 1 to \(longest) bytes without control characters"
 
     static func tag(_ label: String) -> String { prefix + label }
 
     static func isAccepted(_ label: String) -> Bool {
-        1...(Limits.name - prefix.utf8.count) ~= label.utf8.count
+        1...longest ~= label.utf8.count
             && !label.unicodeScalars.contains { $0.properties.generalCategory == .control }
     }
 }

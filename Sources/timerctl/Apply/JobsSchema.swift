@@ -26,10 +26,10 @@ enum JobsSchema {
             "required": ["jobs"],
             "additionalProperties": false,
             "properties": [
-                "label": [
-                    "type": "string", "minLength": 1, "maxLength": 247,
-                    "description": "The jobs that carry it are compared with these, and no other.",
-                ],
+                "label": SchemaPart.label(
+                    upTo: Label.longest,
+                    saying: "The jobs that carry it are compared with these, and no other."
+                ),
                 "defaults": [
                     "description": "What each job of this file has that does not say otherwise.",
                     "type": ["object", "null"],
@@ -46,7 +46,10 @@ enum JobsSchema {
                 "jobs": [
                     "description": "Jobs by name.",
                     "type": ["object", "null"],
-                    "propertyNames": ["minLength": 1, "maxLength": 255],
+                    "propertyNames": [
+                        "minLength": 1, "maxLength": .size(Limits.name),
+                        "pattern": .string("^\(SchemaPart.onOneLine)"),
+                    ],
                     "additionalProperties": ["$ref": "#/$defs/job"],
                 ],
             ],
@@ -70,8 +73,15 @@ enum JobsSchema {
                 ["every", "at", "cron", "calendar"].map { ["required": [.string($0)]] }
             ),
             "dependentRequired": ["from": ["every"]],
+            "not": ["anyOf": excluded],
         ])
     }
+
+    /// What one job cannot have at once; all else that goes with something may have it from the defaults.
+    private static let excluded: JSONValue = [
+        ["required": ["command", "queue"]],
+        ["required": ["output", "outputKept"], "properties": ["output": ["enum": ["none"]]]],
+    ]
 
     private static func pretty(_ value: JSONValue, indent: String) -> String {
         let inner = indent + "  "
@@ -82,62 +92,6 @@ enum JobsSchema {
             }
             return "{\n" + lines.joined(separator: ",\n") + "\n\(indent)}"
         default: return value.jsonText
-        }
-    }
-}
-
-extension OptionForm {
-    fileprivate var schema: JSONValue {
-        // Text without quotes may look like a number to an editor; apply takes it as it is written.
-        let text: JSONValue = ["type": ["string", "number", "boolean"]]
-        let words: JSONValue = ["type": "array", "items": text]
-        switch self {
-        case .label, .expression, .zone, .date: return ["type": "string", "minLength": 1]
-        case .path: return ["type": "string", "pattern": "^/"]
-        case .files:
-            return ["type": "array", "items": ["type": "string", "pattern": "^-?/"]]
-        case .credentials:
-            return [
-                "type": "array", "maxItems": .integer(Int64(Limits.credentials)),
-                "items": ["type": "string", "pattern": "^[!-.0-9;-~]{1,255}(:/.*)?$"],
-            ]
-        case .command:
-            return [
-                "oneOf": [
-                    ["type": "string", "minLength": 1],
-                    ["type": "array", "items": text, "minItems": 1],
-                ]
-            ]
-        case .labels, .places: return words
-        case .words(let words):
-            return ["type": "array", "items": ["enum": .array(words.map { .string($0) })]]
-        case .url: return ["type": "string", "pattern": "^https?://"]
-        case .environment: return ["type": "object", "additionalProperties": text]
-        case .json: return [:]
-        case .flag: return ["type": "boolean"]
-        case .integer(let range):
-            var schema: [String: JSONValue] = [
-                "type": "integer", "minimum": .integer(Int64(range.lowerBound)),
-            ]
-            if range.upperBound < .max { schema["maximum"] = .integer(Int64(range.upperBound)) }
-            return .object(schema)
-        case .process: return ["type": "integer", "minimum": 1]
-        case .exitCodes:
-            return [
-                "type": "array", "minItems": 1,
-                "items": ["type": "integer", "minimum": 0, "maximum": 255],
-            ]
-        case .choice(let words): return ["enum": .array(words.map { .string($0) })]
-        case .duration, .backoff: return ["type": ["string", "number"]]
-        case .bytes(let range):
-            var schema: [String: JSONValue] = [
-                "type": ["string", "integer"], "pattern": "^[0-9]+[KMGT]?$",
-                "minimum": .integer(Int64(range.lowerBound)),
-            ]
-            if range.upperBound < .max { schema["maximum"] = .integer(Int64(range.upperBound)) }
-            return .object(schema)
-        case .percent: return ["type": "string", "pattern": "^[0-9]+%$"]
-        case .octal: return ["type": ["string", "integer"], "pattern": "^[0-7]+$"]
         }
     }
 }

@@ -35,7 +35,7 @@ struct Change: AsyncParsableCommand {
     var schedule: ScheduleOptions
 
     @OptionGroup
-    var job: JobOptions
+    var job: OptionsOfJob<ChangedJob>
 
     @Option(
         help: ArgumentHelp(
@@ -54,10 +54,12 @@ struct Change: AsyncParsableCommand {
     var command: [String] = []
 
     mutating func validate() throws {
-        if job.replace { throw ValidationError("--replace belongs to 'add'") }
-        if job.forUser.name != nil {
+        if job.new.replace { throw ValidationError("--replace belongs to 'add'") }
+        if job.new.forUser.name != nil {
             throw ValidationError("--user belongs to 'add' and 'copy'; a job stays its owner's")
         }
+        if job.new.whilePid != nil { throw ValidationError("--while-pid belongs to 'add'") }
+        if job.new.whileConnected { throw ValidationError("--while-connected belongs to 'add'") }
         try schedule.checkOne()
         try job.check(command: command)
     }

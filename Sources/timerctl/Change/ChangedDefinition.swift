@@ -15,7 +15,7 @@ struct ChangedDefinition {
     init(
         of old: JobDefinition,
         _ schedule: ScheduleOptions,
-        _ options: JobOptions,
+        _ options: OptionsOfJob<ChangedJob>,
         unset: [JobOption],
         command: [String],
         now: Timestamp,

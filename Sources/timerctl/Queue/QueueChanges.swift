@@ -44,7 +44,7 @@ struct QueueDrop: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "With --queue: those in this state, ready, delayed or dead.",
+            "Needed with --queue: those in this state, ready, delayed or dead.",
             valueName: "state"
         ),
         completion: .list(QueuedTask.State.dropped.map(\.rawValue)),

@@ -36,7 +36,10 @@ struct QueueWork: AsyncParsableCommand {
 
     @Option(
         parsing: .unconditional,
-        help: ArgumentHelp("How many commands at a time, 1 to 1000.", valueName: "number"),
+        help: ArgumentHelp(
+            "How many commands at a time, 1 to 1000; default 1.",
+            valueName: "number"
+        ),
         transform: wholeNumber("--concurrency", "from 1 to \(Limits.tasks)")
     )
     var concurrency = 1

@@ -72,6 +72,19 @@ import TimerControl
         #expect(!new.jsonText.contains("\"lease\""))
     }
 
+    @Test("docs/configuration.md says of each setting, once, what a reload does with it")
+    func reloadTable() throws {
+        let text = try Repository.text(of: "docs/configuration.md")
+        let header = "| setting | after a reload |\n"
+        let table = try #require(text.components(separatedBy: header).last)
+        let rows = table.split(separator: "\n", omittingEmptySubsequences: false)
+            .prefix { $0.hasPrefix("|") }.dropFirst()
+        let told = rows.compactMap { $0.split(separator: "|").first }
+            .flatMap { $0.split(separator: ",") }
+            .map { $0.trimmingCharacters(in: .whitespaces) }
+        #expect(told.sorted() == Setting.allCases.map(\.rawValue).sorted())
+    }
+
     @Test("A socket's path that is too long is told before a start")
     func socketPath() async throws {
         let path = "/tmp/" + String(repeating: "x", count: 110)
