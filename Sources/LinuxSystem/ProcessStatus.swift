@@ -50,7 +50,16 @@ package struct ProcessStatus: Sendable {
 
     /// A file of a process, 1 MiB of it at most; nil if it cannot be read.
     static func contents(of pid: pid_t, _ name: String) -> [UInt8]? {
-        let file = open("/proc/\(pid)/\(name)", O_RDONLY | O_CLOEXEC)
+        contents(at: "/proc/\(pid)/\(name)")
+    }
+
+    /// A file of /proc as text; nil if it cannot be read.
+    static func text(at path: String) -> String? {
+        contents(at: path).map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    private static func contents(at path: String) -> [UInt8]? {
+        let file = open(path, O_RDONLY | O_CLOEXEC)
         guard file != -1 else { return nil }
         defer { close(file) }
         var contents: [UInt8] = []

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // `stat` is CoreFoundation's if any module of the program imports that, else Glibc's.
+import CLinux
 import CoreFoundation
 import Glibc
 
@@ -80,9 +81,15 @@ package enum TrustedPath {
         if file.st_mode & S_IWOTH != 0 {
             return "everybody can write to '\(place)'; accepted is the owner alone"
         }
-        // Unless the daemon is root, its own group is trusted like itself.
-        if file.st_mode & S_IWGRP != 0, file.st_gid != 0, uid == 0 || file.st_gid != gid {
+        guard file.st_mode & S_IWGRP != 0 else { return nil }
+        // Root's group is trusted like root; unless the daemon is root, its own group like itself.
+        if file.st_gid != 0, uid == 0 || file.st_gid != gid {
             return "the group \(file.st_gid) can write to '\(place)'; accepted is the owner alone"
+        }
+        // With a list of further users and groups, what shows as the group's right is the most that any of these may have.
+        if lgetxattr(place, "system.posix_acl_access", nil, 0) > 0 {
+            return
+                "its access control list lets others write to '\(place)'; accepted is the owner alone"
         }
         return nil
     }

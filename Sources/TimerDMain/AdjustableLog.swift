@@ -59,10 +59,17 @@ extension Logger.MetadataValue {
     /// A value on one line, without what would colour, hide or reorder it on a terminal.
     fileprivate var escaped: Self {
         switch self {
-        case .string(let text): .string(HiddenCharacters.escaped(text))
-        case .stringConvertible(let value): .string(HiddenCharacters.escaped(value.description))
+        case .string(let text): .string(Self.shown(text))
+        case .stringConvertible(let value): .string(Self.shown(value.description))
         case .array(let values): .array(values.map(\.escaped))
         case .dictionary(let values): .dictionary(values.mapValues(\.escaped))
         }
+    }
+
+    /// In quotes where it could be taken for further values, or for the message behind them: users choose names.
+    private static func shown(_ text: String) -> String {
+        let text = HiddenCharacters.escaped(text)
+        guard text.contains(where: { "=[\"".contains($0) }) else { return text }
+        return "\"\(text.replacing("\"", with: "\\\""))\""
     }
 }

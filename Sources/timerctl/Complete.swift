@@ -39,7 +39,7 @@ struct Complete: AsyncParsableCommand {
             request.limit = Limits.page
             let queues = try await Daemon.ask(common, .listQueues(request), for: QueuesReply.self)
                 .value.queues
-            words = queues.map(\.queue).filter { !$0.contains(where: \.isWhitespace) }
+            words = queues.map(\.queue)
         } else if kind == .nodes || kind == .hosts {
             let nodes = try await Daemon.ask(common, .listNodes, for: NodesReply.self).value.nodes
             words = Self.words(kind, of: nodes)
@@ -51,28 +51,25 @@ struct Complete: AsyncParsableCommand {
             let jobs = try await daemon.jobs(request, atMost: Limits.page)
             words = Self.words(kind, of: jobs, for: LocalUser.current.name)
         }
-        try Output.write(words.map { $0 + "\n" }.joined())
+        try Output.write(Self.offered(words).map { $0 + "\n" }.joined())
     }
 
-    /// Each once; names are the user's own, for another's job goes by its id.
-    ///
-    /// Those that a shell would read otherwise are left out: it puts them into the command line as they are, and
-    /// other users chose some of the tags that root sees.
+    /// Names are the user's own, for another's job goes by its id.
     static func words(_ kind: Kind, of jobs: [Job], for user: String) -> [String] {
-        let all =
-            kind == .tags
+        kind == .tags
             ? jobs.flatMap { $0.definition.tags ?? [] }
             : jobs.filter { $0.owner == user }.compactMap(\.definition.name)
                 + jobs.map { "\($0.id)" }
-        return plain(all)
     }
 
     /// The names of nodes; of hosts also their labels.
     static func words(_ kind: Kind, of nodes: [NodeView]) -> [String] {
-        plain(nodes.map(\.name) + (kind == .hosts ? nodes.flatMap(\.labels) : []))
+        nodes.map(\.name) + (kind == .hosts ? nodes.flatMap(\.labels) : [])
     }
 
-    private static func plain(_ words: [String]) -> [String] {
+    /// Each once, and of all kinds those alone that a shell reads as they are: bash expands what it is offered, and
+    /// other users chose many of the words that root sees.
+    static func offered(_ words: [String]) -> [String] {
         var seen: Set<String> = []
         return words.filter { isPlain($0) && seen.insert($0).inserted }
     }

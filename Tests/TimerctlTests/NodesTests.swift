@@ -92,8 +92,8 @@ import TimerControl
             Self.node("alpha") { $0.labels = ["gpu", "a;b"] },
             Self.node("beta") { $0.labels = ["gpu"] },
         ]
-        #expect(Complete.words(.nodes, of: nodes) == ["alpha", "beta"])
-        #expect(Complete.words(.hosts, of: nodes) == ["alpha", "beta", "gpu"])
+        #expect(Complete.offered(Complete.words(.nodes, of: nodes)) == ["alpha", "beta"])
+        #expect(Complete.offered(Complete.words(.hosts, of: nodes)) == ["alpha", "beta", "gpu"])
     }
 
     @Test("A clock is red beyond 100 ms, ahead or behind", arguments: [-1, 1] as [Int64])

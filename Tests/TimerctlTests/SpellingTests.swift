@@ -112,10 +112,26 @@ import TimerControl
                 $0.owner = "ben"
             },
         ]
-        #expect(Complete.words(.jobs, of: jobs, for: "anna") == ["backup", "2", "3"])
-        #expect(Complete.words(.tags, of: jobs, for: "anna") == ["a", "d"])
+        #expect(
+            Complete.offered(Complete.words(.jobs, of: jobs, for: "anna")) == ["backup", "2", "3"]
+        )
+        #expect(Complete.offered(Complete.words(.tags, of: jobs, for: "anna")) == ["a", "d"])
         let text =
             "# version\nR x 1 2\nZ Europe/Berlin 0:53 - LMT\n1 E CE%sT\nL Europe/Berlin Arctic/Longyearbyen\n"
-        #expect(Complete.zones(in: text) == ["Europe/Berlin", "Arctic/Longyearbyen"])
+        let zones = Complete.zones(in: text)
+        #expect(Complete.offered(zones) == ["Europe/Berlin", "Arctic/Longyearbyen"])
+    }
+
+    @Test("A word that a shell would run or read otherwise is offered by no completion")
+    func evil() {
+        let evil = [
+            "$(id)", "`id`", "${IFS}", "a b", "a'b", "a\"b", "a;b", "a|b", "a&b", "a>b", "a*", "~",
+            "#a", "a\\b", "a\nb", "",
+        ]
+        #expect(
+            Complete.offered(evil + ["mails", "mails", "Etc/GMT+1", "a_b-c.d"]) == [
+                "mails", "Etc/GMT+1", "a_b-c.d",
+            ]
+        )
     }
 }

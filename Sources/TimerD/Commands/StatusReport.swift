@@ -41,7 +41,7 @@ struct StatusReport: Sendable {
     ///
     /// That date would tell a user about other users' jobs.
     @Sendable func reply(to caller: Caller) async -> StatusReply {
-        let runner = await scheduler.runnerStanding
+        let runner = await scheduler.runnerStanding(named: caller.isAdministrator)
         let moment = clock.now()
         var due: Timestamp?
         var live: (scheduled: Int, paused: Int, held: Int)?

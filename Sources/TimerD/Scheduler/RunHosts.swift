@@ -33,6 +33,8 @@ struct RunHosts: Sendable {
     /// Fires that no host could take as they had their turn, by what they ask for; some of them may have left.
     private var lines: [String: Line] = [:]
     private var waiting: [FireID: String] = [:]
+    /// How many fires wait for a host, by the label that they ask for; an empty one for those that may run anywhere.
+    private(set) var waits: [String: Int] = [:]
     /// How many have left since the lines had none of those.
     private var left = 0
 
@@ -128,7 +130,7 @@ struct RunHosts: Sendable {
     /// Notes that a fire has that host already, as its run is in progress there.
     mutating func enterRunning(_ fire: FireID, on host: String) {
         guard places[fire] == nil else { return }
-        waiting[fire] = nil
+        endWait(of: fire)
         places[fire] = host
         hosts[host, default: Self.unknown].taken += 1
     }
@@ -137,6 +139,7 @@ struct RunHosts: Sendable {
     mutating func wait(_ fire: CommandFire) {
         let wish = fire.job.policy.run.on ?? Self.anywhere
         guard waiting.updateValue(wish, forKey: fire.id) == nil else { return }
+        waits[wish, default: 0] += 1
         let user = fire.job.owner.name
         if lines[wish]?.fires[user] == nil { lines[wish, default: Line()].users.append(user) }
         lines[wish]?.fires[user, default: []].append(fire.id)
@@ -144,7 +147,7 @@ struct RunHosts: Sendable {
 
     /// Gives back the fire's host, or has it wait no more; returns a fire that has waited for such a host.
     mutating func leave(_ fire: FireID) -> FireID? {
-        if waiting.removeValue(forKey: fire) != nil { noteLeft() }
+        if endWait(of: fire) { noteLeft() }
         guard let name = places.removeValue(forKey: fire) else { return nil }
         hosts[name]?.taken -= 1
         guard let host = hosts[name], host.standing.trouble == nil, !waiting.isEmpty else {
@@ -158,19 +161,15 @@ struct RunHosts: Sendable {
 
     /// Takes all fires that wait for a host, by their age.
     mutating func takeWaiting() -> [FireID] {
-        defer { (lines, waiting) = ([:], [:]) }
+        defer { (lines, waiting, waits) = ([:], [:], [:]) }
         return waiting.keys.sorted()
-    }
-
-    /// How many fires wait for a host, by the label that they ask for; an empty one for those that may run anywhere.
-    var waits: [String: Int] {
-        waiting.values.reduce(into: [:]) { $0[$1, default: 0] += 1 }
     }
 
     /// How many commands wait for hosts that are not there, in words; nil where none does.
     ///
-    /// One that is there and has no room is none of these.
-    var absent: String? {
+    /// One that is there and has no room is none of these. What they wait for is `named` to administrators alone, since
+    /// others wrote it, and only the first of many.
+    func absent(named: Bool) -> String? {
         let absent = waits.filter { wish, _ in
             wish != Self.anywhere
                 && !hosts.contains {
@@ -178,11 +177,27 @@ struct RunHosts: Sendable {
                 }
         }
         guard !absent.isEmpty else { return nil }
-        let words = absent.sorted { $0.key < $1.key }.map { wish, count in
-            count == 1 ? "1 command waits for '\(wish)'" : "\(count) commands wait for '\(wish)'"
+        func words(_ count: Int, _ host: String) -> String {
+            count == 1 ? "1 command waits for \(host)" : "\(count) commands wait for \(host)"
         }
-        return words.joined(separator: ", ")
-            + ": no node that is there and takes commands is called that"
+        guard named else {
+            return words(absent.values.reduce(0, +), "nodes that are not there, or take none")
+        }
+        let told = absent.sorted { $0.key < $1.key }.prefix(8)
+        var sentence = told.map { words($1, "'\($0)'") }.joined(separator: ", ")
+        if told.count < absent.count {
+            sentence += ", and others for \(absent.count - told.count) more"
+        }
+        return sentence + ": no node that is there and takes commands is called that"
+    }
+
+    /// Returns whether it waited.
+    @discardableResult
+    private mutating func endWait(of fire: FireID) -> Bool {
+        guard let wish = waiting.removeValue(forKey: fire) else { return false }
+        waits[wish, default: 1] -= 1
+        if waits[wish] == 0 { waits[wish] = nil }
+        return true
     }
 
     private static func isMeant(_ name: String, _ host: Host, by label: String) -> Bool {
@@ -221,7 +236,7 @@ struct RunHosts: Sendable {
                 line.fires[user] = fires
             }
             guard let next else { continue }
-            waiting[next] = nil
+            endWait(of: next)
             return next
         }
         return nil

@@ -105,8 +105,8 @@ extension Scheduler {
     /// How many commands are in progress on each node.
     func runs(onEach nodes: [String]) -> [Int] { nodes.map { hosts.taken(on: $0) } }
 
-    /// What clients are told of whatever minds the runs.
-    var runnerStanding: StatusReply.Runner {
+    /// What clients are told of whatever minds the runs; hosts that others asked for are `named` to administrators.
+    func runnerStanding(named: Bool) -> StatusReply.Runner {
         let known = runner.known
         let standing = hosts.standing
         let isAway = standing.away != nil
@@ -116,7 +116,7 @@ extension Scheduler {
             runs: known.runs.count { $0.value.phase != .ended },
             trouble: standing.trouble,
             troubleSince: standing.since,
-            absentHosts: hosts.absent,
+            absentHosts: hosts.absent(named: named),
             drains: standing.drains ? true : nil
         )
     }

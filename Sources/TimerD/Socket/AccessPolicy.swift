@@ -14,6 +14,8 @@ struct AccessPolicy: Sendable {
     var isShared = false
     var allow: [Entry] = []
     var deny: [Entry] = []
+    /// What the kernel calls each user whom the daemon's user namespace does not have; nil where it has all.
+    var unmapped: UInt32?
     /// Where names are looked up.
     var users = UserDirectory.system
 
@@ -45,6 +47,13 @@ struct AccessPolicy: Sendable {
 
     /// Why a peer is sent away; nil for one that may come in.
     func refusal(of peer: Peer) -> ControlError? {
+        // Before all else: the daemon's own user may have that number as well.
+        guard peer.uid != unmapped else {
+            return ControlError(
+                .notPermitted,
+                "uid \(peer.uid) may not use this daemon: it stands for every user whom the daemon's user namespace does not have"
+            )
+        }
         guard peer.uid != owner, peer.uid != 0 else { return nil }
         guard isShared else {
             return ControlError(

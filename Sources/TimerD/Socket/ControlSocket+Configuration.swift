@@ -12,7 +12,8 @@ extension ControlSocket.Settings {
                 owner: uid,
                 isShared: uid == 0,
                 allow: configuration.allow.compactMap(AccessPolicy.Entry.init),
-                deny: configuration.deny.compactMap(AccessPolicy.Entry.init)
+                deny: configuration.deny.compactMap(AccessPolicy.Entry.init),
+                unmapped: UserNamespace.unmapped()
             ),
             maxConnections: configuration.maxConnections,
             maxConnectionsPerUser: configuration.maxConnectionsPerUser,

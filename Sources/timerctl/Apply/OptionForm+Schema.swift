@@ -110,7 +110,7 @@ enum SchemaPart {
     }
 
     /// An absolute path; the limit counts a NUL after it.
-    static let file = "/[^\\u0000]{0,\(Limits.path - 2)}"
+    static let file = "/[^\\u0000]{0,\(Limits.path - 1)}"
 
     static func path(after start: String) -> JSONValue {
         ["type": "string", "pattern": .string("^\(start)\(file)$")]

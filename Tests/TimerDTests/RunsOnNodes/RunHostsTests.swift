@@ -130,12 +130,21 @@ import TimerControl
         }
         hosts.take(.away("it has gone"), of: "c", at: .start(1))
         #expect(
-            hosts.absent
+            hosts.absent(named: true)
                 == "1 command waits for 'c', 2 commands wait for 'north': no node that is there and takes commands "
                 + "is called that"
         )
+        #expect(
+            hosts.absent(named: false)
+                == "3 commands wait for nodes that are not there, or take none"
+        )
+        for id in 5...14 as ClosedRange<Int64> {
+            hosts.wait(try Self.fire(id, on: "z\(id)"))
+        }
+        let many = try #require(hosts.absent(named: true))
+        #expect(many.contains("'z9'") == false && many.contains(", and others for 4 more: no node"))
         _ = hosts.takeWaiting()
-        #expect(hosts.absent == nil)
+        #expect(hosts.absent(named: true) == nil)
     }
 
     @Test(

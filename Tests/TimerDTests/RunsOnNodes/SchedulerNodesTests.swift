@@ -88,12 +88,14 @@ struct SchedulerNodesTests {
             try await test.advance(by: .seconds(6))
             #expect(test.runner.requests.map(\.argv) == [["gpu"]])
             #expect(Self.nodes(test) == ["b"])
-            let waits = await test.scheduler.runnerStanding.absentHosts
+            let waits = await test.scheduler.runnerStanding(named: true).absentHosts
             #expect(waits?.hasPrefix("1 command waits for 'tpu'") == true)
+            let others = await test.scheduler.runnerStanding(named: false).absentHosts
+            #expect(others == "1 command waits for nodes that are not there, or take none")
             #expect(try await test.history(job.id).map(\.waitsFor) == [.place])
             try await Self.join("tpu", test)
             #expect(test.runner.requests.map(\.argv) == [["gpu"], ["tpu"]])
-            #expect(await test.scheduler.runnerStanding.absentHosts == nil)
+            #expect(await test.scheduler.runnerStanding(named: true).absentHosts == nil)
         }
     }
 
@@ -136,7 +138,7 @@ struct SchedulerNodesTests {
             }
             test.runner.isHolding = true
             await drain(true)
-            #expect(await test.scheduler.runnerStanding.drains == true)
+            #expect(await test.scheduler.runnerStanding(named: true).drains == true)
             for _ in 0..<2 { try await test.add(ScheduleWords(in: "5s"), command: ["x"]) }
             try await test.advance(by: .seconds(6))
             #expect(Self.nodes(test) == ["b", "b"])
@@ -150,7 +152,7 @@ struct SchedulerNodesTests {
             await drain(false)
             try await test.settle()
             #expect(Self.nodes(test) == ["b", "b", ""])
-            #expect(await test.scheduler.runnerStanding.drains == nil)
+            #expect(await test.scheduler.runnerStanding(named: true).drains == nil)
             test.runner.end()
         }
     }

@@ -283,7 +283,7 @@ struct KnownRunsTests {
             await test.loop.ask { [scheduler = test.scheduler] in
                 scheduler.assumeIsolated {
                     $0.runnerChanged(change)
-                    return $0.runnerStanding
+                    return $0.runnerStanding(named: true)
                 }
             }
         }

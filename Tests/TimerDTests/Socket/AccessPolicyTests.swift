@@ -6,6 +6,7 @@ import Glibc
 import Testing
 import TimerControl
 
+@testable import LinuxSystem
 @testable import TimerD
 
 @Suite("AccessPolicy") struct AccessPolicyTests {
@@ -73,6 +74,23 @@ import TimerControl
             admission.refusal(of: Peer(uid: uid, gid: uid, pid: 1)) == nil
         }
         #expect(admitted == example.admitted)
+    }
+
+    @Test(
+        "Users whom the daemon's user namespace does not have are refused, as they all look alike"
+    )
+    func unmapped() {
+        var admission = AccessPolicy(owner: 0, isShared: true)
+        admission.unmapped = 65_534
+        let error = admission.refusal(of: Peer(uid: 65_534, gid: 65_534, pid: 1))
+        #expect(error?.reason == .notPermitted)
+        #expect(admission.refusal(of: Peer(uid: 1001, gid: 1001, pid: 1)) == nil)
+        for (map, unmapped) in [
+            ("         0          0 4294967295\n", nil), ("0 1000 1\n1 100000 65536\n", 65_534),
+            ("0 0 4294967294\n", 65_534),
+        ] as [(String, UInt32?)] {
+            #expect(UserNamespace.unmapped(map: map, overflow: "65534\n") == unmapped)
+        }
     }
 
     @Test("A group that the process has counts, beside those of its user")

@@ -131,6 +131,36 @@ import Testing
         #expect(problem(group + "/t.sock")?.hasPrefix("the group 65534 can write") == true)
     }
 
+    @Test(
+        "Whom an access control list lets write is a stranger, too, though the group is root's",
+        .enabled(if: geteuid() == 0)
+    )
+    func list() throws {
+        let file = folder.file("timerd.json")
+        try Data().write(to: URL(filePath: file))
+        #expect(chmod(file, 0o664) == 0 && chown(file, 0, 0) == 0)
+        #expect(TrustedPath.problem(with: file) == nil)
+        // Version 2: the owner rw, user 4242 rw, the group r, the mask rw, others r.
+        let entries: [(tag: UInt16, rights: UInt16, id: UInt32)] = [
+            (1, 6, .max), (2, 6, 4242), (4, 4, .max), (16, 6, .max), (32, 4, .max),
+        ]
+        var list = withUnsafeBytes(of: UInt32(2).littleEndian) { [UInt8]($0) }
+        for entry in entries {
+            withUnsafeBytes(of: entry.tag.littleEndian) { list += $0 }
+            withUnsafeBytes(of: entry.rights.littleEndian) { list += $0 }
+            withUnsafeBytes(of: entry.id.littleEndian) { list += $0 }
+        }
+        guard setxattr(file, "system.posix_acl_access", list, list.count, 0) == 0 else {
+            // The file system has no lists.
+            #expect(errno == ENOTSUP)
+            return
+        }
+        #expect(
+            TrustedPath.problem(with: file)?.hasPrefix("its access control list lets others")
+                == true
+        )
+    }
+
     @Test("A socket for everyone can be reached by everyone, whatever the umask is")
     func everyone() throws {
         let path = folder.file("run/timerd/timerd.sock")
