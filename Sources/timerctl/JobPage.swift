@@ -185,7 +185,8 @@ struct JobPage {
         if begun.isEmpty { return [(job.goneSentence ?? "none yet", nil)] }
         let inTheWay = RunsInTheWay(begun)
         return begun.map { run in
-            let sentence = RunSentence(run, dates: dates, besides: inTheWay[run])
+            var sentence = RunSentence(run, dates: dates, besides: inTheWay[run])
+            sentence.add(RunHint(run, of: job.definition))
             let node = run.node.map { " on \($0)" } ?? ""
             let number = run.id.map { "  (run \($0)\(node))" } ?? ""
             return ("\(dates.full(run.fireDate))  \(sentence.text)\(number)", sentence.style)
