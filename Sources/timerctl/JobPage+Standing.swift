@@ -117,3 +117,13 @@ extension Run {
         }
     }
 }
+
+extension Job {
+    /// Whether `run`, its newest, had attempts left when the job was ended by hand.
+    func hasDroppedAttempts(after run: Run) -> Bool {
+        guard state == .invalidated, run.state == .done, !run.isOpen, run.failed == true,
+            run.handler == nil, run.stopped != true, run.stoppedBy == nil
+        else { return false }
+        return (run.attempt ?? 1) <= (definition.retries ?? 0)
+    }
+}

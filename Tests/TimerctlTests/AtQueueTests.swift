@@ -41,6 +41,24 @@ import TimerControl
         #expect(Atq.line(job, run(.waiting), testDates) == "7\t\(date) c anna")
     }
 
+    @Test("The page of a job that was ended between two attempts says that none follows")
+    func droppedAttempts() {
+        let failed = run(.done) {
+            ($0.outcome, $0.status, $0.failed, $0.attempt) = (.exited, 1, true, 1)
+        }
+        let cases: [(state: Job.State, retries: Int, isSaid: Bool)] = [
+            (.invalidated, 2, true), (.invalidated, 0, false), (.finished, 2, false),
+        ]
+        for (state, retries, isSaid) in cases {
+            let ended = job {
+                ($0.state, $0.fireDate) = (state, nil)
+                $0.definition.retries = retries
+            }
+            let page = JobPage(job: ended, runs: [failed], dates: testDates).text(for: .plain)
+            #expect(page.contains("exit 1; not tried again, as its job was ended") == isSaid)
+        }
+    }
+
     @Test("Between two attempts a fire is not over, and after the last one it is")
     func betweenAttempts() {
         let waitsForRetry = run(.done) { $0.waitsFor = .retry }

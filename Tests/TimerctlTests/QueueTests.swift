@@ -109,6 +109,9 @@ import TimerControl
         expectUsageError("--count goes with --queue") {
             try QueueRetry.parse(["1", "--count", "2"])
         }
+        expectUsageError("--owner goes with --queue") {
+            try QueueRetry.parse(["1", "--owner", "ann"])
+        }
         expectUsageError("say which tasks of the queue: --state with ready, delayed or dead") {
             try QueueDrop.parse(["--queue", "mails"])
         }
