@@ -50,7 +50,7 @@ struct TaskOwnersTests {
     ) async -> Result<QueueReply?, ControlError> {
         var request = SetQueue(queue: name)
         (request.owner, request.paused) = (owner, true)
-        return await test.handler().handle(.setQueue(request), from: Owner(uid: user))
+        return await test.handler().handle(.setQueue(request), from: user)
             .map { $0 as? QueueReply }
     }
 
