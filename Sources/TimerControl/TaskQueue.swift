@@ -64,6 +64,8 @@ public struct QueuesReply: Codable, Hashable, Sendable {
 /// `queue.set`.
 public struct QueueReply: Codable, Hashable, Sendable {
     public var queue: TaskQueue
+    /// True where there was no such queue before; else nil.
+    public var made: Bool?
 
-    public init(queue: TaskQueue) { self.queue = queue }
+    public init(queue: TaskQueue, made: Bool? = nil) { (self.queue, self.made) = (queue, made) }
 }

@@ -70,18 +70,22 @@ extension ListQueues {
 
 extension TaskSelection {
     init(_ parameters: Parameters) throws(ControlError) {
-        try parameters.checkNames(among: ["fires", "queue", "count"])
+        try parameters.checkNames(among: ["fires", "queue", "owner", "count"])
         if let fires = try parameters.fires() {
             self = .fires(fires)
         } else {
-            self = .queue(try parameters.queue(), count: try parameters.manyTasks())
+            self = .queue(
+                try parameters.queue(),
+                owner: try parameters.optional(String.self, "owner"),
+                count: try parameters.manyTasks()
+            )
         }
     }
 }
 
 extension DropTasks {
     init(_ parameters: Parameters) throws(ControlError) {
-        try parameters.checkNames(among: ["fires", "queue", "state", "count"])
+        try parameters.checkNames(among: ["fires", "queue", "owner", "state", "count"])
         if let fires = try parameters.fires() {
             self = .fires(fires)
             return
@@ -89,7 +93,8 @@ extension DropTasks {
         let queue = try parameters.queue()
         let state = try parameters.required(QueuedTask.State.self, "state")
         try checkState(state, among: [.ready, .delayed, .dead])
-        self = .queue(queue, state: state, count: try parameters.manyTasks())
+        let owner = try parameters.optional(String.self, "owner")
+        self = .queue(queue, owner: owner, state: state, count: try parameters.manyTasks())
     }
 }
 
@@ -97,6 +102,7 @@ extension KickTasks {
     init(_ parameters: Parameters) throws(ControlError) {
         try parameters.checkNames(among: Self.fieldNames)
         self.init(queue: try parameters.queue(), count: try parameters.manyTasks())
+        owner = try parameters.optional(String.self, "owner")
     }
 }
 

@@ -43,7 +43,7 @@ extension TaskSelection {
     var members: [String: JSONValue] {
         switch self {
         case .fires(let fires): fires.parameters
-        case .queue(let queue, let count): queueMembers(queue, count)
+        case .queue(let queue, let owner, let count): queueMembers(queue, owner, count)
         }
     }
 }
@@ -52,14 +52,15 @@ extension DropTasks {
     var members: [String: JSONValue] {
         switch self {
         case .fires(let fires): fires.parameters
-        case .queue(let queue, let state, let count):
-            queueMembers(queue, count).merging(["state": .string(state.rawValue)]) { $1 }
+        case .queue(let queue, let owner, let state, let count):
+            queueMembers(queue, owner, count).merging(["state": .string(state.rawValue)]) { $1 }
         }
     }
 }
 
-private func queueMembers(_ queue: String, _ count: Int?) -> [String: JSONValue] {
+private func queueMembers(_ queue: String, _ owner: String?, _ count: Int?) -> [String: JSONValue] {
     var members: [String: JSONValue] = ["queue": .string(queue)]
+    if let owner { members["owner"] = .string(owner) }
     if let count { members["count"] = .integer(Int64(count)) }
     return members
 }

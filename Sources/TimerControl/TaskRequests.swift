@@ -113,26 +113,28 @@ public struct ListTasks: Codable, Hashable, Sendable {
 /// `task.retry`: dead tasks, by their numbers, or the oldest of a queue.
 public enum TaskSelection: Hashable, Sendable {
     case fires([FireID])
-    /// `count`: 1 to 10,000; nil for 1000.
-    case queue(String, count: Int?)
+    /// `owner`: whose queue it is, by name or uid; nil for the caller's own. `count`: 1 to 10,000; nil for 1000.
+    case queue(String, owner: String? = nil, count: Int?)
 }
 
 /// `task.drop`: tasks that nobody has, by their numbers, or the oldest of a queue in one state.
 public enum DropTasks: Hashable, Sendable {
     case fires([FireID])
-    /// `count`: 1 to 10,000; nil for 1000.
-    case queue(String, state: QueuedTask.State, count: Int?)
+    /// As of `TaskSelection`.
+    case queue(String, owner: String? = nil, state: QueuedTask.State, count: Int?)
 }
 
 /// `task.kick`: the next delayed tasks of a queue are ready at once.
 public struct KickTasks: Codable, Hashable, Sendable {
     public var queue: String
+    /// Whose queue it is, by name or uid, for administrators; nil for the caller's own.
+    public var owner: String?
     /// 1 to 10,000; default 1000.
     public var count: Int?
 
     public init(queue: String, count: Int? = nil) { (self.queue, self.count) = (queue, count) }
 
-    static let fieldNames: Set<String> = ["queue", "count"]
+    static let fieldNames: Set<String> = ["queue", "owner", "count"]
 }
 
 /// `queue.list`: queues by owner and name, in pages.
@@ -154,6 +156,10 @@ public struct ListQueues: Codable, Hashable, Sendable {
 /// `queue.set`: what is nil stays as it is.
 public struct SetQueue: Codable, Hashable, Sendable {
     public var queue: String
+    /// Whose queue it is, by name or uid, for administrators; nil for the caller's own.
+    ///
+    /// The caller's own is made where there is none; another user's is to be there.
+    public var owner: String?
     public var paused: Bool?
     /// 1 to 1,000,000, or 0 for no limit.
     public var maxReserved: Int?
@@ -162,5 +168,5 @@ public struct SetQueue: Codable, Hashable, Sendable {
 
     public init(queue: String) { self.queue = queue }
 
-    static let fieldNames: Set<String> = ["queue", "paused", "maxReserved", "maxRate"]
+    static let fieldNames: Set<String> = ["queue", "owner", "paused", "maxReserved", "maxRate"]
 }

@@ -199,7 +199,7 @@ package struct RequestLoad: Hashable, Sendable {
             self.init(changing: request.tasks.count, telling: lineBytes)
         case .retryTasks(.fires(let fires)), .dropTasks(.fires(let fires)):
             self.init(changing: fires.count, telling: Self.row)
-        case .retryTasks(.queue(_, let count)), .dropTasks(.queue(_, _, let count)):
+        case .retryTasks(.queue(_, _, let count)), .dropTasks(.queue(_, _, _, let count)):
             self.init(changing: count ?? 1000, telling: Self.row)
         case .kickTasks(let request): self.init(changing: request.count ?? 1000, telling: Self.row)
         case .listTasks: self.init(kind: .page, bytes: Limits.pageBytes)

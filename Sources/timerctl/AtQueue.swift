@@ -9,10 +9,12 @@ import TimerWords
 struct Atq: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "atq",
-        abstract: "List the live jobs that fire once, as atq(1) does.",
+        abstract: "List the jobs that fire once and are not over, as atq(1) does.",
         discussion: """
             A line each: the id, a tab, the date of the next fire, the letter of its queue (of its tag \
-            'queue:c', else 'a'), and the owner. 'timerctl list' shows all jobs, with their names.
+            'queue:c', else 'a'), and the owner. A job whose date has come is here until its command \
+            has ended and is not tried again: with its date, and '=' for the letter while it runs. \
+            'timerctl list' shows all jobs that are to fire, with their names.
             """
     )
 
@@ -29,22 +31,47 @@ struct Atq: AsyncParsableCommand {
         let daemon = try await Daemon.connect(common)
         var request = ListJobs()
         request.order = .nextFire
-        let jobs = try await daemon.jobs(request).filter { job in
-            job.firesOnce && (queue.map { $0 == .of(job) } ?? true)
+        let live = try await daemon.jobs(request)
+        // Behind the jobs: one whose date comes in between is among both, and not among neither.
+        var open = ListRuns()
+        open.open = true
+        let runs = try await daemon.runs(open, atMost: .max).page.runs
+        var entries: [(job: Job, run: Run?)] = []
+        for run in Self.unfinished(runs, besides: live) {
+            let job = try await daemon.ask(.getJob(.id(run.job)), for: JobReply.self).value.job
+            entries.append((job: job, run: run))
+        }
+        entries += live.map { (job: $0, run: nil) }
+        entries = entries.filter { entry in
+            entry.job.firesOnce && (queue.map { $0 == .of(entry.job) } ?? true)
         }
         if common.json {
             return try Output.write(
-                try jobs.map { try JSONValue(encoding: $0).jsonText + "\n" }.joined()
+                try entries.map { try JSONValue(encoding: $0.job).jsonText + "\n" }.joined()
             )
         }
         let dates = LocalDate(now: .now, zone: .local)
-        try Output.write(jobs.map { Self.line($0, dates) + "\n" }.joined())
+        try Output.write(entries.map { Self.line($0.job, $0.run, dates) + "\n" }.joined())
     }
 
-    /// "5\tThu Dec 24 10:00:00 2026 a user".
-    static func line(_ job: Job, _ dates: LocalDate) -> String {
-        let date = job.state == .paused ? "paused" : job.nextFire.map(dates.asctime) ?? "held"
-        return "\(job.id)\t\(date) \(AtQueueLetter.of(job).letter) \(Printable.escaped(job.owner))"
+    /// Of fires that are not over those whose job is not `live`, one for each job, by their dates.
+    static func unfinished(_ runs: [Run], besides live: [Job]) -> [Run] {
+        let live = Set(live.map(\.id))
+        var found: [JobID: Run] = [:]
+        for run in runs where !live.contains(run.job) {
+            // An attempt that runs says more than the one before it.
+            if found[run.job]?.state != .running { found[run.job] = run }
+        }
+        return found.values.sorted { ($0.fireDate, $0.job) < ($1.fireDate, $1.job) }
+    }
+
+    /// "5\tThu Dec 24 10:00:00 2026 a user"; `run`: its last fire, of a job that has no more dates.
+    static func line(_ job: Job, _ run: Run?, _ dates: LocalDate) -> String {
+        let next = run?.fireDate ?? job.nextFire
+        let date = job.state == .paused ? "paused" : next.map(dates.asctime) ?? "held"
+        // As at(1) has it.
+        let letter = run?.state == .running ? "=" : AtQueueLetter.of(job).letter
+        return "\(job.id)\t\(date) \(letter) \(Printable.escaped(job.owner))"
     }
 }
 

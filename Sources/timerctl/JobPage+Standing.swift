@@ -15,7 +15,9 @@ extension JobPage {
         }
         let when = job.endedAt.map { " \(dates.distance($0)), \(dates.full($0))" } ?? ""
         let why = job.endReason.map { ": \(Job.endSentence($0))" } ?? ""
-        return job.state.rawValue + when + why
+        // With its last date a job has ended, whatever its command still does.
+        let rest = runs.contains(where: \.isOpen) ? "; its last fire is not over" : ""
+        return job.state.rawValue + when + why + rest
     }
 
     /// Why it is held, and what to do.
@@ -102,5 +104,26 @@ extension TaskQueue {
         // Workers wait, and tasks are ready.
         guard let maxRate, maxRate != "none", waiting > 0, ready > 0 else { return nil }
         return "queue '\(queue)' hands out \(maxRate) at most"
+    }
+}
+
+extension Run {
+    /// Whether something of its fire is still to come: its command waits or runs, or is tried again.
+    var isOpen: Bool {
+        switch state {
+        case .waiting, .running, .queued, .reserved: true
+        case .done: nextAttemptAt != nil || waitsFor != nil
+        case .claimed, .fired, .skipped, .dead, .unreadable: false
+        }
+    }
+}
+
+extension Job {
+    /// Whether `run`, its newest, had attempts left when the job was ended by hand.
+    func hasDroppedAttempts(after run: Run) -> Bool {
+        guard state == .invalidated, run.state == .done, !run.isOpen, run.failed == true,
+            run.handler == nil, run.stopped != true, run.stoppedBy == nil
+        else { return false }
+        return (run.attempt ?? 1) <= (definition.retries ?? 0)
     }
 }

@@ -184,8 +184,12 @@ struct JobPage {
         let begun = runs.filter { $0.state != .claimed }
         if begun.isEmpty { return [(job.goneSentence ?? "none yet", nil)] }
         let inTheWay = RunsInTheWay(begun)
-        return begun.map { run in
-            let sentence = RunSentence(run, dates: dates, besides: inTheWay[run])
+        return begun.enumerated().map { index, run in
+            var sentence = RunSentence(run, dates: dates, besides: inTheWay[run])
+            sentence.add(RunHint(run, of: job.definition))
+            if index == 0, job.hasDroppedAttempts(after: run) {
+                sentence.text += "; not tried again, as its job was ended"
+            }
             let node = run.node.map { " on \($0)" } ?? ""
             let number = run.id.map { "  (run \($0)\(node))" } ?? ""
             return ("\(dates.full(run.fireDate))  \(sentence.text)\(number)", sentence.style)

@@ -12,8 +12,9 @@ struct List: AsyncParsableCommand {
         abstract: "List jobs: when each fires next, what became of its last date, what it does.",
         discussion: """
             Live jobs alone, scheduled or paused, those that fire next first; --all shows ended \
-            ones too, which are kept for 30 days. A terminal's lines are cut to its width, and \
-            a narrow one has fewer columns.
+            ones too, which are kept for 30 days. A job ends with its last date, though its command \
+            may wait or run then: 'timerctl atq' has those that fire once, 'top' all. \
+            A terminal's lines are cut to its width, and a narrow one has fewer columns.
 
             Examples:
               timerctl list

@@ -108,9 +108,19 @@ struct Runs: AsyncParsableCommand {
         let table = Self.table(
             of: Self.aheadLast(runs, dates),
             isOfOneJob: job != nil || name != nil,
-            dates: dates
+            dates: dates,
+            definition: await definition(of: runs, daemon)
         )
         try pager.write(table.text(for: .current))
+    }
+
+    /// That of the one job that is listed, where one of its runs failed; nil otherwise.
+    private func definition(of runs: [Run], _ daemon: Daemon) async -> JobDefinition? {
+        guard let reference = job ?? name.map({ .name($0) }),
+            runs.contains(where: { $0.failed == true })
+        else { return nil }
+        // try?: the list is whole without what it is asked for.
+        return try? await daemon.ask(.getJob(reference), for: JobReply.self).value.job.definition
     }
 
     /// What is said in place of an empty list.
@@ -151,7 +161,13 @@ struct Runs: AsyncParsableCommand {
         return request
     }
 
-    static func table(of runs: [Run], isOfOneJob: Bool, dates: LocalDate) -> Table {
+    /// `definition`: of the one job, where that may say why its runs failed.
+    static func table(
+        of runs: [Run],
+        isOfOneJob: Bool,
+        dates: LocalDate,
+        definition: JobDefinition? = nil
+    ) -> Table {
         var columns: [Table.Column] = [
             .init(title: "RUN", isRightAligned: true),
             .init(title: "JOB", isRightAligned: true, rank: 3),
@@ -169,7 +185,8 @@ struct Runs: AsyncParsableCommand {
         var table = Table(columns: columns)
         let inTheWay = RunsInTheWay(runs)
         table.rows = runs.map { run in
-            let sentence = RunSentence(run, dates: dates, besides: inTheWay[run])
+            var sentence = RunSentence(run, dates: dates, besides: inTheWay[run])
+            if let definition { sentence.add(RunHint(run, of: definition)) }
             var cells: [Table.Cell] = [
                 .init(run.id.map { "\($0)" } ?? "-"), "\(run.job)", .init(run.name ?? "-"),
                 .init(dates.dayAndTime(run.fireDate)), .init(dates.distance(run.fireDate)),

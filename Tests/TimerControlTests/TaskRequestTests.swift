@@ -32,9 +32,12 @@ import Testing
         list.limit = 1000
         list.cursor = first.fire
         var set = SetQueue(queue: "mails")
+        set.owner = "ann"
         set.paused = true
         set.maxReserved = 0
         set.maxRate = "100/min"
+        var kick = KickTasks(queue: "mails", count: 1)
+        kick.owner = "1000"
         return [
             .reserveTasks(ReserveTasks(queues: ["mails"])), .reserveTasks(reserve),
             .extendTasks(ExtendTasks(first)), .extendTasks(extend),
@@ -46,9 +49,12 @@ import Testing
             .listTasks(ListTasks()), .listTasks(list),
             .retryTasks(.fires([first.fire, second.fire])),
             .retryTasks(.queue("mails", count: nil)),
+            .retryTasks(.queue("mails", owner: "ann", count: 7)),
             .dropTasks(.fires([first.fire])),
             .dropTasks(.queue("mails", state: .delayed, count: 10_000)),
+            .dropTasks(.queue("mails", owner: "ann", state: .dead, count: nil)),
             .kickTasks(KickTasks(queue: "mails")), .kickTasks(KickTasks(queue: "mails", count: 1)),
+            .kickTasks(kick),
             .listQueues(ListQueues()), .listQueues(ListQueues(owner: "1000")),
             .listQueues(Self.nextQueues),
             .setQueue(SetQueue(queue: "mails")), .setQueue(set),

@@ -48,6 +48,16 @@ import TimerControl
         #expect(title?.hasPrefix("QUEUE  OWNER  READY") == true)
     }
 
+    @Test("That a queue was made is said, with whose of its name may have been meant")
+    func made() {
+        let own = TaskQueue(queue: "mails", owner: "root")
+        let made = "queue 'mails' was made: you had none of this name"
+        #expect(own.madeSentence(among: [own, TaskQueue(queue: "b", owner: "ann")]) == made)
+        let others = ["ann", "bob"].map { TaskQueue(queue: "mails", owner: $0) }
+        let sentence = own.madeSentence(among: others + [own])
+        #expect(sentence == made + "; --owner means that of 'ann' or 'bob'")
+    }
+
     @Test("The table of tasks tells when each is ready, or its lease ends, and what it failed with")
     func tasks() {
         var dead = QueuedTask(
@@ -98,6 +108,9 @@ import TimerControl
         }
         expectUsageError("--count goes with --queue") {
             try QueueRetry.parse(["1", "--count", "2"])
+        }
+        expectUsageError("--owner goes with --queue") {
+            try QueueRetry.parse(["1", "--owner", "ann"])
         }
         expectUsageError("say which tasks of the queue: --state with ready, delayed or dead") {
             try QueueDrop.parse(["--queue", "mails"])

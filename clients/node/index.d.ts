@@ -56,7 +56,7 @@ export interface Queue extends Fields { queue: string; owner: string; paused: bo
 export interface TimerEvent extends Fields { type: string; seq?: Integer; job?: Integer; fire?: Integer; after?: Integer; through?: Integer }
 export type Target = Integer | string | Integer[] | Fields
 export type Held = { fire: Integer; token: Integer }
-export type Fires = Integer | Integer[] | { queue: string; state?: string; count?: number }
+export type Fires = Integer | Integer[] | { queue: string; owner?: string; state?: string; count?: number }
 export interface Cursor { seq: Integer; fires?: Integer[] }
 export interface CursorKeeper {
   load(): Promise<Cursor | Integer | null | undefined> | Cursor | Integer | null | undefined
@@ -100,9 +100,9 @@ export class Client {
   listTasks(filter?: Fields, options?: CallOptions): AsyncGenerator<Task, void>
   retry(which: Fires, options?: CallOptions): Promise<number>
   drop(which: Fires, options?: CallOptions): Promise<number>
-  kick(queue: string, options?: CallOptions & { count?: number }): Promise<number>
+  kick(queue: string, options?: CallOptions & { owner?: string; count?: number }): Promise<number>
   queues(filter?: Fields, options?: CallOptions): AsyncGenerator<Queue, void>
-  setQueue(queue: string, settings: { paused?: boolean; maxReserved?: number; maxRate?: string }, options?: CallOptions): Promise<Queue>
+  setQueue(queue: string, settings: { owner?: string; paused?: boolean; maxReserved?: number; maxRate?: string }, options?: CallOptions): Promise<Queue>
   status(options?: CallOptions): Promise<Fields>
   watch(options?: WatchOptions): AsyncIterableIterator<TimerEvent>
   close(): void

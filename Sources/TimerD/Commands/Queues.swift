@@ -43,14 +43,14 @@ extension CommandHandler {
     /// `queue.set`.
     func setQueue(_ request: SetQueue, _ caller: Caller) async throws -> Answer {
         // As it stands with this change, whatever was sent behind it.
-        let found = try await scheduler.care(caller) { transaction in
-            let set = try transaction.set(request, of: caller.owner)
-            return try Queries(transaction.database).queue(set.key)
+        let (found, isMade) = try await scheduler.care(caller) { transaction in
+            let (set, isMade) = try transaction.set(request, caller)
+            return (try Queries(transaction.database).queue(set.key), isMade)
         }
         guard let queue = await view([found].compactMap(\.self)).first else {
-            throw ControlError.noQueue(request.queue)
+            throw ControlError.noQueue(request.queue, of: request.owner, caller)
         }
-        return QueueReply(queue: queue)
+        return QueueReply(queue: queue, made: isMade ? true : nil)
     }
 
     private func view(_ found: [FoundQueue]) async -> [TaskQueue] {

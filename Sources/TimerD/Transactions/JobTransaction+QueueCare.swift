@@ -5,11 +5,21 @@ import TimerControl
 
 /// What who looks after queues asks for.
 extension JobTransaction {
-    /// Sets what is stated of a queue, which is made where there is none.
-    mutating func set(_ request: SetQueue, of owner: Owner) throws -> QueueRow {
-        let key = QueueKey(owner: try owners.row(of: owner), name: request.queue)
-        try ensure(key)
-        guard var queue = try queues.queue(key) else { throw ControlError.noQueue(request.queue) }
+    /// Sets what is stated of a queue; one of the caller's own is made where there is none.
+    mutating func set(
+        _ request: SetQueue,
+        _ caller: Caller
+    ) throws -> (queue: QueueRow, isMade: Bool) {
+        // A misspelt owner or queue of another user must not make one.
+        let key =
+            request.owner == nil
+            ? QueueKey(owner: try owners.row(of: caller.owner), name: request.queue)
+            : try self.key(request.queue, of: request.owner, caller)
+        let isMade = try request.owner == nil && queues.queue(key) == nil
+        if isMade { try ensure(key) }
+        guard var queue = try queues.queue(key) else {
+            throw ControlError.noQueue(request.queue, of: request.owner, caller)
+        }
         if let isPaused = request.paused { queue.isPaused = isPaused }
         if let most = request.maxReserved { queue.maxReserved = most > 0 ? most : nil }
         if let words = request.maxRate {
@@ -20,7 +30,7 @@ extension JobTransaction {
         }
         try queues.set(queue)
         noteRoom(in: key)
-        return queue
+        return (queue, isMade)
     }
 
     /// Makes the row of a queue.
@@ -58,8 +68,8 @@ extension JobTransaction {
                 }
                 return task
             }
-        case .queue(let name, let count):
-            chosen = try resting(name, .dead, count, caller)
+        case .queue(let name, let owner, let count):
+            chosen = try resting(name, of: owner, .dead, count, caller)
         }
         for task in chosen {
             guard let job = try jobToChange(task.job, of: nil) else { continue }
@@ -85,8 +95,8 @@ extension JobTransaction {
                 }
                 return task
             }
-        case .queue(let name, let state, let count):
-            chosen = try resting(name, state, count, caller)
+        case .queue(let name, let owner, let state, let count):
+            chosen = try resting(name, of: owner, state, count, caller)
         }
         for task in chosen {
             if let job = try jobToChange(task.job, of: nil) { try drop(task, of: job, .dropped) }
@@ -96,7 +106,13 @@ extension JobTransaction {
 
     /// Makes the next delayed tasks of a queue ready; returns how many.
     mutating func kick(_ request: KickTasks, _ caller: Caller) throws -> Int {
-        let chosen = try resting(request.queue, .delayed, request.count, caller)
+        let chosen = try resting(
+            request.queue,
+            of: request.owner,
+            .delayed,
+            request.count,
+            caller
+        )
         for task in chosen {
             if let job = try jobToChange(task.job, of: nil) { try makeReady(task, of: job) }
         }
@@ -105,13 +121,24 @@ extension JobTransaction {
 
     private func resting(
         _ name: String,
+        of owner: String?,
         _ state: QueuedTask.State,
         _ count: Int?,
         _ caller: Caller
     ) throws -> [TaskRow] {
-        let key = QueueKey(owner: try owners.id(of: caller.owner), name: name)
-        guard try queues.queue(key) != nil else { throw ControlError.noQueue(name) }
+        let key = try self.key(name, of: owner, caller)
+        guard try queues.queue(key) != nil else {
+            throw ControlError.noQueue(name, of: owner, caller)
+        }
         return try tasks.resting(key, state, limit: count ?? 1000)
+    }
+
+    /// The queue of the user whom `words` mean, among those that the caller may know of; without `words` the caller's own.
+    private func key(_ name: String, of words: String?, _ caller: Caller) throws -> QueueKey {
+        guard let words, let owner = try Queries(database).owner(meant: words, caller) else {
+            return QueueKey(owner: try owners.id(of: caller.owner), name: name)
+        }
+        return QueueKey(owner: owner, name: name)
     }
 
     private func named(_ fire: FireID, _ caller: Caller) throws -> TaskRow {
@@ -124,7 +151,11 @@ extension JobTransaction {
 }
 
 extension ControlError {
-    static func noQueue(_ name: String) -> Self {
-        Self(.notFound, "you have no queue '\(name)'; 'timerctl queue list' shows them")
+    static func noQueue(_ name: String, of owner: String?, _ caller: Caller) -> Self {
+        let who = owner.map { "user '\($0)' has" } ?? "you have"
+        let hint =
+            owner == nil && caller.isAdministrator
+            ? "shows whose there are, and --owner names another user" : "shows them"
+        return Self(.notFound, "\(who) no queue '\(name)'; 'timerctl queue list' \(hint)")
     }
 }

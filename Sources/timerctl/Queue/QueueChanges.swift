@@ -20,7 +20,7 @@ struct QueueRetry: AsyncParsableCommand {
 
     func run() async throws {
         let tasks: TaskSelection =
-            self.tasks.queue.map { .queue($0, count: self.tasks.count) }
+            self.tasks.queue.map { .queue($0, owner: self.tasks.owner, count: self.tasks.count) }
             ?? .fires(self.tasks.fires)
         try await count(.retryTasks(tasks), of: self.tasks, common) { "\($0) ready again" }
     }
@@ -67,7 +67,7 @@ struct QueueDrop: AsyncParsableCommand {
     func run() async throws {
         var selection = DropTasks.fires(tasks.fires)
         if let queue = tasks.queue, let state {
-            selection = .queue(queue, state: state, count: tasks.count)
+            selection = .queue(queue, owner: tasks.owner, state: state, count: tasks.count)
         }
         try await count(.dropTasks(selection), of: tasks, common) { "\($0) dropped" }
     }
@@ -94,12 +94,14 @@ struct QueueKick: AsyncParsableCommand {
     )
     var count: Int?
 
+    @OptionGroup var whose: QueueOwner
     @OptionGroup var common: CommonOptions
 
     mutating func validate() throws { try checkCount(count, 1...Limits.manyTasks) }
 
     func run() async throws {
-        let request = KickTasks(queue: queue.queue, count: count)
+        var request = KickTasks(queue: queue.queue, count: count)
+        request.owner = whose.owner
         try await timerctl.count(.kickTasks(request), atMost: count ?? standardCount, common) {
             "\($0) ready now"
         }

@@ -38,6 +38,17 @@ struct QueueArgument: ParsableArguments {
     }
 }
 
+/// Whose queue a command changes.
+struct QueueOwner: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "The queue of this user, a name or a uid; default your own. For administrators.",
+            valueName: "user"
+        )
+    )
+    var owner: String?
+}
+
 /// Tasks by their numbers, or those of a queue.
 struct TaskArguments: ParsableArguments {
     @Argument(
@@ -48,6 +59,14 @@ struct TaskArguments: ParsableArguments {
 
     @Option(help: "In place of numbers: tasks of this queue, the oldest.", completion: .queues)
     var queue: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "With --queue: the queue of this user, a name or a uid; default your own. For administrators.",
+            valueName: "user"
+        )
+    )
+    var owner: String?
 
     @Option(
         parsing: .unconditional,
@@ -65,6 +84,9 @@ struct TaskArguments: ParsableArguments {
         }
         guard count == nil || queue != nil else {
             throw ValidationError("--count goes with --queue")
+        }
+        guard owner == nil || queue != nil else {
+            throw ValidationError("--owner goes with --queue")
         }
         try checkCount(count, 1...Limits.manyTasks)
     }

@@ -9,7 +9,8 @@ struct QueuePause: AsyncParsableCommand {
         commandName: "pause",
         abstract: "Hand out no tasks of a queue until it is resumed.",
         discussion: """
-            Tasks go on to come in, and those in progress go on.
+            Tasks go on to come in, and those in progress go on. The queue is your own; root names \
+            another user with --owner.
 
             Examples:
               timerctl queue pause mails
@@ -17,10 +18,12 @@ struct QueuePause: AsyncParsableCommand {
     )
 
     @OptionGroup var queue: QueueArgument
+    @OptionGroup var whose: QueueOwner
     @OptionGroup var common: CommonOptions
 
     func run() async throws {
         var request = SetQueue(queue: queue.queue)
+        request.owner = whose.owner
         request.paused = true
         try await change(request, common) { "\($0.title): paused; \($0.ready.tasksAre) ready" }
     }
@@ -38,10 +41,12 @@ struct QueueResume: AsyncParsableCommand {
     )
 
     @OptionGroup var queue: QueueArgument
+    @OptionGroup var whose: QueueOwner
     @OptionGroup var common: CommonOptions
 
     func run() async throws {
         var request = SetQueue(queue: queue.queue)
+        request.owner = whose.owner
         request.paused = false
         try await change(request, common) { "\($0.title): resumed; \($0.ready.tasksAre) ready" }
     }
@@ -81,6 +86,7 @@ struct QueueLimit: AsyncParsableCommand {
     )
     var rate: String?
 
+    @OptionGroup var whose: QueueOwner
     @OptionGroup var common: CommonOptions
 
     mutating func validate() throws {
@@ -99,6 +105,7 @@ struct QueueLimit: AsyncParsableCommand {
 
     func run() async throws {
         var request = SetQueue(queue: queue.queue)
+        request.owner = whose.owner
         (request.maxReserved, request.maxRate) = (reserved, rate)
         try await change(request, common) {
             "\($0.title): \($0.limits == "-" ? "no limits" : $0.limits)"
@@ -111,10 +118,26 @@ private func change(
     _ common: CommonOptions,
     _ sentence: (TaskQueue) -> String
 ) async throws {
-    let answer = try await Daemon.ask(common, .setQueue(request), for: QueueReply.self)
+    let daemon = try await Daemon.connect(common)
+    let answer = try await daemon.ask(.setQueue(request), for: QueueReply.self)
     let queue = answer.value.queue
     try Output.write(
         common.json ? answer.jsonLine("queue") : Printable.escaped(sentence(queue)) + "\n",
         done: "\(queue.title) was changed"
     )
+    guard answer.value.made == true else { return }
+    // Without them the sentence is true all the same, and the change is done.
+    let others = (try? await daemon.queues()) ?? []
+    Output.tell(queue.madeSentence(among: others))
+}
+
+extension TaskQueue {
+    /// That there was no such queue before, and which of `others` may have been meant.
+    func madeSentence(among others: [TaskQueue]) -> String {
+        let owners = others.filter { $0.queue == queue && $0.owner != owner }
+            .map { "'\(Printable.escaped($0.owner))'" }
+        let made = "\(title) was made: you had none of this name"
+        guard !owners.isEmpty else { return made }
+        return "\(made); --owner means that of \(owners.joined(separator: " or "))"
+    }
 }

@@ -144,6 +144,30 @@ struct AtTests {
         }
     }
 
+    @Test("A job whose date has come is in atq until its command has ended, and show says so")
+    func notOver() async throws {
+        let folder = try TemporaryFolder()
+        try await DaemonProcess.with { daemon in
+            // The command ends once its file is gone.
+            let added = try await shell(daemon, in: folder)(
+                "touch goes-on && echo 'while [ -e goes-on ]; do sleep 0.01; done' | timerctl at now"
+            )
+            try #require(added.output == "1\n", "\(added.errors)")
+            while try await !daemon.timerctl("runs", "1").output.contains("running") {
+                try Task.checkCancellation()
+            }
+            let queue = try await daemon.timerctl("atq").output
+            #expect(queue.hasPrefix("1\t") && queue.contains(" = "), "\(queue)")
+            let page = try await daemon.timerctl("show", "1").output
+            #expect(page.contains("its last fire is not over"), "\(page)")
+            #expect(try await shell(daemon, in: folder)("rm goes-on").isDone)
+            #expect(try await output(of: "1", daemon).isEmpty)
+            #expect(try await daemon.timerctl("atq").output.isEmpty)
+            let after = try await daemon.timerctl("show", "1").output
+            #expect(!after.contains("is not over"), "\(after)")
+        }
+    }
+
     @Test("at -l, at -d and at -c are what they are in at(1)")
     func letters() async throws {
         try await DaemonProcess.with { daemon in

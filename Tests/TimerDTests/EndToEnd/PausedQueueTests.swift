@@ -9,7 +9,9 @@ struct PausedQueueTests {
     @Test("show and doctor say that a task waits as its queue is paused, until that is resumed")
     func paused() async throws {
         try await DaemonProcess.with { daemon in
-            #expect(try await daemon.timerctl("queue", "pause", "mails").status == 0)
+            let pause = try await daemon.timerctl("queue", "pause", "mails")
+            #expect(pause.status == 0)
+            #expect(pause.errors.contains("queue 'mails' was made"), "\(pause.errors)")
             let add = ["add", "--in", "1ms", "--queue", "mails", "--name", "welcome"]
             #expect(try await daemon.timerctl(add).status == 0)
             // The date comes 1 ms later, and its task with it.

@@ -120,7 +120,7 @@ import TimerControl
             // The store is asked for all three, for the sake of 'a', before it has told that 'b' goes on.
             await test.loop.ask { [scheduler = test.scheduler] in
                 scheduler.assumeIsolated { scheduler in
-                    scheduler.submitWrite { try $0.set(pause(false), of: .root) }
+                    scheduler.submitWrite { try $0.set(pause(false), TestScheduler.root) }
                     var outcomes = TaskOutcomes()
                     outcomes.ready = [QueueKey(owner: .root, name: "a")]
                     scheduler.take(outcomes)
@@ -148,7 +148,7 @@ import TimerControl
                 _ = try await test.scheduler.care(TestScheduler.root) { transaction in
                     var request = SetQueue(queue: "mails")
                     request.maxRate = rate
-                    return try transaction.set(request, of: .root)
+                    return try transaction.set(request, TestScheduler.root)
                 }
             }
             for _ in 0..<3 {

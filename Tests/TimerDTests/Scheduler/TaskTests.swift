@@ -194,7 +194,7 @@ struct TaskTests {
             _ = try await test.scheduler.care(TestScheduler.root) { transaction in
                 var request = SetQueue(queue: "mails")
                 request.paused = true
-                return try transaction.set(request, of: .root)
+                return try transaction.set(request, TestScheduler.root)
             }
             let workers = (0..<3).map { _ in
                 Task { try await test.reserve("mails", count: 10, wait: .seconds(60)) }
@@ -205,7 +205,7 @@ struct TaskTests {
             _ = try await test.scheduler.care(TestScheduler.root) { transaction in
                 var request = SetQueue(queue: "mails")
                 request.paused = false
-                return try transaction.set(request, of: .root)
+                return try transaction.set(request, TestScheduler.root)
             }
             var counts: [Int] = []
             for worker in workers { counts.append(try await worker.value.count) }
@@ -237,7 +237,7 @@ struct TaskTests {
             _ = try await test.scheduler.care(TestScheduler.root) { transaction in
                 var request = SetQueue(queue: "mails")
                 request.maxReserved = 2
-                return try transaction.set(request, of: .root)
+                return try transaction.set(request, TestScheduler.root)
             }
             try await test.advance(by: .seconds(2))
             let two = try await test.reserve("mails", count: 10)
@@ -260,7 +260,7 @@ struct TaskTests {
             _ = try await test.scheduler.care(TestScheduler.root) { transaction in
                 var request = SetQueue(queue: "mails")
                 request.maxRate = "2/s"
-                return try transaction.set(request, of: .root)
+                return try transaction.set(request, TestScheduler.root)
             }
             try await test.advance(by: .seconds(2))
             let given = Locked<[(Int64, Int)]>([])
@@ -295,7 +295,7 @@ struct TaskTests {
                 _ = try await test.scheduler.care(TestScheduler.root) { transaction in
                     var request = SetQueue(queue: "mails")
                     request.maxRate = "1/min"
-                    return try transaction.set(request, of: .root)
+                    return try transaction.set(request, TestScheduler.root)
                 }
                 given += try await test.reserve("mails", count: 3).count
             }

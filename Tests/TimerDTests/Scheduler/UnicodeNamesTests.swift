@@ -48,7 +48,7 @@ import TimerControl
                 _ = try await test.scheduler.care(TestScheduler.root) { transaction in
                     var request = SetQueue(queue: name)
                     request.maxRate = rate
-                    return try transaction.set(request, of: .root)
+                    return try transaction.set(request, TestScheduler.root)
                 }
                 for _ in 0..<2 {
                     _ = try await test.add(ScheduleWords(in: "0s")) { $0.queue = name }

@@ -85,7 +85,7 @@ export class Client {
   release(task, { delay, ...options } = {}) { return this.#say('task.release', task, { delay }, {}, options) }
   async retry(which, options) { return (await this.call('task.retry', fires(which), options)).count }
   async drop(which, options) { return (await this.call('task.drop', fires(which), options)).count }
-  async kick(queue, { count, ...options } = {}) { return (await this.call('task.kick', { queue, count }, options)).count }
+  async kick(queue, { owner, count, ...options } = {}) { return (await this.call('task.kick', { queue, owner, count }, options)).count }
   queues(filter, options) { return this.#pages('queue.list', filter, 'queues', options) }
   async setQueue(queue, settings, options) {
     return (await this.call('queue.set', { queue, ...settings }, options)).queue

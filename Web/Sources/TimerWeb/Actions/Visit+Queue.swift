@@ -63,7 +63,7 @@ extension Visit {
         }
     }
 
-    /// This user's queue of a name, the only one that can be changed.
+    /// This user's queue of a name, the only one that a request without an owner changes.
     private func own(_ name: String, _ client: ControlClient) async throws -> TaskQueue? {
         try await client.listQueues(owner: site.user).first { $0.queue == name }
     }

@@ -191,21 +191,28 @@ def list_tasks(*, queue: Optional[str] = None, state: Optional[str] = None, owne
     return Pages("task.list", "tasks", without_none({"queue": queue, "state": state, "owner": owner}), Task)
 
 
-def retry(*, queue: Optional[str] = None, fires: Jobs = None, count: Optional[int] = None) -> Call[int]:
-    """Dead tasks are ready again; how many."""
-    return Call("task.retry", _some(queue, fires, count), _number("count"))
+def retry(
+    *, queue: Optional[str] = None, fires: Jobs = None, count: Optional[int] = None, owner: Optional[str] = None
+) -> Call[int]:
+    """Dead tasks are ready again; how many. `owner`, of a queue: whose it is, for administrators; so in the next three."""
+    return Call("task.retry", _some(queue, fires, count, owner=owner), _number("count"))
 
 
 def drop(
-    *, queue: Optional[str] = None, state: Optional[str] = None, fires: Jobs = None, count: Optional[int] = None
+    *,
+    queue: Optional[str] = None,
+    state: Optional[str] = None,
+    fires: Jobs = None,
+    count: Optional[int] = None,
+    owner: Optional[str] = None,
 ) -> Call[int]:
     """Tasks are gone; how many. Of a queue those of one state: ready, delayed or dead."""
-    return Call("task.drop", _some(queue, fires, count, state), _number("count"))
+    return Call("task.drop", _some(queue, fires, count, state, owner), _number("count"))
 
 
-def kick(queue: str, count: Optional[int] = None) -> Call[int]:
+def kick(queue: str, count: Optional[int] = None, *, owner: Optional[str] = None) -> Call[int]:
     """The next delayed tasks are ready at once; how many."""
-    return Call("task.kick", without_none({"queue": queue, "count": count}), _number("count"))
+    return Call("task.kick", without_none({"queue": queue, "count": count, "owner": owner}), _number("count"))
 
 
 def queues(owner: Optional[str] = None) -> Pages[Json]:
@@ -214,10 +221,15 @@ def queues(owner: Optional[str] = None) -> Pages[Json]:
 
 
 def set_queue(
-    queue: str, *, paused: Optional[bool] = None, max_reserved: Optional[int] = None, max_rate: Optional[str] = None
+    queue: str,
+    *,
+    paused: Optional[bool] = None,
+    max_reserved: Optional[int] = None,
+    max_rate: Optional[str] = None,
+    owner: Optional[str] = None,
 ) -> Call[Json]:
     """What is left out stays. `max_reserved` 0 and `max_rate` "none" are no limit."""
-    more = {"paused": paused, "maxReserved": max_reserved, "maxRate": max_rate}
+    more = {"paused": paused, "maxReserved": max_reserved, "maxRate": max_rate, "owner": owner}
     return Call("queue.set", {"queue": queue, **without_none(more)}, _the("queue"))
 
 
@@ -241,14 +253,16 @@ def _handle(task: AnyTask) -> Json:
     return task.handle if isinstance(task, Task) else {"fire": task["fire"], "token": task["token"]}
 
 
-def _some(queue: Optional[str], fires: Jobs, count: Optional[int], state: Optional[str] = None) -> Json:
+def _some(
+    queue: Optional[str], fires: Jobs, count: Optional[int], state: Optional[str] = None, owner: Optional[str] = None
+) -> Json:
     if (queue is None) == (fires is None):
         raise ValueError("tasks are named by one of queue and fires")
     if fires is not None:
-        if count is not None or state is not None:
-            raise ValueError("count and state are for the tasks of a queue, not beside fires")
+        if count is not None or state is not None or owner is not None:
+            raise ValueError("count, state and owner are for the tasks of a queue, not beside fires")
         return {"fires": [fires] if isinstance(fires, int) else list(fires)}
-    return without_none({"queue": queue, "state": state, "count": count})
+    return without_none({"queue": queue, "owner": owner, "state": state, "count": count})
 
 
 def _if(condition: bool, **params: Any) -> Dict[str, Any]:

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import Testing
+import TimerControl
+
+@testable import timerctl
+
+@Suite("timerctl atq") struct AtQueueTests {
+    @Test("Of fires that are not over those of jobs without more dates count, each job once")
+    func unfinished() {
+        func open(
+            _ id: Int64,
+            _ state: Run.State,
+            _ change: (inout Run) -> Void = { _ in }
+        ) -> Run {
+            run(state) {
+                $0.job = JobID(rawValue: id)
+                change(&$0)
+            }
+        }
+        let earlier = testNow - .seconds(60)
+        let runs = [
+            open(4, .running), open(4, .done) { $0.waitsFor = .retry }, open(2, .running),
+            open(5, .done) { $0.waitsFor = .retry }, open(5, .running),
+            open(3, .waiting) { ($0.fireDate, $0.waitsFor) = (earlier, .place) },
+        ]
+        let found = Atq.unfinished(runs, besides: [job(2)])
+        #expect(found.map(\.job.rawValue) == [3, 4, 5])
+        #expect(found.map(\.state) == [.waiting, .running, .running])
+    }
+
+    @Test("A job whose date has come has that date, and '=' for its letter while it runs")
+    func lines() {
+        let job = job(7) {
+            ($0.state, $0.fireDate) = (.finished, nil)
+            $0.definition.tags = ["queue:c"]
+        }
+        let date = testDates.asctime(testNow)
+        #expect(Atq.line(job, run(.running), testDates) == "7\t\(date) = anna")
+        #expect(Atq.line(job, run(.waiting), testDates) == "7\t\(date) c anna")
+    }
+
+    @Test("The page of a job that was ended between two attempts says that none follows")
+    func droppedAttempts() {
+        let failed = run(.done) {
+            ($0.outcome, $0.status, $0.failed, $0.attempt) = (.exited, 1, true, 1)
+        }
+        let cases: [(state: Job.State, retries: Int, isSaid: Bool)] = [
+            (.invalidated, 2, true), (.invalidated, 0, false), (.finished, 2, false),
+        ]
+        for (state, retries, isSaid) in cases {
+            let ended = job {
+                ($0.state, $0.fireDate) = (state, nil)
+                $0.definition.retries = retries
+            }
+            let page = JobPage(job: ended, runs: [failed], dates: testDates).text(for: .plain)
+            #expect(page.contains("exit 1; not tried again, as its job was ended") == isSaid)
+        }
+    }
+
+    @Test("Between two attempts a fire is not over, and after the last one it is")
+    func betweenAttempts() {
+        let waitsForRetry = run(.done) { $0.waitsFor = .retry }
+        let hasNext = run(.done) { $0.nextAttemptAt = testNow }
+        #expect(waitsForRetry.isOpen && hasNext.isOpen)
+        #expect(!run(.done).isOpen && !run(.skipped).isOpen)
+        let ended = job {
+            ($0.state, $0.fireDate) = (.finished, nil)
+            $0.endReason = "once"
+        }
+        let waiting = JobPage(job: ended, runs: [run(.waiting)], dates: testDates)
+        #expect(waiting.state.hasSuffix("; its last fire is not over"))
+        #expect(!JobPage(job: ended, runs: [run(.done)], dates: testDates).state.contains("over"))
+    }
+}
