@@ -20,3 +20,4 @@ int posix_spawn_file_actions_addclosefrom_np(void *actions, int lowest);
 int pidfd_open(int process, unsigned int flags);
 // Of sys/xattr.h, which Glibc's module leaves out.
 long lgetxattr(const char *path, const char *name, void *value, unsigned long size);
+int setxattr(const char *path, const char *name, const void *value, unsigned long size, int flags);

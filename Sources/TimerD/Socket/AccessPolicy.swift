@@ -51,7 +51,7 @@ struct AccessPolicy: Sendable {
         guard peer.uid != unmapped else {
             return ControlError(
                 .notPermitted,
-                "uid \(peer.uid) may not use this daemon: it stands for every user whom the daemon's user namespace does not have"
+                "uid \(peer.uid) may not use this daemon: every user whom its user namespace does not have is called so"
             )
         }
         guard peer.uid != owner, peer.uid != 0 else { return nil }

@@ -96,7 +96,7 @@ import TimerControl
                 return request
             }
             _ = try await test.scheduler.care(TestScheduler.root) { transaction in
-                try transaction.set(pause(true), of: .root)
+                try transaction.set(pause(true), TestScheduler.root)
             }
             let jobs = try (0..<600).map { _ in
                 var definition = JobDefinition(schedule: ScheduleWords(in: "0s"))
