@@ -89,9 +89,11 @@ package struct RunEcho: Sendable {
 }
 
 extension RunEcho {
-    /// To the daemon's standard output; `job`: its name, or its number where it has none.
-    package init(_ echo: OutputEcho, job: String, run: String) {
-        let title = Array("\(job)[\(run)]: ".utf8)
+    /// To the daemon's standard output, behind the job's name; its number where it has none, or one with a bracket,
+    /// behind which the number of another's run could stand.
+    package init(_ echo: OutputEcho, name: String?, job: String, run: String) {
+        let isPlain = name?.unicodeScalars.contains("[") == false
+        let title = Array("\(isPlain ? name ?? job : job)[\(run)]: ".utf8)
         self.init { echo.write(title + $0.bytes + [UInt8(ascii: "\n")]) }
     }
 

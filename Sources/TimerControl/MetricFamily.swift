@@ -48,17 +48,12 @@ public struct MetricFamily: Hashable, Sendable {
     var text: String {
         var lines = ["# TYPE \(name) \(kind.rawValue)"]
         if let unit { lines.append("# UNIT \(name) \(unit)") }
-        lines.append("# HELP \(name) \(Self.escaped(help))")
+        lines.append("# HELP \(name) \(help.escapedForQuotes)")
         lines += samples.map { sample in
-            let label = sample.label.map { "{\($0.name)=\"\(Self.escaped($0.value))\"}" } ?? ""
+            let label = sample.label.map { "{\($0.name)=\"\($0.value.escapedForQuotes)\"}" } ?? ""
             return "\(name)\(sample.suffix)\(label) \(sample.value)"
         }
         return lines.map { $0 + "\n" }.joined()
-    }
-
-    private static func escaped(_ text: String) -> String {
-        text.replacing("\\", with: "\\\\").replacing("\n", with: "\\n")
-            .replacing("\"", with: "\\\"")
     }
 }
 

@@ -3,6 +3,7 @@
 import LinuxSystem
 import Locks
 import Logging
+import TimerControl
 import TimerD
 import TimerWords
 
@@ -69,7 +70,7 @@ extension Logger.MetadataValue {
     /// In quotes where it could be taken for further values, or for the message behind them: users choose names.
     private static func shown(_ text: String) -> String {
         let text = HiddenCharacters.escaped(text)
-        guard text.contains(where: { "=[\"".contains($0) }) else { return text }
-        return "\"\(text.replacing("\"", with: "\\\""))\""
+        let isPlain = text.unicodeScalars.allSatisfy { !["=", "[", "\""].contains($0) }
+        return isPlain ? text : "\"\(text.escapedForQuotes)\""
     }
 }

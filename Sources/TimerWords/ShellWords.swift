@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A command as it would be typed into a shell.
+///
+/// All of it goes by Unicode's scalars: to Swift a quote and an accent behind it are one character, to a shell the quote
+/// is one.
 public enum ShellWords {
     /// The words, joined; quoted if a shell would take them for something else.
     public static func joined(_ words: [String]) -> String {
@@ -16,11 +19,17 @@ public enum ShellWords {
             return dollarQuoted(word)
         }
         let isPlain =
-            !word.isEmpty && word.unicodeScalars.allSatisfy(isPlain) && word.first != "#"
-            && !(isProgram && word.contains("="))
-        if isPlain { return word }
-        let parts = word.split(separator: "'", omittingEmptySubsequences: false)
-        return "'" + parts.joined(separator: #"'\''"#) + "'"
+            word.unicodeScalars.allSatisfy(isPlain)
+            // zsh takes "=ls" for the path of ls.
+            && ![nil, "="].contains(word.unicodeScalars.first)
+            && !(isProgram && word.unicodeScalars.contains("="))
+        return isPlain ? word : singleQuoted(word)
+    }
+
+    /// A word in the quotes that every shell reads, which may not know the "$'…'" of bash.
+    public static func singleQuoted(_ word: String) -> String {
+        let parts = word.unicodeScalars.split(separator: "'", omittingEmptySubsequences: false)
+        return "'" + parts.map { String($0) }.joined(separator: #"'\''"#) + "'"
     }
 
     /// The words of a line as a shell would take them, without variables, pipes and the like; nil where a quote
@@ -28,23 +37,24 @@ public enum ShellWords {
     public static func split(_ line: String) -> [String]? {
         var words: [String] = []
         var word: String?
-        var quote: Character?
-        var rest = line.makeIterator()
-        while let character = rest.next() {
-            switch (quote, character) {
+        var quote: Unicode.Scalar?
+        var rest = line.unicodeScalars.makeIterator()
+        while let scalar = rest.next() {
+            switch (quote, scalar) {
             case ("'", "'"), ("\"", "\""): quote = nil
             case (nil, "'"), (nil, "\""):
-                quote = character
+                quote = scalar
                 word = word ?? ""
             case (nil, "\\"), ("\"", "\\"):
                 guard let next = rest.next() else { return nil }
                 // Within double quotes a backslash stands for itself, unless something needs it.
-                let isKept = quote == "\"" && !"\"\\$`".contains(next)
+                let isKept = quote == "\"" && !"\"\\$`".unicodeScalars.contains(next)
                 word = (word ?? "") + (isKept ? "\\\(next)" : "\(next)")
-            case (nil, " "), (nil, "\t"), (nil, "\n"), (nil, "\r\n"):
+            // A form of a page ends its lines with both.
+            case (nil, " "), (nil, "\t"), (nil, "\n"), (nil, "\r"):
                 if let word { words.append(word) }
                 word = nil
-            default: word = (word ?? "") + String(character)
+            default: word = (word ?? "") + String(scalar)
             }
         }
         guard quote == nil else { return nil }
@@ -66,7 +76,9 @@ public enum ShellWords {
             case "\n": result += #"\n"#
             case "\t": result += #"\t"#
             case "\r": result += #"\r"#
-            case "\\", "'": result += "\\\(scalar)"
+            case "\\": result += #"\\"#
+            // To a shell that does not know these quotes, such as dash, a quote behind a backslash would end them.
+            case "'": result += #"\047"#
             case _ where !HiddenCharacters.contain(scalar): result.unicodeScalars.append(scalar)
             case _ where scalar.isASCII: result += #"\x"# + hex(scalar, digits: 2)
             case _ where scalar.value <= 0xffff: result += #"\u"# + hex(scalar, digits: 4)

@@ -74,9 +74,9 @@ struct Complete: AsyncParsableCommand {
         return words.filter { isPlain($0) && seen.insert($0).inserted }
     }
 
-    /// Whether a shell reads it as it is.
+    /// Whether a shell reads it as it is, and timerctl takes it for no option.
     private static func isPlain(_ word: String) -> Bool {
-        ShellWords.joined(["timerctl", word]) == "timerctl \(word)"
+        ShellWords.quoted(word) == word && word.unicodeScalars.first != "-"
     }
 
     /// The names in the database of zones, which lists them in one file.

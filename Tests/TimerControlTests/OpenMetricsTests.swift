@@ -43,6 +43,12 @@ import Testing
         return metrics
     }
 
+    @Test("Nothing within quotes ends them, whatever accents stand behind it")
+    func quotes() {
+        let text = "a\"\u{301}b\\\u{301}c\r\nd\"".escapedForQuotes
+        #expect(Array(text.utf8) == Array("a\\\"\u{301}b\\\\\u{301}c\r\\nd\\\"".utf8))
+    }
+
     @Test("A gauge, a counter and a number for each value of a label, as the standard writes them")
     func text() {
         let text = metrics().openMetrics

@@ -126,7 +126,7 @@ import TimerControl
     func evil() {
         let evil = [
             "$(id)", "`id`", "${IFS}", "a b", "a'b", "a\"b", "a;b", "a|b", "a&b", "a>b", "a*", "~",
-            "#a", "a\\b", "a\nb", "",
+            "#a", "a\\b", "a\nb", "", "-x", "--owner=ben", "=ls",
         ]
         #expect(
             Complete.offered(evil + ["mails", "mails", "Etc/GMT+1", "a_b-c.d"]) == [

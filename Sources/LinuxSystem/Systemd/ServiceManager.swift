@@ -76,7 +76,9 @@ package struct ServiceManager: Sendable {
             case .stopping: "STOPPING=1"
             case .needs(let time): "EXTEND_TIMEOUT_USEC=\(Int64(time / .microseconds(1)))"
             case .alive: "WATCHDOG=1"
-            case .status(let line): "STATUS=" + line.replacing("\n", with: " ")
+            // By scalars: "\r\n" is one character to Swift, and what stands behind it would be a further state.
+            case .status(let line):
+                "STATUS=" + line.unicodeScalars.map { $0 == "\n" ? " " : String($0) }.joined()
             }
         }
     }

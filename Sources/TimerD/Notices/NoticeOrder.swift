@@ -80,9 +80,7 @@ struct NoticeOrder: Hashable, Sendable {
         return lines.joined(separator: "\n") + "\n"
     }
 
-    private static func quoted(_ text: String) -> String {
-        "\"" + text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\""
-    }
+    private static func quoted(_ text: String) -> String { "\"\(text.escapedForQuotes)\"" }
 
     private static func variables(_ document: NoticeDocument) -> [String: String] {
         [

@@ -33,8 +33,8 @@ final class LiveOutputs: Sendable {
     /// `onStdout`: whether its lines go to the daemon's standard output as well.
     func begin(_ run: RunID, _ output: RunOutput, of job: StoredJob, onStdout: Bool) {
         if let echo, onStdout {
-            let name = job.definition.name ?? job.id.description
-            output.echo(to: RunEcho(echo, job: name, run: run.description))
+            let (name, id) = (job.definition.name, job.id.description)
+            output.echo(to: RunEcho(echo, name: name, job: id, run: run.description))
         }
         if let journal, job.policy.run.output == .journal {
             output.echo(to: RunEcho(journal, of: job, run: run))

@@ -138,7 +138,8 @@ struct RunHosts: Sendable {
     /// Has the fire wait for a host that may take it.
     mutating func wait(_ fire: CommandFire) {
         let wish = fire.job.policy.run.on ?? Self.anywhere
-        guard waiting.updateValue(wish, forKey: fire.id) == nil else { return }
+        guard waiting[fire.id] == nil else { return }
+        waiting[fire.id] = wish
         waits[wish, default: 0] += 1
         let user = fire.job.owner.name
         if lines[wish]?.fires[user] == nil { lines[wish, default: Line()].users.append(user) }

@@ -25,9 +25,12 @@ struct CrontabLine: Hashable {
             (command, input) = (argv[4], argv[5])
         case 3 where Self.isShell(argv, of: definition): command = argv[2]
         default:
+            // They are written as "$'…'", which the shell that cron runs does not read.
+            let hasHidden = argv.contains {
+                $0.unicodeScalars.contains(where: HiddenCharacters.contain)
+            }
+            if hasHidden { return nil }
             command = ShellWords.joined(argv)
-            // The shell that cron runs does not read it.
-            if command.contains("$'") { return nil }
         }
         guard !command.isEmpty, Self(parsing: text) == self else { return nil }
     }

@@ -184,10 +184,7 @@ struct ServiceUnit {
     private static func line(_ words: [String]) -> String {
         guard words.contains(where: { $0.unicodeScalars.contains(where: HiddenCharacters.contain) })
         else { return ShellWords.joined(words) }
-        return words.map { word in
-            let parts = word.split(separator: "'", omittingEmptySubsequences: false)
-            return "'" + parts.joined(separator: #"'\''"#) + "'"
-        }.joined(separator: " ")
+        return words.map(ShellWords.singleQuoted).joined(separator: " ")
     }
 
     // MARK: - Its surroundings

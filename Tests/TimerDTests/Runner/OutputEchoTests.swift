@@ -28,9 +28,9 @@ import Testing
         return try TimerDTests.rest(reading: output)
     }
 
-    private func run(_ number: Int, of job: String = "backup") -> RunOutput {
+    private func run(_ number: Int, of job: String? = "backup") -> RunOutput {
         let output = RunOutput()
-        output.echo(to: RunEcho(echo, job: job, run: "\(number)"))
+        output.echo(to: RunEcho(echo, name: job, job: "7", run: "\(number)"))
         return output
     }
 
@@ -40,7 +40,7 @@ import Testing
 
     @Test("Each line is whole and says whose it is, whatever comes between its parts")
     func lines() throws {
-        let (one, two) = (run(1000), run(1001, of: "7"))
+        let (one, two) = (run(1000), run(1001, of: nil))
         write("a", of: one)
         write("x\ny", of: two)
         write("error\n", to: .stderr, of: one)
@@ -59,6 +59,14 @@ import Testing
 
                 """
         )
+    }
+
+    @Test("The name of a job cannot pose as another job's run")
+    func posing() throws {
+        let run = run(1000, of: "backup[999]: done [")
+        write("x\n", of: run)
+        echo.stop()
+        #expect(try rest() == "7[1000]: x\n")
     }
 
     @Test("What a daemon before has not seen comes once")

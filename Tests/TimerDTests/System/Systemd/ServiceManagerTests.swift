@@ -45,6 +45,7 @@ import Testing
         let texts: [(State, String)] = [
             (.ready, "READY=1"), (.stopping, "STOPPING=1"), (.alive, "WATCHDOG=1"),
             (.reloading, "RELOADING=1\nMONOTONIC_USEC=7"), (.status("3 jobs\n"), "STATUS=3 jobs "),
+            (.status("a\r\nMAINPID=1"), "STATUS=a\r MAINPID=1"),
             (.needs(.milliseconds(1500)), "EXTEND_TIMEOUT_USEC=1500000"),
         ]
         for (state, text) in texts { #expect(state.text(monotonic: 7) == text) }
