@@ -14,22 +14,28 @@ struct JobFiles {
     /// - Throws: `Failure` 74 for what cannot be read, `Mistakes` with all that is wrong in them.
     static func read(_ paths: [String], label: String?) throws -> Self {
         var files: [JobFile] = []
-        var names: [String] = []
-        for path in paths { names += try expanded(path) }
-        for path in names {
-            let bytes = try InputFile.bytes(of: path, atMost: 64 << 20)
-            let name = path == "-" ? "standard input" : path
-            guard let text = String(validating: bytes, as: UTF8.self) else {
-                throw Failure(.badData, "'\(name)' is not UTF-8")
+        for path in paths {
+            if let found = try found(in: path) {
+                files += try found.map { try file($0, isFound: true) }
+            } else {
+                files.append(try file(path))
             }
-            files.append(JobFile(text, file: name, now: .now, zone: .local))
         }
         return try Self(files, label: label)
     }
 
-    /// The files of a folder, sorted; for a file the file itself.
-    private static func expanded(_ path: String) throws(Failure) -> [String] {
-        guard path != "-", let names = try InputFile.names(in: path) else { return [path] }
+    private static func file(_ path: String, isFound: Bool = false) throws(Failure) -> JobFile {
+        let bytes = try InputFile.bytes(of: path, atMost: 64 << 20, isFound: isFound)
+        let name = path == "-" ? "standard input" : path
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw Failure(.badData, "'\(name)' is not UTF-8")
+        }
+        return JobFile(text, file: name, now: .now, zone: .local)
+    }
+
+    /// The files of a folder, sorted; nil where the path is of none.
+    private static func found(in path: String) throws(Failure) -> [String]? {
+        guard path != "-", let names = try InputFile.names(in: path) else { return nil }
         let files = names.filter { name in
             !name.hasPrefix(".") && [".yaml", ".yml", ".json"].contains { name.hasSuffix($0) }
         }
