@@ -68,6 +68,11 @@ struct Apply: AsyncParsableCommand {
             for mistake in mistakes.all { Output.complain(mistake.description) }
             throw Failure(.badData, "")
         }
+        for path in files.passed {
+            Output.complain(
+                "note: '\(path)' is passed over; read of a folder are *.yaml, *.yml and *.json"
+            )
+        }
         guard allowEmpty || !files.jobs.isEmpty else {
             throw Failure(
                 .refused,

@@ -8,20 +8,26 @@ import TimerWords
 struct JobFiles {
     var label: String
     var jobs: [DeclaredJob]
+    /// Files of folders that were not read though their names look as if they were meant.
+    private(set) var passed: [String] = []
 
     /// Reads files and folders; "-" is standard input.
     ///
     /// - Throws: `Failure` 74 for what cannot be read, `Mistakes` with all that is wrong in them.
     static func read(_ paths: [String], label: String?) throws -> Self {
         var files: [JobFile] = []
+        var passed: [String] = []
         for path in paths {
             if let found = try found(in: path) {
-                files += try found.map { try file($0, isFound: true) }
+                files += try found.files.map { try file($0, isFound: true) }
+                passed += found.passed
             } else {
                 files.append(try file(path))
             }
         }
-        return try Self(files, label: label)
+        var read = try Self(files, label: label)
+        read.passed = passed
+        return read
     }
 
     private static func file(_ path: String, isFound: Bool = false) throws(Failure) -> JobFile {
@@ -33,16 +39,28 @@ struct JobFiles {
         return JobFile(text, file: name, now: .now, zone: .local)
     }
 
-    /// The files of a folder, sorted; nil where the path is of none.
-    private static func found(in path: String) throws(Failure) -> [String]? {
+    private static let suffixes = [".yaml", ".yml", ".json"]
+
+    /// The files of a folder, sorted, and those that are passed over: "B.YAML", ".b.yaml"; nil where the path is of none.
+    private static func found(
+        in path: String
+    ) throws(Failure) -> (files: [String], passed: [String])? {
         guard path != "-", let names = try InputFile.names(in: path) else { return nil }
-        let files = names.filter { name in
-            !name.hasPrefix(".") && [".yaml", ".yml", ".json"].contains { name.hasSuffix($0) }
+        let folder = path.hasSuffix("/") ? path : "\(path)/"
+        let meant = names.filter { name in suffixes.contains { name.lowercased().hasSuffix($0) } }
+        let isRead = { (name: String) in
+            !name.hasPrefix(".") && suffixes.contains { name.hasSuffix($0) }
         }
+        let files = meant.filter(isRead).sorted().map { folder + $0 }
+        let passed = meant.filter { !isRead($0) }.sorted().map { folder + $0 }
         guard !files.isEmpty else {
-            throw Failure(.badData, "the folder '\(path)' has no *.yaml, *.yml or *.json")
+            let others = passed.map { "; '\($0)' is passed over" }.joined()
+            throw Failure(
+                .badData,
+                "the folder '\(path)' has no *.yaml, *.yml or *.json" + others
+            )
         }
-        return files.sorted().map { path.hasSuffix("/") ? path + $0 : "\(path)/\($0)" }
+        return (files, passed)
     }
 
     /// - Throws: `Mistakes`; `Failure` 65 if there is no label.

@@ -46,6 +46,24 @@ import Testing
         }
     }
 
+    @Test("Files that look as if they were meant, and are passed over, are told")
+    func passed() throws {
+        try withFolder(["a.yaml", "B.YAML", ".c.json", "d.txt"]) { folder in
+            let files = try JobFiles.read([folder], label: "web")
+            #expect(files.jobs.map(\.name) == ["a.yaml"])
+            #expect(files.passed == ["\(folder)/.c.json", "\(folder)/B.YAML"])
+        }
+        try withFolder(["B.YAML"]) { folder in
+            let failure = #expect(throws: Failure.self) {
+                try JobFiles.read([folder], label: "web")
+            }
+            #expect(
+                failure?.message == "the folder '\(folder)' has no *.yaml, *.yml or *.json"
+                    + "; '\(folder)/B.YAML' is passed over"
+            )
+        }
+    }
+
     @Test("A pipe among the drop-ins of a unit is refused, and not waited at")
     func dropIn() throws {
         try withFolder([]) { folder in
