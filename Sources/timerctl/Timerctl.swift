@@ -193,7 +193,7 @@ struct Timerctl: AsyncParsableCommand {
                 Glibc.exit(ExitStatus.usage.rawValue)
             }
             do {
-                try Output.write(fullMessage(for: error) + "\n")
+                try Output.write(CompletionScript.completed(fullMessage(for: error)) + "\n")
             } catch {
                 end(with: error)
             }

@@ -35,7 +35,7 @@ struct Apply: AsyncParsableCommand {
     )
     var file: [String] = []
 
-    @Option(help: "The label of the jobs, where no file says it.")
+    @Option(help: "The label of the jobs, where no file says it.", completion: .labels)
     var label: String?
 
     @Flag(help: "Show what would be done, have the daemon try it, and keep nothing.")
