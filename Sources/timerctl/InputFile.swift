@@ -102,9 +102,10 @@ enum InputFile {
     static func text(
         of path: String,
         atMost limit: Int = largest,
+        isFound: Bool = false,
         checking check: (stat) throws(Failure) -> Void = { _ throws(Failure) in }
     ) throws(Failure) -> String {
-        let bytes = try bytes(of: path, atMost: limit, checking: check)
+        let bytes = try bytes(of: path, atMost: limit, isFound: isFound, checking: check)
         if let text = String(validating: bytes, as: UTF8.self) { return text }
         let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
         let line = lines.firstIndex { String(validating: $0, as: UTF8.self) == nil } ?? 0
@@ -113,12 +114,16 @@ enum InputFile {
     }
 
     /// `check` looks at the very file whose bytes are read, whatever its path leads to by then, and throws to refuse it.
+    ///
+    /// `isFound`: it was found in a folder, and nobody named it: a pipe there is refused, as nobody may ever write to it.
     static func bytes(
         of path: String,
         atMost limit: Int,
+        isFound: Bool = false,
         checking check: (stat) throws(Failure) -> Void = { _ throws(Failure) in }
     ) throws(Failure) -> [UInt8] {
-        let descriptor = path == "-" ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)
+        let flags = O_RDONLY | O_CLOEXEC | (isFound ? O_NONBLOCK : 0)
+        let descriptor = path == "-" ? STDIN_FILENO : open(path, flags)
         guard descriptor >= 0 else {
             throw Failure(.inputOutput, "cannot open '\(path)': \(Errno.last.text)")
         }
@@ -126,6 +131,9 @@ enum InputFile {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else {
             throw Failure(.inputOutput, "cannot read '\(path)': \(Errno.last.text)")
+        }
+        guard !isFound || status.st_mode & S_IFMT != S_IFIFO else {
+            throw Failure(.badData, "'\(path)' is a pipe, accepted in a folder are files")
         }
         try check(status)
         var bytes: [UInt8] = []

@@ -22,7 +22,7 @@ struct SetFireDate: AsyncParsableCommand {
             """
     )
 
-    @Option(help: "The name of a live job, also of one that looks like an id.")
+    @Option(help: "The name of a live job, also of one that looks like an id.", completion: .jobs)
     var name: String?
 
     @OptionGroup var common: CommonOptions
@@ -31,7 +31,8 @@ struct SetFireDate: AsyncParsableCommand {
         help: ArgumentHelp(
             "The job's id or name, unless --name is given, and the date.",
             valueName: "job> <date"
-        )
+        ),
+        completion: .jobs
     )
     var words: [String]
 

@@ -119,26 +119,26 @@ struct Timerctl: AsyncParsableCommand {
     /// Answers a misspelt command with the near one.
     static func checkVerb(of arguments: [String]) throws {
         guard let verb = arguments.first, !verb.hasPrefix("-") else { return }
-        try check(verb, amongThoseOf: configuration, or: ["help"])
+        if verb == "help" { return try checkVerb(of: Array(arguments.dropFirst())) }
+        try check(verb, amongThoseOf: configuration)
         guard arguments.count > 1, !arguments[1].hasPrefix("-") else { return }
         switch verb {
-        case "import": try check(arguments[1], amongThoseOf: Import.configuration, or: [])
-        case "queue": try check(arguments[1], amongThoseOf: QueueCommand.configuration, or: [])
+        case "import": try check(arguments[1], amongThoseOf: Import.configuration)
+        case "queue": try check(arguments[1], amongThoseOf: QueueCommand.configuration)
         default: break
         }
     }
 
     private static func check(
         _ verb: String,
-        amongThoseOf configuration: CommandConfiguration,
-        or others: [String]
+        amongThoseOf configuration: CommandConfiguration
     ) throws {
         var known: [String] = []
         for command in configuration.subcommands {
             known += [command.configuration.commandName].compactMap(\.self)
             known += command.configuration.aliases
         }
-        if (known + others).contains(verb) { return }
+        if known.contains(verb) { return }
         let near = Spelling.nearest(to: verb, among: known).map { ", perhaps '\($0)'" } ?? ""
         throw ValidationError("there is no command '\(verb)'\(near)")
     }
@@ -193,7 +193,7 @@ struct Timerctl: AsyncParsableCommand {
                 Glibc.exit(ExitStatus.usage.rawValue)
             }
             do {
-                try Output.write(fullMessage(for: error) + "\n")
+                try Output.write(CompletionScript.completed(fullMessage(for: error)) + "\n")
             } catch {
                 end(with: error)
             }

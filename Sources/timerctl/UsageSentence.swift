@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TimerWords
+
 /// The errors of argument-parser, as one line in our style.
 enum UsageSentence {
     /// The message, and the command that prints help.
@@ -37,14 +39,31 @@ enum UsageSentence {
         return nil
     }
 
-    /// What to write where the missing value is there, and begins with a dash.
+    /// What to write where a word that begins with a dash was taken for an option.
     private static func dashed(_ message: String, _ arguments: [String]) -> String {
-        guard let name = message.firstMatch(of: /^Missing value for '(-[^ ']+)/)?.output.1,
-            let index = arguments.firstIndex(of: String(name)), index + 1 < arguments.count,
-            arguments[index + 1].hasPrefix("-"), name.hasPrefix("--")
-        else { return "" }
-        let next = arguments[index + 1]
-        return next == "--" ? "" : ": '\(next)' is read as an option, unless it is \(name)=\(next)"
+        if let name = message.firstMatch(of: /^Missing value for '(-[^ ']+)/)?.output.1 {
+            guard let index = arguments.firstIndex(of: String(name)), index + 1 < arguments.count,
+                arguments[index + 1].hasPrefix("-"), name.hasPrefix("--")
+            else { return "" }
+            return asValue(arguments[index + 1], of: String(name))
+        }
+        if let word = message.firstMatch(of: /^Invalid option: (.+)/)?.output.1 {
+            guard let index = arguments.firstIndex(of: String(word)), index > 0,
+                arguments[index - 1].firstMatch(of: /^--[a-z][^=]*$/) != nil
+            else { return "" }
+            return asValue(String(word), of: arguments[index - 1])
+        }
+        let number = arguments.prefix { $0 != "--" }
+            .first { $0.firstMatch(of: /^-[0-9]+$/) != nil }
+        guard let number else { return "" }
+        let isMissed = ["Missing expected argument", "say which ", "Unknown option '\(number)'"]
+            .contains { message.hasPrefix($0) }
+        return isMissed ? ": '\(number)' is read as an option, unless it stands behind '--'" : ""
+    }
+
+    private static func asValue(_ word: String, of name: String) -> String {
+        let value = "\(name)=\(ShellWords.quoted(word))"
+        return word == "--" ? "" : ": '\(word)' is read as an option, unless it is \(value)"
     }
 
     /// The first line, and those after it that belong to a value with line ends between its quotes.

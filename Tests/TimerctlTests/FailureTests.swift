@@ -77,6 +77,31 @@ import TimerControl
                     + "see 'timerctl add --help'"
             ),
             (
+                ["add", "--in", "1h", "--shell", "- a"],
+                "missing value for '--shell <line>': '- a' is read as an option, unless it is --shell='- a'; "
+                    + "see 'timerctl add --help'"
+            ),
+            (
+                ["add", "--in", "1h", "--shell", "---"],
+                "invalid option: ---: '---' is read as an option, unless it is --shell=---; "
+                    + "see 'timerctl --help'"
+            ),
+            (
+                ["kill", "-1"],
+                "missing expected argument '<run> ...': '-1' is read as an option, unless it stands "
+                    + "behind '--'; see 'timerctl kill --help'"
+            ),
+            (
+                ["show", "-1"],
+                "say which job: its id or its name: '-1' is read as an option, unless it stands "
+                    + "behind '--'; see 'timerctl show --help'"
+            ),
+            (
+                ["runs", "-1"],
+                "unknown option '-1': '-1' is read as an option, unless it stands behind '--'; "
+                    + "see 'timerctl runs --help'"
+            ),
+            (
                 ["complete", "bogus"],
                 "the value 'bogus' is invalid for '<kind>', accepted are jobs, tags, zones, queues, nodes, hosts; "
                     + "see 'timerctl complete --help'"

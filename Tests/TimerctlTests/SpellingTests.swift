@@ -14,6 +14,8 @@ import TimerControl
             (["invaldate", "2"], "there is no command 'invaldate', perhaps 'invalidate'"),
             (["psuse"], "there is no command 'psuse', perhaps 'pause'"),
             (["frobnicate"], "there is no command 'frobnicate'"),
+            (["help", "lst"], "there is no command 'lst', perhaps 'list'"),
+            (["help", "import", "crntab"], "there is no command 'crntab', perhaps 'crontab'"),
             (["import", "crntab", "-"], "there is no command 'crntab', perhaps 'crontab'"),
         ]
     )
@@ -39,7 +41,7 @@ import TimerControl
 
     @Test(
         "Every command passes, and what asks for help",
-        arguments: [[], ["--help"], ["help", "x"]]
+        arguments: [[], ["--help"], ["help"], ["help", "list"], ["help", "queue", "work"]]
     )
     func others(arguments: [String]) throws {
         try Timerctl.checkVerb(of: arguments)

@@ -35,7 +35,7 @@ struct Apply: AsyncParsableCommand {
     )
     var file: [String] = []
 
-    @Option(help: "The label of the jobs, where no file says it.")
+    @Option(help: "The label of the jobs, where no file says it.", completion: .labels)
     var label: String?
 
     @Flag(help: "Show what would be done, have the daemon try it, and keep nothing.")
@@ -67,6 +67,11 @@ struct Apply: AsyncParsableCommand {
         } catch let mistakes as Mistakes {
             for mistake in mistakes.all { Output.complain(mistake.description) }
             throw Failure(.badData, "")
+        }
+        for path in files.passed {
+            Output.complain(
+                "note: '\(path)' is passed over; read of a folder are *.yaml, *.yml and *.json"
+            )
         }
         guard allowEmpty || !files.jobs.isEmpty else {
             throw Failure(

@@ -24,7 +24,7 @@ struct Export: AsyncParsableCommand {
             """
     )
 
-    @Option(help: "Only the jobs that 'apply' gave this label.")
+    @Option(help: "Only the jobs that 'apply' gave this label.", completion: .labels)
     var label: String?
 
     @Option(help: "Only jobs with this tag.")

@@ -8,35 +8,59 @@ import TimerWords
 struct JobFiles {
     var label: String
     var jobs: [DeclaredJob]
+    /// Files of folders that were not read though their names look as if they were meant.
+    private(set) var passed: [String] = []
 
     /// Reads files and folders; "-" is standard input.
     ///
     /// - Throws: `Failure` 74 for what cannot be read, `Mistakes` with all that is wrong in them.
     static func read(_ paths: [String], label: String?) throws -> Self {
         var files: [JobFile] = []
-        var names: [String] = []
-        for path in paths { names += try expanded(path) }
-        for path in names {
-            let bytes = try InputFile.bytes(of: path, atMost: 64 << 20)
-            let name = path == "-" ? "standard input" : path
-            guard let text = String(validating: bytes, as: UTF8.self) else {
-                throw Failure(.badData, "'\(name)' is not UTF-8")
+        var passed: [String] = []
+        for path in paths {
+            if let found = try found(in: path) {
+                files += try found.files.map { try file($0, isFound: true) }
+                passed += found.passed
+            } else {
+                files.append(try file(path))
             }
-            files.append(JobFile(text, file: name, now: .now, zone: .local))
         }
-        return try Self(files, label: label)
+        var read = try Self(files, label: label)
+        read.passed = passed
+        return read
     }
 
-    /// The files of a folder, sorted; for a file the file itself.
-    private static func expanded(_ path: String) throws(Failure) -> [String] {
-        guard path != "-", let names = try InputFile.names(in: path) else { return [path] }
-        let files = names.filter { name in
-            !name.hasPrefix(".") && [".yaml", ".yml", ".json"].contains { name.hasSuffix($0) }
+    private static func file(_ path: String, isFound: Bool = false) throws(Failure) -> JobFile {
+        let bytes = try InputFile.bytes(of: path, atMost: 64 << 20, isFound: isFound)
+        let name = path == "-" ? "standard input" : path
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw Failure(.badData, "'\(name)' is not UTF-8")
         }
+        return JobFile(text, file: name, now: .now, zone: .local)
+    }
+
+    private static let suffixes = [".yaml", ".yml", ".json"]
+
+    /// The files of a folder, sorted, and those that are passed over: "B.YAML", ".b.yaml"; nil where the path is of none.
+    private static func found(
+        in path: String
+    ) throws(Failure) -> (files: [String], passed: [String])? {
+        guard path != "-", let names = try InputFile.names(in: path) else { return nil }
+        let folder = path.hasSuffix("/") ? path : "\(path)/"
+        let meant = names.filter { name in suffixes.contains { name.lowercased().hasSuffix($0) } }
+        let isRead = { (name: String) in
+            !name.hasPrefix(".") && suffixes.contains { name.hasSuffix($0) }
+        }
+        let files = meant.filter(isRead).sorted().map { folder + $0 }
+        let passed = meant.filter { !isRead($0) }.sorted().map { folder + $0 }
         guard !files.isEmpty else {
-            throw Failure(.badData, "the folder '\(path)' has no *.yaml, *.yml or *.json")
+            let others = passed.map { "; '\($0)' is passed over" }.joined()
+            throw Failure(
+                .badData,
+                "the folder '\(path)' has no *.yaml, *.yml or *.json" + others
+            )
         }
-        return files.sorted().map { path.hasSuffix("/") ? path + $0 : "\(path)/\($0)" }
+        return (files, passed)
     }
 
     /// - Throws: `Mistakes`; `Failure` 65 if there is no label.

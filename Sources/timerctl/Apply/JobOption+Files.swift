@@ -35,9 +35,8 @@ extension JobOption {
             if form == .command, let line = yaml.text {
                 return line.isEmpty ? nil : .texts(.shell(line))
             }
-            guard case .list(let elements) = yaml.content else { return nil }
-            let texts = elements.compactMap(\.text)
-            return texts.count == elements.count ? .texts(texts) : nil
+            guard case .list(let list) = yaml.content else { return nil }
+            return .texts(try elements(of: list, accepting: "text") { $0.text })
         case .variables:
             guard case .map(let members) = yaml.content else { return nil }
             var variables: [String: String] = [:]
@@ -59,12 +58,42 @@ extension JobOption {
             guard case .integer(let number) = try yaml.json else { return nil }
             return .integer(Int(number))
         case .integers:
-            guard case .array(let elements) = try yaml.json else { return nil }
-            let numbers = elements.compactMap {
-                if case .integer(let code) = $0 { Int(code) } else { nil }
+            guard case .list(let list) = yaml.content else { return nil }
+            let codes = try elements(of: list, accepting: "0 to 255") {
+                (element) throws(Mistake) -> Int? in
+                guard case .integer(let code) = try element.json else { return nil }
+                return Int(code)
             }
-            return numbers.count == elements.count ? .integers(numbers) : nil
+            return .integers(codes)
         }
+    }
+
+    /// What a list has, each element as `read` takes it.
+    ///
+    /// - Throws: the `Mistake` of the first one that is of another shape.
+    private func elements<Element>(
+        of list: [YAMLValue],
+        accepting accepted: String,
+        _ read: (YAMLValue) throws(Mistake) -> Element?
+    ) throws(Mistake) -> [Element] {
+        var elements: [Element] = []
+        for (index, value) in list.enumerated() {
+            guard let element = try read(value) else {
+                throw Mistake(
+                    place: value.place,
+                    message: "'\(self)[\(index)]' is \(found(value)), accepted is \(accepted)"
+                )
+            }
+            elements.append(element)
+        }
+        return elements
+    }
+
+    /// A value that is not accepted, in the words of a message.
+    func found(_ value: YAMLValue) -> String {
+        let kind = hidesURLs ? value.masked.kind : value.kind
+        // "3" in quotes would read as the number that is accepted.
+        return value.isQuoted ? "the text \(kind)" : kind
     }
 
     /// The one form of all values that mean the same; what means nothing stays what it is.

@@ -142,12 +142,10 @@ struct JobReader {
         if option == .userInfo, value.isNull { return false }
         do throws(Mistake) {
             guard let stated = try option.value(of: value) else {
-                let kind = option.hidesURLs ? value.masked.kind : value.kind
-                // "3" in quotes would read as the number that is accepted.
-                let found = value.isQuoted ? "the text \(kind)" : kind
                 throw Mistake(
                     place: value.place,
-                    message: "'\(option)' is \(found), accepted is \(option.acceptedInFile)"
+                    message:
+                        "'\(option)' is \(option.found(value)), accepted is \(option.acceptedInFile)"
                 )
             }
             if option == .tags { try checkTags(value) }

@@ -144,14 +144,23 @@ struct YAMLReader: ~Copyable {
     /// Refuses names that are given twice; what is no name is refused by whoever wants one.
     private static func checkNames(_ keys: some Sequence<YAMLValue>) throws(Mistake) {
         var first: [String: Place] = [:]
-        var twice: Set<String> = []
+        var mistakes: [Mistake] = []
         for key in keys {
             guard let name = key.text else { continue }
-            if first[name] == nil { first[name] = key.place } else { twice.insert(name) }
+            guard let place = first[name] else {
+                first[name] = key.place
+                continue
+            }
+            mistakes.append(
+                Mistake(
+                    place: key.place,
+                    message: "'\(name)' is given twice, first in line \(place.line), "
+                        + "column \(place.column)"
+                )
+            )
         }
-        let names = twice.sorted()
-        guard let place = names.first.flatMap({ first[$0] }) else { return }
-        let list = names.map { "'\($0)'" }.joined(separator: ", ")
-        throw Mistake(place: place, message: "\(list) is given twice")
+        guard let mistake = mistakes.first else { return }
+        let messages = mistakes.map(\.message).joined(separator: "; ")
+        throw Mistake(place: mistake.place, message: messages)
     }
 }

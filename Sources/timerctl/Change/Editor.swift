@@ -72,11 +72,18 @@ struct Editor {
         } catch {
             throw Failure(.inputOutput, "no shell for the editor can be started: \(error.text)")
         }
+        let isThere = access(path, F_OK) == 0
         guard status == 0 else {
             throw Failure(
                 .inputOutput,
-                "the editor '\(command)' \(Self.end(status)); nothing was changed, and the text is "
-                    + "kept in \(path)"
+                "the editor '\(command)' \(Self.end(status)); nothing was changed, and the text "
+                    + (isThere ? "is kept in \(path)" : "was removed")
+            )
+        }
+        guard isThere else {
+            throw Failure(
+                .inputOutput,
+                "the editor '\(command)' has removed the text, '\(path)'; nothing was changed"
             )
         }
         let bytes: [UInt8]

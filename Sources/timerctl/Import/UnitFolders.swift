@@ -65,8 +65,9 @@ struct UnitFolders {
                 throw Failure(.badData, "'\(name)' is masked, by '\(file)'")
             }
         }
-        unit.read(try InputFile.text(of: file), from: file)
-        for path in try dropIns(of: names) { unit.read(try InputFile.text(of: path), from: path) }
+        for path in try [file] + dropIns(of: names) {
+            unit.read(try InputFile.text(of: path, isFound: true), from: path)
+        }
         return unit
     }
 

@@ -242,6 +242,9 @@ struct HandsTests {
             }
             c timerctl show ba
             c timerctl invalidate backup b
+            c timerctl rm ba
+            c timerctl set-fire-date ba
+            c timerctl queue ls --so
             c timerctl logs --name b
             c timerctl pause --tag nb
             c timerctl next --tz Europe/Berl
@@ -255,6 +258,9 @@ struct HandsTests {
                 answer.output == """
                     backup base
                     backup base
+                    backup base
+                    backup base
+                    --socket
                     backup base
                     nbackup nbase
                     Europe/Berlin

@@ -186,7 +186,7 @@ func jobFile(_ text: String, _ name: String = "jobs.yaml") -> JobFile {
                 "jobs.yaml:1:12: 'retrys' is unknown, perhaps 'retries'"
             ),
             ("jobs: [a]", "jobs.yaml:1:7: 'jobs' is a list, accepted is a map of names to jobs"),
-            ("jobs:\n  a: {every: 5s}\n  a: {every: 6s}", "jobs.yaml:2:3: 'a' is given twice"),
+            ("jobs:\n  a: {every: 5s}\n  a: {every: 6s}", "jobs.yaml:3:3: 'a' is given twice"),
             ("jobs:\n  a: [", "jobs.yaml:3:1: not YAML: while parsing a flow node (line 3)"),
             ("jobs: *a", "jobs.yaml:1:7: not YAML: found undefined alias"),
             (
@@ -199,7 +199,7 @@ func jobFile(_ text: String, _ name: String = "jobs.yaml") -> JobFile {
                 "jobs:\n\ta: {}",
                 "jobs.yaml:2:1: not YAML: while scanning for the next token (line 2)"
             ),
-            ("jobs: {b: 1, a: 1, 'b': 2, a: 3}", "jobs.yaml:1:14: 'a', 'b' is given twice"),
+            ("jobs: {b: 1, a: 1, 'b': 2, a: 3}", "jobs.yaml:1:20: 'b' is given twice"),
             (
                 "jobs: {a: {every: 1s, command: !include x.sh}}",
                 "jobs.yaml:1:32: the tag '!include' is not accepted"

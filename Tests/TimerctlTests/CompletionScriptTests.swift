@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Testing
+
+@testable import timerctl
+
+@Suite("Scripts for completion") struct CompletionScriptTests {
+    /// Bash is asked for its words by a test with a daemon; the other shells are not everywhere.
+    @Test(
+        "Each shell takes the other name of a command for the command, wherever one is due",
+        arguments: [
+            (CompletionShell.bash, "cancel|delete|remove|rm) subcommand=invalidate ;;"),
+            (.zsh, "cancel|delete|remove|rm) words[1]=invalidate ;;"),
+            (.fish, "case cancel delete remove rm\n"),
+        ]
+    )
+    func aliases(shell: CompletionShell, line: String) {
+        let script = CompletionScript.completed(Timerctl.completionScript(for: shell))
+        // One place for timerctl, one for queue and one for import; fish has one for the program's name as well.
+        #expect(script.ranges(of: line).count == (shell == .fish ? 4 : 3))
+    }
+
+    @Test("The other name of a command is the name of none")
+    func names() {
+        let names = Set(
+            CompletionScript.configurations(below: Timerctl.self).compactMap(\.commandName)
+        )
+        let others = CompletionScript.aliases.flatMap(\.others)
+        #expect(names.isDisjoint(with: others))
+        #expect(Set(others).count == others.count)
+        #expect(others.contains("ls"))
+    }
+
+    @Test("Zsh is given words whose colons begin no description")
+    func colons() {
+        let script = CompletionScript.completed(Timerctl.completionScript(for: .zsh))
+        #expect(script.contains("\n__timerctl_describe() {\n"))
+        #expect(script.contains("__timerctl_describe}"))
+        #expect(!script.contains(#"_describe -V "" list}"#))
+    }
+
+    @Test("Help stays as it is")
+    func help() {
+        let help = Timerctl.helpMessage(for: QueueCommand.self)
+        #expect(CompletionScript.completed(help) == help)
+    }
+}
