@@ -142,7 +142,8 @@ actor WriteQueue {
             storePostponed()
             run(command)
         } catch {
-            completions.append(Completion { _ in command.refuse(error) })
+            // What it was refused for may be of a write before it in this batch: if that is not stored, it is not true.
+            completions.append(Completion { failure in command.refuse(failure ?? error) })
         }
     }
 

@@ -78,6 +78,25 @@ import Testing
         try await fixture.stop()
     }
 
+    @Test("A refusal that stands on a write that is not stored is not told")
+    func refusedForNothing() async throws {
+        let taken: @Sendable (Database) throws -> Void = { _ in throw Refused() }
+        let lost = try await fixture.batch {
+            fixture.submit(1)
+            fixture.submit("second", taken)
+            fixture.submit("culprit") { try Trouble.commitRefused.cause($0) }
+        }
+        let code = Trouble.commitRefused.code
+        #expect(lost.notes == ["1 \(code)", "second \(code)", "culprit \(code)"])
+        let stored = try await fixture.batch {
+            fixture.submit(2)
+            fixture.submit("second", taken)
+        }
+        #expect(stored.stored == [2])
+        #expect(stored.notes.last != "second \(code)")
+        try await fixture.stop()
+    }
+
     @Test("A lost transaction's records are stored without anyone asking, in order")
     func retriesAlone() async throws {
         let start = ContinuousClock.now
