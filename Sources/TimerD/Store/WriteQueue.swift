@@ -136,6 +136,7 @@ actor WriteQueue {
             completions.append(Completion { _ in command.refuse(error) })
             return
         }
+        let isFirst = !database.isInTransaction
         do {
             completions.append(Completion(call: try apply(command.body)))
         } catch is PostponedFirst {
@@ -143,7 +144,9 @@ actor WriteQueue {
             run(command)
         } catch {
             // What it was refused for may be of a write before it in this batch: if that is not stored, it is not true.
-            completions.append(Completion { failure in command.refuse(failure ?? error) })
+            completions.append(
+                Completion { failure in command.refuse(isFirst ? error : failure ?? error) }
+            )
         }
     }
 

@@ -56,8 +56,8 @@ import Testing
     @Test("A backup that would be larger is refused with the limit")
     func backup() async throws {
         try await DaemonProcess.with { daemon in
-            let word = String(repeating: "x", count: 20_000)
-            for _ in 0..<60 {
+            let word = String(repeating: "x", count: 100_000)
+            for _ in 0..<12 {
                 let added = try await daemon.timerctl("add", "--every", "1h", "--", "true", word)
                 #expect(added.status == 0, "\(added.errors)")
             }
@@ -77,8 +77,8 @@ import Testing
     @Test("A restore that would be larger names its own file and the limit, as a new database does")
     func restore() async throws {
         try await DaemonProcess.with { daemon in
-            let word = String(repeating: "x", count: 20_000)
-            for _ in 0..<60 {
+            let word = String(repeating: "x", count: 100_000)
+            for _ in 0..<12 {
                 let added = try await daemon.timerctl("add", "--every", "1h", "--", "true", word)
                 #expect(added.status == 0, "\(added.errors)")
             }

@@ -89,7 +89,7 @@ struct TopCommandTests {
             #expect(await top.shows(String(words)), "\(refusal)")
             top.type("q")
             #expect(await top.end() == 0)
-            #expect(top.isRestored)
+            #expect(await top.waits { top.isRestored })
         }
     }
 
@@ -120,7 +120,7 @@ struct TopCommandTests {
             #expect(await top.shows("then this"))
             top.type("q")
             #expect(await top.end() == 0)
-            #expect(top.isRestored)
+            #expect(await top.waits { top.isRestored })
         }
     }
 
@@ -192,7 +192,7 @@ struct TopCommandTests {
             #expect(await top.waits { top.raw.count > count })
             top.type("q")
             #expect(await top.end() == 0)
-            #expect(top.isRestored)
+            #expect(await top.waits { top.isRestored })
         }
     }
 
@@ -227,7 +227,7 @@ struct TopCommandTests {
             #expect(await top.shows("every 15h"))
             top.type("\u{3}")
             #expect(await top.end() == 0)
-            #expect(top.isRestored)
+            #expect(await top.waits { top.isRestored })
         }
     }
 
