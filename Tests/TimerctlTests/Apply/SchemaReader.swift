@@ -54,7 +54,9 @@ struct SchemaReader {
         case ("minLength", _): return text.unicodeScalars.count >= limit ?? 0
         case ("maxLength", _): return text.unicodeScalars.count <= limit ?? 0
         case ("pattern", .string(let pattern)):
-            let expression = try NSRegularExpression(pattern: pattern)
+            // There `$` also stands before a line's end; the schema's words mean the end alone.
+            let strict = pattern.hasSuffix("$") ? pattern.dropLast() + #"\z"# : pattern[...]
+            let expression = try NSRegularExpression(pattern: String(strict))
             let all = NSRange(text.startIndex..., in: text)
             return expression.firstMatch(in: text, range: all) != nil
         default: return try isKnown(word)
