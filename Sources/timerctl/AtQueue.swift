@@ -38,7 +38,8 @@ struct Atq: AsyncParsableCommand {
         let runs = try await daemon.runs(open, atMost: .max).page.runs
         var entries: [(job: Job, run: Run?)] = []
         for run in Self.unfinished(runs, besides: live) {
-            let job = try await daemon.ask(.getJob(.id(run.job)), for: JobReply.self).value.job
+            // One that was over and removed meanwhile is over.
+            guard let job = try await daemon.job(run.job) else { continue }
             entries.append((job: job, run: run))
         }
         entries += live.map { (job: $0, run: nil) }

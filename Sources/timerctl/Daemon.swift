@@ -92,6 +92,17 @@ struct Daemon {
         }
     }
 
+    /// A job by its number; nil if it is not kept any more.
+    func job(_ id: JobID) async throws(Failure) -> Job? {
+        do {
+            return try await client.job(.id(id))
+        } catch let error as ControlError where error.reason == .notFound {
+            return nil
+        } catch {
+            throw Failure(answering: error)
+        }
+    }
+
     /// Stays connected until the job or the connection has ended.
     func waitForEnd(of job: JobID) async throws(Failure) {
         do {
