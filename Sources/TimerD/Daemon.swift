@@ -43,9 +43,6 @@ public struct Daemon: Service {
     ///   while it ran; and for what it could not store as it stopped.
     public func run() async throws {
         configuration.warnOfContradictions(log)
-        if let error = SocketError.place(configuration.runner) {
-            throw DaemonError(starting: error)
-        }
         if let shared = configuration.shared { return try await runNode(shared) }
         let parts: DaemonParts
         let loss = Loss(reloads: reloads.continuation)

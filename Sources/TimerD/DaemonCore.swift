@@ -76,7 +76,7 @@ struct DaemonCore {
         isShared = lead != nil
         nodes = lead?.nodes
         // A node holds the lock of its copy for as long as it runs.
-        let lock = lead == nil ? try await Self.lock(configuration.database, &started) : nil
+        let lock = lead == nil ? try await Self.lock(configuration, &started) : nil
         loops = try await Loops(&started)
         store = try await started.start {
             let now = SystemClock.read().wall
@@ -176,12 +176,13 @@ struct DaemonCore {
         nodeRunners.take(descriptor, of: name)
     }
 
-    private static func lock(_ path: String, _ started: inout StartedParts) async throws
-        -> DatabaseLock
-    {
-        try TrustedPath.checkDatabase(path)
+    private static func lock(
+        _ configuration: Configuration,
+        _ started: inout StartedParts
+    ) async throws -> DatabaseLock {
+        try configuration.checkPlaces()
         return try await started.start {
-            try DatabaseLock(database: path)
+            try DatabaseLock(database: configuration.database)
         } stop: {
             $0.release()
         }

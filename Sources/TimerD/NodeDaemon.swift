@@ -71,7 +71,7 @@ final class NodeDaemon {
         self.manager = manager
         self.log = log
         address = try PostgresAddress(shared.text)
-        try TrustedPath.checkDatabase(configuration.database)
+        try configuration.checkPlaces()
         if let problem = Database.problem(withPlaceOfCopy: configuration.database) {
             throw DaemonError("copy: \(problem)", .configuration)
         }

@@ -39,7 +39,6 @@ public struct RunEnder: Sendable {
         }
         var started = StartedParts()
         do {
-            if let error = SocketError.place(configuration.runner) { throw error }
             let core = try await DaemonCore(configuration, log, { _ in }, &started)
             let recovered = try await core.takeOver(beginsNothing: true)
             await core.scheduler.stop(.end(after: configuration.drainTime))

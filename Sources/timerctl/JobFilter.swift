@@ -54,6 +54,15 @@ struct JobFilter: ParsableArguments {
         return request
     }
 
+    /// The fires that are not over of the same jobs, live or not; nil where ended jobs are shown, or would not be if they
+    /// were live.
+    var openRuns: ListRuns? {
+        guard !all, name == nil, search == nil, !held, state == nil else { return nil }
+        var request = ListRuns()
+        (request.open, request.tag, request.owner) = (true, tag, owner)
+        return request
+    }
+
     /// The sentence that is printed instead of an empty table.
     var emptySentence: String {
         if name != nil || tag != nil || state != nil || owner != nil || search != nil || held {

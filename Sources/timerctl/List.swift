@@ -13,7 +13,8 @@ struct List: AsyncParsableCommand {
         discussion: """
             Live jobs alone, scheduled or paused, those that fire next first; --all shows ended \
             ones too, which are kept for 30 days. A job ends with its last date, though its command \
-            may wait or run then: 'timerctl atq' has those that fire once, 'top' all. \
+            may wait or run then: standard error tells how many such there are; 'timerctl atq' has \
+            those that fire once, 'top' all. \
             A terminal's lines are cut to its width, and a narrow one has fewer columns.
 
             Examples:
@@ -71,7 +72,8 @@ struct List: AsyncParsableCommand {
         )
         if jobs.isEmpty {
             if !common.json { await SystemJobs.tell(beside: common.socketPath) }
-            return try NothingFound.tell(filter.emptySentence, owner: filter.owner)
+            try NothingFound.tell(filter.emptySentence, owner: filter.owner)
+            return await tellOfUnfinished(besides: jobs, daemon)
         }
         if !common.json {
             let dates = LocalDate(now: .now, zone: .local)
@@ -88,7 +90,31 @@ struct List: AsyncParsableCommand {
                 Output.tell("dates that have passed are as they were last stored: \(trouble)")
             }
             await SystemJobs.tell(beside: common.socketPath)
+            await tellOfUnfinished(besides: jobs, daemon)
         }
+    }
+
+    /// Tells on standard error of jobs that have ended and whose commands wait or run, where the list would have them if
+    /// they had not.
+    private func tellOfUnfinished(besides jobs: [Job], _ daemon: Daemon) async {
+        guard !common.json, jobs.count < number ?? .max, let request = filter.openRuns,
+            // try?: the list is whole without it.
+            let page = try? await daemon.runs(request, atMost: Limits.page).page
+        else { return }
+        let count = Atq.unfinished(page.runs, besides: jobs).count
+        guard count > 0 else { return }
+        Output.tell(Self.unfinishedSentence(count, areMore: page.cursor != nil))
+    }
+
+    /// "2 jobs that have ended have commands that wait or run: 'timerctl atq' has those that fire once, 'top' all";
+    /// `areMore`: there may be others.
+    static func unfinishedSentence(_ count: Int, areMore: Bool) -> String {
+        let jobs =
+            count == 1
+            ? "1 job that has ended has a command that waits or runs"
+            : "\(count) jobs that have ended have commands that wait or run"
+        return "\(areMore ? "at least " : "")\(jobs): "
+            + "'timerctl atq' has those that fire once, 'top' all"
     }
 
     /// With `columns`, or the usual ones.

@@ -23,9 +23,15 @@
 // opens the session nor when it closes it.
 enum { PATIENCE = 60000000 };
 
+// Of so many sessions of a user's that are being closed each has that long. Of more the oldest has no longer than this,
+// in µs: those that hang are not to be so many that there is no room for others' sessions.
+enum { PATIENT = 256, HASTE = 2000000 };
+
 // A process that holds a session open.
 struct holder {
     pid_t pid;
+    uid_t user;
+    bool is_hurried;
     // NULL once the run is over, and the session is being closed.
     struct run *run;
     struct alarm closing;
@@ -49,6 +55,19 @@ static void closing_took_long(struct alarm *alarm) {
     kill(((struct holder *)((char *)alarm - offsetof(struct holder, closing)))->pid, SIGKILL);
 }
 
+static void hurry_oldest(uid_t user) {
+    size_t count = 0;
+    struct holder *oldest = NULL, *holder;
+    LIST_FOREACH(holder, &holders, others) {
+        if (holder->run || holder->user != user || holder->is_hurried) continue;
+        count++;
+        if (!oldest || holder->closing.due < oldest->closing.due) oldest = holder;
+    }
+    if (count <= PATIENT) return;
+    oldest->is_hurried = true;
+    alarm_set(&oldest->closing, oldest->closing.due - PATIENCE + HASTE);
+}
+
 void close_session(struct run *run) {
     alarm_clear(&run->opening);
     loop_close(&run->session);
@@ -58,6 +77,7 @@ void close_session(struct run *run) {
     holder->run = NULL;
     holder->closing.ring = closing_took_long;
     alarm_set(&holder->closing, loop_now() + PATIENCE);
+    hurry_oldest(holder->user);
 }
 
 void forget_session(pid_t pid) {
@@ -141,6 +161,7 @@ int open_session(struct run *run, const struct plan *plan, int status, const cha
         return error;
     }
     holder->pid = pid;
+    holder->user = plan->uid;
     holder->run = run;
     LIST_INSERT_HEAD(&holders, holder, others);
     holder_count++;

@@ -225,4 +225,25 @@ import TimerControl
     func empty(arguments: [String], sentence: String) throws {
         #expect(try List.parse(arguments).filter.emptySentence == sentence)
     }
+
+    @Test("How many ended jobs are not over is told with the number, and where there may be more")
+    func unfinished() {
+        let rest = ": 'timerctl atq' has those that fire once, 'top' all"
+        for (count, areMore, words) in [
+            (1, false, "1 job that has ended has a command that waits or runs"),
+            (2, false, "2 jobs that have ended have commands that wait or run"),
+            (1, true, "at least 1 job that has ended has a command that waits or runs"),
+        ] {
+            #expect(List.unfinishedSentence(count, areMore: areMore) == words + rest)
+        }
+    }
+
+    @Test("They are those that would be listed if they were live")
+    func openRuns() throws {
+        let tagged = try List.parse(["--tag", "t", "--owner", "ann"]).filter.openRuns
+        #expect(tagged?.open == true && tagged?.tag == "t" && tagged?.owner == "ann")
+        for arguments in [["--all"], ["--name", "x"], ["--search", "x"], ["--held"]] {
+            #expect(try List.parse(arguments).filter.openRuns == nil, "\(arguments)")
+        }
+    }
 }

@@ -154,6 +154,15 @@ extension Configuration {
         return (SocketError.place(socket) ?? SocketError.place(runner))?.description
     }
 
+    /// Refuses a place of the database or of the runner that cannot be used or trusted; that of the socket is
+    /// looked at as it is bound, for the service manager may hand one over.
+    ///
+    /// The database's comes first: by default the runner is beside it, and nobody has named that.
+    func checkPlaces() throws {
+        try TrustedPath.checkDatabase(database)
+        if let error = SocketError.place(runner) { throw error }
+    }
+
     /// The database as it may be shown: without a password.
     public var databaseShown: String { shared?.redacted ?? database }
 

@@ -55,29 +55,47 @@ extension JobTransaction {
 
     /// Has dead tasks tried again, with all their retries; returns how many.
     mutating func retry(_ selection: TaskSelection, _ caller: Caller) throws -> Int {
-        let chosen: [TaskRow]
         switch selection {
         case .fires(let fires):
-            chosen = try fires.map { fire in
-                let task = try named(fire, caller)
-                guard task.state == .dead else {
-                    throw ControlError(
-                        .conflict,
-                        "task \(fire) is \(task.state.rawValue); only a dead one is retried"
-                    )
-                }
-                return task
-            }
+            let chosen = try fires.compactMap { try dead($0, caller) }
+            for (task, job) in chosen { try retry(task, of: job) }
+            return chosen.count
         case .queue(let name, let owner, let count):
-            chosen = try resting(name, of: owner, .dead, count, caller)
+            return try makeReady(name, of: owner, .dead, count, caller)
         }
-        for task in chosen {
-            guard let job = try jobToChange(task.job, of: nil) else { continue }
-            var task = task
-            (task.failures, task.losses) = (0, 0)
-            try makeReady(task, of: job)
+    }
+
+    /// A task that can be retried, with its job; nil where that is gone.
+    ///
+    /// - Throws: `ControlError` `conflict` for one that is not dead, or that nobody would be given.
+    private mutating func dead(_ fire: FireID, _ caller: Caller) throws -> (TaskRow, StoredJob)? {
+        let task = try named(fire, caller)
+        guard task.state == .dead else {
+            throw ControlError(
+                .conflict,
+                "task \(fire) is \(task.state.rawValue); only a dead one is retried"
+            )
         }
-        return chosen.count
+        guard let job = try jobToChange(task.job, of: nil) else { return nil }
+        if let until = job.policy.until, isOver(job) {
+            throw ControlError(
+                .conflict,
+                "task \(fire) would be handed out to nobody: 'until' of job \(job.id) is "
+                    + "'\(until.rfc3339)', which has passed"
+            )
+        }
+        return (task, job)
+    }
+
+    private mutating func retry(_ task: TaskRow, of job: StoredJob) throws {
+        var task = task
+        (task.failures, task.losses) = (0, 0)
+        try makeReady(task, of: job)
+    }
+
+    /// Whether the job's `until` has passed: its tasks are dropped as soon as they are ready.
+    private func isOver(_ job: StoredJob) -> Bool {
+        taskEnd(of: job).map { $0 <= moment.elapsed } ?? false
     }
 
     /// Drops tasks that no worker has; returns how many.
@@ -96,7 +114,8 @@ extension JobTransaction {
                 return task
             }
         case .queue(let name, let owner, let state, let count):
-            chosen = try resting(name, of: owner, state, count, caller)
+            let key = try existing(name, of: owner, caller)
+            chosen = try tasks.resting(key, state, limit: count ?? Self.standardCount)
         }
         for task in chosen {
             if let job = try jobToChange(task.job, of: nil) { try drop(task, of: job, .dropped) }
@@ -106,31 +125,40 @@ extension JobTransaction {
 
     /// Makes the next delayed tasks of a queue ready; returns how many.
     mutating func kick(_ request: KickTasks, _ caller: Caller) throws -> Int {
-        let chosen = try resting(
-            request.queue,
-            of: request.owner,
-            .delayed,
-            request.count,
-            caller
-        )
-        for task in chosen {
-            if let job = try jobToChange(task.job, of: nil) { try makeReady(task, of: job) }
-        }
-        return chosen.count
+        try makeReady(request.queue, of: request.owner, .delayed, request.count, caller)
     }
 
-    private func resting(
+    /// Makes dead or delayed tasks of a queue ready, the first ones that can be handed out; returns how many.
+    private mutating func makeReady(
         _ name: String,
         of owner: String?,
         _ state: QueuedTask.State,
         _ count: Int?,
         _ caller: Caller
-    ) throws -> [TaskRow] {
+    ) throws -> Int {
+        let key = try existing(name, of: owner, caller)
+        let count = count ?? Self.standardCount
+        var done = 0
+        // Where some of the first are passed over, others are looked for behind them.
+        for limit in [count, Limits.manyTasks] where done < count {
+            for task in try tasks.resting(key, state, limit: limit) where done < count {
+                guard let job = try jobToChange(task.job, of: nil), !isOver(job) else { continue }
+                state == .dead ? try retry(task, of: job) : try makeReady(task, of: job)
+                done += 1
+            }
+        }
+        return done
+    }
+
+    /// How many tasks of a queue are changed, where the request does not say it.
+    private static let standardCount = 1000
+
+    private func existing(_ name: String, of owner: String?, _ caller: Caller) throws -> QueueKey {
         let key = try self.key(name, of: owner, caller)
         guard try queues.queue(key) != nil else {
             throw ControlError.noQueue(name, of: owner, caller)
         }
-        return try tasks.resting(key, state, limit: count ?? 1000)
+        return key
     }
 
     /// The queue of the user whom `words` mean, among those that the caller may know of; without `words` the caller's own.

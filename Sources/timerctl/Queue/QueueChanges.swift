@@ -9,6 +9,8 @@ struct QueueRetry: AsyncParsableCommand {
         commandName: "retry",
         abstract: "Have dead tasks ready again, with all their retries.",
         discussion: """
+            One whose job has an --until that has passed is refused, or passed over in a queue.
+
             Examples:
               timerctl queue retry 17 18
               timerctl queue retry --queue mails
@@ -79,6 +81,8 @@ struct QueueKick: AsyncParsableCommand {
         commandName: "kick",
         abstract: "Have the delayed tasks of a queue ready at once.",
         discussion: """
+            Those whose jobs have an --until that has passed are passed over.
+
             Examples:
               timerctl queue kick mails
               timerctl queue kick mails --count 10

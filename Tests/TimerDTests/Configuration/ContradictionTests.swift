@@ -134,6 +134,28 @@ import TimerControl
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["file"])
     }
 
+    @Test("A place that others could change is told as the database's, not as its runner's")
+    func openDatabase() async throws {
+        let folder = try TemporaryFolder()
+        let open = folder.file("open")
+        #expect(mkdir(open, 0o700) == 0 && chmod(open, 0o777) == 0)
+        let configuration = try await read([
+            "TIMERD_DATABASE": open + "/t.db", "TIMERD_SOCKET": folder.file("s"),
+        ])
+        let words =
+            "cannot open database '\(open)/t.db': everybody can write to '\(open)'; "
+            + "accepted is the owner alone"
+        #expect(configuration.untrustedPlace == words)
+        let log = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        let manager = ServiceManager(environment: [:], pid: 1)
+        let error = await #expect(throws: DaemonError.self) {
+            try await Daemon(configuration, manager: manager, log: log).run()
+        }
+        #expect(error?.description.hasPrefix(words) == true, "\(error as Any)")
+        #expect(error?.status == .configuration)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: open) == [])
+    }
+
     @Test("A database so long that its runner has no place is told before a start")
     func longDatabase() async throws {
         let database = "/tmp/" + String(repeating: "x", count: 100)

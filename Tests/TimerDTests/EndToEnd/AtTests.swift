@@ -144,7 +144,9 @@ struct AtTests {
         }
     }
 
-    @Test("A job whose date has come is in atq until its command has ended, and show says so")
+    @Test(
+        "A job whose date has come is in atq until its command has ended, and show and list say so"
+    )
     func notOver() async throws {
         let folder = try TemporaryFolder()
         try await DaemonProcess.with { daemon in
@@ -160,11 +162,23 @@ struct AtTests {
             #expect(queue.hasPrefix("1\t") && queue.contains(" = "), "\(queue)")
             let page = try await daemon.timerctl("show", "1").output
             #expect(page.contains("its last fire is not over"), "\(page)")
+            let words = "1 job that has ended has a command that waits or runs: 'timerctl atq'"
+            let list = try await daemon.timerctl("list")
+            #expect(list.status == 0 && list.output == "")
+            #expect(list.errors.hasPrefix("no live jobs; "), "\(list.errors)")
+            #expect(list.errors.contains("\n\(words)"), "\(list.errors)")
+            #expect(try await daemon.timerctl("add", "--in", "1h", "--", "true").status == 0)
+            #expect(try await daemon.timerctl("list").errors.contains(words))
+            for others in [["--all"], ["--json"], ["-n", "1"], ["--state", "paused"]] {
+                let list = try await daemon.timerctl(["list"] + others)
+                #expect(list.status == 0 && !list.errors.contains("that has ended"), "\(others)")
+            }
             #expect(try await shell(daemon, in: folder)("rm goes-on").isDone)
             #expect(try await output(of: "1", daemon).isEmpty)
             #expect(try await daemon.timerctl("atq").output.isEmpty)
             let after = try await daemon.timerctl("show", "1").output
             #expect(!after.contains("is not over"), "\(after)")
+            #expect(!(try await daemon.timerctl("list").errors.contains("that has ended")))
         }
     }
 

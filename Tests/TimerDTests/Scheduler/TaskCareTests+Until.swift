@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+extension TaskCareTests {
+    /// Makes three tasks of jobs whose `until` will have passed in a minute, and one of a job without, and reserves all.
+    private func reserved(_ queue: String, _ test: TestScheduler) async throws -> [QueuedTask] {
+        let until = (TestScheduler.start + .seconds(60)).rfc3339
+        for end in [until, until, until, nil] {
+            _ = try await test.add(ScheduleWords(in: "0s")) { ($0.queue, $0.until) = (queue, end) }
+        }
+        return try await test.reserve(queue, count: 4)
+    }
+
+    @Test("A task whose 'until' has passed is neither retried nor counted, nor in another's way")
+    func retriedTooLate() async throws {
+        try await TestScheduler.with { test in
+            for task in try await reserved("mails", test) {
+                #expect(try await test.fail(task).state == .dead)
+            }
+            try await test.advance(by: .seconds(61))
+            func retry(_ selection: TaskSelection) async throws -> Int {
+                try await test.scheduler.care(TestScheduler.root) {
+                    try $0.retry(selection, TestScheduler.root)
+                }
+            }
+            #expect(try await retry(.queue("mails", count: 1)) == 1)
+            #expect(try await retry(.queue("mails", count: nil)) == 0)
+            let dead = try await test.tasks().filter { $0.state == .dead }
+            #expect(dead.count == 3)
+            let refused = await #expect(throws: ControlError.self) {
+                _ = try await retry(.fires(dead.map(\.fire)))
+            }
+            #expect(refused?.reason == .conflict)
+            #expect(refused?.message.contains("'until' of job \(dead[0].job)") == true)
+            #expect(try await test.queue("mails")?.ready == 1)
+            #expect(test.sink.all(.fireSkipped).isEmpty)
+        }
+    }
+
+    @Test("A task whose 'until' has passed is neither kicked nor counted, nor in another's way")
+    func kickedTooLate() async throws {
+        try await TestScheduler.with { test in
+            for task in try await reserved("mails", test) {
+                let told = try await test.tell(task) {
+                    try $0.release(ReleasedTask($1, delay: "1h"), TestScheduler.root)
+                }
+                #expect(told.state == .delayed)
+            }
+            try await test.advance(by: .seconds(61))
+            func kick(_ count: Int?) async throws -> Int {
+                try await test.scheduler.care(TestScheduler.root) {
+                    try $0.kick(KickTasks(queue: "mails", count: count), TestScheduler.root)
+                }
+            }
+            #expect(try await kick(1) == 1)
+            #expect(try await kick(nil) == 0)
+            let queue = try #require(try await test.queue("mails"))
+            #expect((queue.ready, queue.delayed) == (1, 3))
+            #expect(test.sink.all(.fireSkipped).isEmpty)
+        }
+    }
+}
