@@ -324,11 +324,12 @@ extension Scheduler {
         let isWordRefused = taskWaits.isWordRefused
         taskWaits.isWordRefused = false
         record { [clock, known = taskWaits.gaps] transaction in
-            let now = clock.now()
             // With nothing due the look would write nothing, and not wait for the database as the workers do.
-            if isWordRefused { try DaemonState.write(now, to: transaction.database) }
+            if isWordRefused {
+                try DaemonState.write(transaction.moment, to: transaction.database)
+            }
             var gaps = known
-            try transaction.takeDueTasks(&gaps, at: now.elapsed)
+            try transaction.takeDueTasks(&gaps, at: clock.now().elapsed)
             return gaps
         } durable: { scheduler, gaps in
             scheduler.taskWaits.gaps = gaps
