@@ -83,12 +83,17 @@ extension Scheduler {
                 }
             }
         }
-        guard terms.jobLimit(ofDirect: caller.uid) != nil else {
-            return try await detour(of: caller) {
-                try await self.tellHere(isLong: isLong, of: caller.uid, tellAll)
+        do {
+            guard terms.jobLimit(ofDirect: caller.uid) != nil else {
+                return try await detour(of: caller) {
+                    try await self.tellHere(isLong: isLong, of: caller.uid, tellAll)
+                }
             }
+            return try await writeDirectly(isLong: isLong, of: caller.uid, tellAll)
+        } catch {
+            if error.isStorageTrouble { perform { $0.noteRefusedWord() } }
+            throw error
         }
-        return try await writeDirectly(isLong: isLong, of: caller.uid, tellAll)
     }
 
     /// Carries out a change by way of the scheduler; no later one of the same user overtakes it.

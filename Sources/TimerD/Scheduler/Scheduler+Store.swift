@@ -135,7 +135,7 @@ extension Error {
     /// Whether the database could not write for now: the disk is full, fails or is locked.
     ///
     /// Any other error is a fault of the write itself: it would fail again.
-    fileprivate var isStorageTrouble: Bool {
+    var isStorageTrouble: Bool {
         guard let error = self as? DatabaseError else { return false }
         return error.isFull || error.isIOError || error.isBusy || error.isReadOnly
             || error.isCorrupt || error.isOutOfMemory

@@ -305,6 +305,12 @@ extension Scheduler {
         }
     }
 
+    /// The database did not take what a worker said: a look shows when it does again.
+    func noteRefusedWord() {
+        taskWaits.isWordRefused = true
+        lookAtTasks()
+    }
+
     /// Does what is due by itself: leases that have ended, delays that are over.
     func lookAtTasks() {
         taskWaits.look.cancel()
@@ -315,9 +321,18 @@ extension Scheduler {
             serve(key)
         }
         if let next = taskWaits.blocked.values.min() { awaitTasks(at: next) }
-        record {
-            try $0.takeDueTasks()
-        } durable: { scheduler, _ in
+        let isWordRefused = taskWaits.isWordRefused
+        taskWaits.isWordRefused = false
+        record { [clock, known = taskWaits.gaps] transaction in
+            // With nothing due the look would write nothing, and not wait for the database as the workers do.
+            if isWordRefused {
+                try DaemonState.write(transaction.moment, to: transaction.database)
+            }
+            var gaps = known
+            try transaction.takeDueTasks(&gaps, at: clock.now().elapsed)
+            return gaps
+        } durable: { scheduler, gaps in
+            scheduler.taskWaits.gaps = gaps
             if scheduler.taskWaits.look.end() { scheduler.lookAtTasks() }
         } dropped: { scheduler, _ in
             // It has been logged. The next task, or the next start, has it looked at again.

@@ -42,6 +42,10 @@ struct TaskWaits {
 
     /// When to look at tasks whose time comes.
     var look = PlannedLook() { didSet { standing.set(planned: look.date) } }
+    /// When workers could not extend their leases, as far as the looks so far have shown.
+    var gaps = LeaseGaps()
+    /// Whether a worker's word could not be stored since the last look began.
+    var isWordRefused = false
     /// Queues whose rate is used up, with when the next task may be handed out, in elapsed time.
     var blocked: [QueueKey: Timestamp] = [:]
     /// How many reasons there were to look at queues, and for each queue the last one that came while the store was being

@@ -111,14 +111,15 @@ struct TaskStore {
         }
     }
 
-    /// A due task, or the error with which its row could not be read.
-    typealias DueTask = (fire: FireID, task: Result<TaskRow, DatabaseError>)
+    /// A due task with its time, or the error with which its row could not be read.
+    typealias DueTask = (fire: FireID, task: Result<(row: TaskRow, due: Timestamp), DatabaseError>)
 
     /// Tasks whose time has come, of all users or of `owner`, the earliest first.
     func due(at now: Timestamp, of owner: OwnerID? = nil, limit: Int) throws -> [DueTask] {
         func read(_ row: borrowing Row) throws -> DueTask {
             do {
-                return (try row.get(0), .success(try TaskRow(row)))
+                let task = (row: try TaskRow(row), due: try row.get(12, as: Timestamp.self))
+                return (try row.get(0), .success(task))
             } catch let error as DatabaseError where error.isUnreadableValue {
                 return (try row.get(0), .failure(error))
             }
@@ -264,11 +265,12 @@ struct TaskStore {
             WHERE fires.id = ?1
             """
         static let due = """
-            SELECT \(columns) FROM tasks INDEXED BY tasks_due WHERE due_us <= ?1 ORDER BY due_us LIMIT ?2
+            SELECT \(columns), due_us FROM tasks INDEXED BY tasks_due
+            WHERE due_us <= ?1 ORDER BY due_us LIMIT ?2
             """
         /// Uses tasks_due_by_owner, as does the next.
         static let dueOfOwner = """
-            SELECT \(columns) FROM tasks INDEXED BY tasks_due_by_owner
+            SELECT \(columns), due_us FROM tasks INDEXED BY tasks_due_by_owner
             WHERE owner_id = ?1 AND due_us <= ?2 ORDER BY due_us LIMIT ?3
             """
         static let timedOwner = """

@@ -9,11 +9,20 @@ import TimerControl
 extension JobTransaction {
     /// Does what is due by itself of some tasks; the outcome says when to look again.
     ///
-    /// One that cannot be read, or whose fire or job cannot, is put off: no other waits for it.
-    mutating func takeDueTasks() throws {
-        for (fire, task) in try dueInTurn() {
+    /// One that cannot be read, or whose fire or job cannot, is put off: no other waits for it. `gaps`: what the looks before
+    /// have shown. `now`: as this one is carried out, which may be later than the moment at which it was asked for.
+    mutating func takeDueTasks(_ gaps: inout LeaseGaps, at now: Timestamp) throws {
+        let due = try dueInTurn()
+        gaps.look(
+            askedAt: moment.elapsed,
+            firstEnd: due.compactMap { Self.leaseEnd(of: $0) }.min(),
+            firstDue: try tasks.nextDue(),
+            at: now
+        )
+        for (fire, task) in due {
             do {
-                try takeDue(try task.get())
+                let (row, end) = try task.get()
+                try takeDue(row, endedAt: end, &gaps)
             } catch let error as DatabaseError where error.isUnreadableValue {
                 try tasks.putOff(fire, until: moment.elapsed + Self.unreadPutOff)
                 if database.notes.unreadTasks.insert(fire).inserted {
@@ -43,13 +52,28 @@ extension JobTransaction {
         return due.isEmpty ? Array(first.prefix(Self.dueTasks)) : due
     }
 
-    private mutating func takeDue(_ task: TaskRow) throws {
+    /// When the lease of a due task has ended; nil where no worker has it, or it cannot be read.
+    private static func leaseEnd(of due: TaskStore.DueTask) -> Timestamp? {
+        guard case .success(let (row, end)) = due.task, row.state == .reserved else { return nil }
+        return end
+    }
+
+    private mutating func takeDue(
+        _ task: TaskRow,
+        endedAt end: Timestamp,
+        _ gaps: inout LeaseGaps
+    ) throws {
         guard let job = try jobToChange(task.job, of: nil) else {
             // Its job is gone, which has taken the fire with it.
             return try tasks.delete(task.fire)
         }
         switch task.state {
-        case .reserved: try lose(task, of: job, "its lease has ended")
+        case .reserved:
+            if let next = gaps.renewal(of: task.fire, lease: task.lease, endedAt: end) {
+                try tasks.extend(task.fire, lease: task.lease, until: next)
+            } else {
+                try lose(task, of: job, "its lease has ended")
+            }
         case .delayed: try makeReady(task, of: job)
         case .ready: try expire(task, of: job)
         case .dead, .done: try drop(task, of: job, .dropped)

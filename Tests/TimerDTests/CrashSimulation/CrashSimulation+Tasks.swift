@@ -45,6 +45,8 @@ extension CrashSimulation {
     }
 
     /// Each fire that became a task is over by a worker's word, dead, or has its reason.
+    ///
+    /// No worker has any, also of those who vanished: by then such a lease has ended, even one that was given once more.
     func checkTasks() {
         let left = inspect { try $0.number("SELECT count(*) FROM tasks WHERE state <> 'dead'") }
         check(.nothingOpen, left == 0, "\(left ?? -1) tasks are ready, delayed or reserved")

@@ -65,7 +65,7 @@ struct TaskServedAheadTests {
     }
 
     /// Has the store refuse every write, or no more.
-    private static func set(queryOnly: Bool, _ store: Store) {
+    static func set(queryOnly: Bool, _ store: Store) {
         store.thread.perform {
             store.writer.assumeIsolated { writer in
                 do {

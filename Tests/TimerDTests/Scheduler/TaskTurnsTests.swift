@@ -34,7 +34,8 @@ import TimerControl
         let moment = test.clock.now()
         let rows = try await test.store.writer.write { database in
             var transaction = JobTransaction(database, at: moment, horizon: .distantPast)
-            try transaction.takeDueTasks()
+            var gaps = LeaseGaps()
+            try transaction.takeDueTasks(&gaps, at: moment.elapsed)
             _ = try transaction.finish()
             let ready = """
                 SELECT owners.uid, count(*) FROM tasks JOIN owners ON owners.id = tasks.owner_id
