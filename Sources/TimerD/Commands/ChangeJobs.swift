@@ -53,7 +53,7 @@ extension CommandHandler {
     /// Looks at the jobs that have ended since, in pieces: others' reads come in between.
     private func lastEnded(by caller: Caller) async throws -> JobSelection {
         let since = clock.now().wall - JobTransaction.undoable
-        var cursor: Queries.EndedCursor? = Queries.EndedCursor()
+        var cursor: EndedCursor? = .last
         while let after = cursor {
             let piece = try await read(for: caller) { queries in
                 try queries.lastEnd(

@@ -176,10 +176,10 @@ extension Scheduler {
     }
 
     /// Has ready tasks wait until their jobs' `until` by the wall clock, which was set forward: in pieces, as they may be many.
-    func renewTaskEnds(behind place: TaskPlace = .first) {
+    func renewTaskEnds(behind cursor: TaskCursor = .first) {
         guard isRecovered, !isStopping else { return }
         record {
-            try $0.renewTaskEnds(behind: place)
+            try $0.renewTaskEnds(behind: cursor)
         } durable: { scheduler, next in
             if let next { scheduler.renewTaskEnds(behind: next) }
         }

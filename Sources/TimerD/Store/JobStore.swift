@@ -84,25 +84,25 @@ struct JobStore {
         }
     }
 
-    /// The jobs that have ended before `date` of the wall clock, the first of them first, from a place on; only those
+    /// The jobs that have ended before `date` of the wall clock, the first of them first, from a cursor on; only those
     /// of `owner` unless it is nil.
     func ended(
         of owner: OwnerID? = nil,
-        after place: EndedPlace,
+        after cursor: EndedCursor,
         before date: Timestamp = .distantFuture,
         limit: Int
     ) throws -> [EndedJob] {
         func read(_ row: borrowing Row) throws -> EndedJob {
             let id: JobID = try row.get(0)
-            let place = EndedPlace(endedAt: try row.get(1), job: id)
-            return EndedJob(place: place, isOpen: try row.get(2))
+            let cursor = EndedCursor(endedAt: try row.get(1), job: id)
+            return EndedJob(cursor: cursor, isOpen: try row.get(2))
         }
         guard let owner else {
             return try database.prepare(SQL.endedAfter)
-                .all(place.endedAt, place.job, date, limit) { try read($0) }
+                .all(cursor.endedAt, cursor.job, date, limit) { try read($0) }
         }
         return try database.prepare(SQL.endedAfterOfOwner)
-            .all(place.endedAt, place.job, date, limit, owner) { try read($0) }
+            .all(cursor.endedAt, cursor.job, date, limit, owner) { try read($0) }
     }
 
     /// The first end of a job at `date` or later.
@@ -254,9 +254,12 @@ struct JobStore {
     }
 }
 
-/// Where a walk along the ended jobs is, in the order of their ends: behind this one.
-struct EndedPlace: Hashable, Sendable {
-    static let start = Self(endedAt: .distantPast, job: JobID(rawValue: 0))
+/// Cursor in the list of ended jobs, in the order of their ends; some look from its first job on, some from its last.
+struct EndedCursor: Hashable, Sendable {
+    /// Ahead of all.
+    static let first = Self(endedAt: .distantPast, job: JobID(rawValue: 0))
+    /// Behind all.
+    static let last = Self(endedAt: .distantFuture, job: JobID(rawValue: .max))
 
     /// By the wall clock.
     var endedAt: Timestamp
@@ -265,7 +268,7 @@ struct EndedPlace: Hashable, Sendable {
 
 /// A job that has ended, for whoever makes room.
 struct EndedJob: Sendable {
-    var place: EndedPlace
+    var cursor: EndedCursor
     /// Whether something of it is still in progress: a run, or a task.
     var isOpen: Bool
 }

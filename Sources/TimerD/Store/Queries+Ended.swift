@@ -6,13 +6,7 @@ import TimerControl
 
 /// What a user's requests have ended.
 extension Queries {
-    /// Where a look at ended jobs, the last to end first, goes on.
-    struct EndedCursor: Hashable, Sendable {
-        var endedAt = Timestamp.distantFuture
-        var job = JobID(rawValue: .max)
-    }
-
-    /// A piece of that look.
+    /// A piece of a look at ended jobs, the last to end first.
     struct EndedPiece: Sendable {
         /// When the user's last request to end jobs has ended some of this piece; nil where none has.
         var endedAt: Timestamp?

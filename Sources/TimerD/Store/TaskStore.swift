@@ -27,13 +27,13 @@ struct TaskRow: Sendable {
 }
 
 /// Cursor in the list of tasks ordered by the time at which they change state by themselves.
-struct TaskPlace: Sendable {
+struct TaskCursor: Sendable {
     /// In elapsed time.
     var due: Timestamp
     var fire: FireID
 
     /// Ahead of all.
-    static let first = TaskPlace(due: .distantPast, fire: FireID(rawValue: 0))
+    static let first = TaskCursor(due: .distantPast, fire: FireID(rawValue: 0))
 }
 
 /// The rows of tasks: SQL alone, no decision.
@@ -151,16 +151,19 @@ struct TaskStore {
         try database.prepare(SQL.putOff).run(fire, date)
     }
 
-    /// Tasks whose time comes behind `place`, the earliest first.
+    /// Tasks whose time comes behind `cursor`, the earliest first.
     ///
     /// Without what is in the row of one that cannot be read.
-    func due(behind place: TaskPlace, limit: Int) throws -> [(task: TaskRow?, place: TaskPlace)] {
-        try database.prepare(SQL.dueBehind).all(place.due, place.fire, limit) { row in
-            let place = TaskPlace(due: try row.get(12), fire: try row.get(0))
+    func due(
+        behind cursor: TaskCursor,
+        limit: Int
+    ) throws -> [(task: TaskRow?, cursor: TaskCursor)] {
+        try database.prepare(SQL.dueBehind).all(cursor.due, cursor.fire, limit) { row in
+            let cursor = TaskCursor(due: try row.get(12), fire: try row.get(0))
             do {
-                return (try TaskRow(row), place)
+                return (try TaskRow(row), cursor)
             } catch let error as DatabaseError where error.isUnreadableValue {
-                return (nil, place)
+                return (nil, cursor)
             }
         }
     }

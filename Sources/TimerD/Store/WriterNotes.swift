@@ -15,7 +15,7 @@ final class WriterNotes {
     var hasPostponed = false
     /// Up to where the ended jobs of users were looked at who have more of them than one request looks at: see
     /// `JobTransaction.requiringSpace`.
-    var endedLooks: [OwnerID: EndedPlace] = [:]
+    var endedLooks: [OwnerID: EndedCursor] = [:]
     /// Whose tasks were looked at last of the users who took turns: see `JobTransaction.takeDueTasks`.
     var dueOwner = OwnerID.nobody
     /// The tasks that could not be read when they were due: each is logged once.

@@ -103,11 +103,11 @@ extension JobTransaction {
         if try tasks.setEnd(until, ofReadyOf: job.id) { outcome.tasks.note(until) }
     }
 
-    /// The same for a piece of all tasks, those behind `place`, by what the wall clock says now.
+    /// The same for a piece of all tasks, those behind `cursor`, by what the wall clock says now.
     ///
     /// - Returns: behind which to go on; nil behind the last.
-    mutating func renewTaskEnds(behind place: TaskPlace) throws -> TaskPlace? {
-        let piece = try tasks.due(behind: place, limit: Self.dueTasks)
+    mutating func renewTaskEnds(behind cursor: TaskCursor) throws -> TaskCursor? {
+        let piece = try tasks.due(behind: cursor, limit: Self.dueTasks)
         for case (let task?, _) in piece where task.state == .ready {
             guard let job = try jobToChange(task.job, of: nil), let until = taskEnd(of: job) else {
                 continue
@@ -115,6 +115,6 @@ extension JobTransaction {
             try tasks.rest(task, due: until)
             outcome.tasks.note(until)
         }
-        return piece.count == Self.dueTasks ? piece.last?.place : nil
+        return piece.count == Self.dueTasks ? piece.last?.cursor : nil
     }
 }

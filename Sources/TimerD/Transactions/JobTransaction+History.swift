@@ -199,13 +199,13 @@ extension JobTransaction {
     /// Removes jobs that have ended before `date` of the wall clock, the first of them first, for as long as `isWanted`;
     /// those of which something is in progress stay.
     ///
-    /// `owner`: whose; nil for all. `place`: behind which to look, and in the end behind which to go on. `whole`: jobs that
+    /// `owner`: whose; nil for all. `cursor`: behind which to look, and in the end behind which to go on. `whole`: jobs that
     /// are begun are removed whatever that takes, and the budget is for looking alone.
     /// - Returns: whether no more is wanted, or none is left; else the budget is spent.
     func removeEnded(
         of owner: OwnerID? = nil,
         before date: Timestamp = .distantFuture,
-        from place: inout EndedPlace,
+        from cursor: inout EndedCursor,
         _ budget: inout WorkBudget,
         whole: Bool = false,
         while isWanted: () throws -> Bool = { true }
@@ -213,18 +213,18 @@ extension JobTransaction {
         guard try isWanted() else { return true }
         while true {
             let limit = budget.rows
-            let found = try jobs.ended(of: owner, after: place, before: date, limit: limit)
+            let found = try jobs.ended(of: owner, after: cursor, before: date, limit: limit)
             for next in found {
                 guard !budget.isSpent else { return false }
                 // Of whole jobs each that goes is what the write is for.
                 if !whole || next.isOpen { budget.spend(rows: 1) }
-                if !next.isOpen, let job = try jobs.jobWithoutUserInfo(next.place.job, of: nil) {
+                if !next.isOpen, let job = try jobs.jobWithoutUserInfo(next.cursor.job, of: nil) {
                     var all = WorkBudget.unbounded
                     guard try whole ? remove(job, &all) : remove(job, &budget) else { return false }
-                    place = next.place
+                    cursor = next.cursor
                     guard try isWanted() else { return true }
                 }
-                place = next.place
+                cursor = next.cursor
             }
             guard found.count == limit else { return true }
         }

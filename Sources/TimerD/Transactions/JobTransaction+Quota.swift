@@ -53,16 +53,16 @@ extension JobTransaction {
     private func removeEnded(of owner: OwnerID, while isOver: () throws -> Bool) throws -> Bool {
         var looks = WorkBudget(rows: Self.looksForRoom)
         let start = database.notes.endedLooks[owner]
-        var place = start ?? .start
+        var cursor = start ?? .first
         // Whole jobs: this write's events must not be about a job that half exists.
-        var isDone = try removeEnded(of: owner, from: &place, &looks, whole: true, while: isOver)
+        var isDone = try removeEnded(of: owner, from: &cursor, &looks, whole: true, while: isOver)
         if isDone, start != nil, try isOver() {
-            place = .start
-            isDone = try removeEnded(of: owner, from: &place, &looks, whole: true, while: isOver)
+            cursor = .first
+            isDone = try removeEnded(of: owner, from: &cursor, &looks, whole: true, while: isOver)
         }
         // Who has few ended jobs has the oldest of them removed first, each time.
         let isAll = try isDone && (start == nil || isOver())
-        database.notes.endedLooks[owner] = isAll ? nil : place
+        database.notes.endedLooks[owner] = isAll ? nil : cursor
         return isDone
     }
 

@@ -31,9 +31,9 @@ struct PruneProgress: Hashable, Sendable {
     /// The rows of fires up to this one have been looked at, and are not too old.
     var fires = FireID(rawValue: 0)
     /// Up to where this look has come with the ended jobs, for their age.
-    var ended = EndedPlace.start
+    var ended = EndedCursor.first
     /// The same of users of whom too much is stored, over several looks: see `Retention.isOverfull`.
-    var endedOfFull: [OwnerID: EndedPlace] = [:]
+    var endedOfFull: [OwnerID: EndedCursor] = [:]
 }
 
 /// Removes old rows, a small piece in each write.
@@ -90,7 +90,7 @@ struct Pruner {
             try pruneWords()
         else { return .more }
         // By the next look more of them may be over.
-        progress.ended = .start
+        progress.ended = .first
         return .done(next: min(event, fire, job, part))
     }
 
@@ -125,10 +125,10 @@ struct Pruner {
     private mutating func makeRoom(of owner: OwnerID, upTo most: Int64) throws -> Bool {
         let owners = transaction.owners
         func isFull() throws -> Bool { try owners.bytes(of: owner) > most }
-        var place = progress.endedOfFull[owner] ?? .start
-        defer { progress.endedOfFull[owner] = place }
+        var cursor = progress.endedOfFull[owner] ?? .first
+        defer { progress.endedOfFull[owner] = cursor }
         guard
-            try transaction.removeEnded(of: owner, from: &place, &budget, while: isFull),
+            try transaction.removeEnded(of: owner, from: &cursor, &budget, while: isFull),
             !budget.isSpent
         else { return false }
         while try isFull() {

@@ -161,12 +161,12 @@ import TimerControl
             var places = [0]
             while try prune(limits, &progress) {
                 let owner = try Owners(database).id(of: Self.owner)
-                let place = progress.endedOfFull[owner] ?? progress.ended
-                places.append(max(Int(place.job.rawValue) - 10_000, 0))
+                let cursor = progress.endedOfFull[owner] ?? progress.ended
+                places.append(max(Int(cursor.job.rawValue) - 10_000, 0))
             }
             #expect(places.max() == 250)
             #expect(zip(places, places.dropFirst()).allSatisfy { $1 - $0 <= 100 }, "\(places)")
-            #expect(progress.ended == .start)
+            #expect(progress.ended == .first)
         }
         #expect(try !isKept(old))
         #expect(try count("jobs") == 250)
@@ -181,7 +181,7 @@ import TimerControl
             now: Self.now,
             nextEvent: 1
         )
-        func look(at date: Timestamp) throws -> EndedPlace? {
+        func look(at date: Timestamp) throws -> EndedCursor? {
             retention.isOverfull(now: date)
             #expect(retention.isDue(now: date))
             retention.begin(now: date)

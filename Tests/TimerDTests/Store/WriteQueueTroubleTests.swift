@@ -10,11 +10,13 @@ import Testing
 /// What a full disk, a locked database or a failed commit does to commands and records.
 @Suite("WriteQueue in trouble", .timeLimit(.minutes(1))) struct WriteQueueTroubleTests {
     private let fixture: WriteQueueFixture
+    private let loop: HeldLoop
     private let queue: WriteQueue
 
     init() throws {
-        fixture = try WriteQueueFixture()
-        queue = fixture.queue
+        let held = try WriteQueueFixture.held()
+        (fixture, loop) = (held.fixture, held.loop)
+        queue = held.fixture.queue
     }
 
     /// Ways in which SQLite itself takes a whole transaction with it.
@@ -99,18 +101,19 @@ import Testing
 
     @Test("A lost transaction's records are stored without anyone asking, in order")
     func retriesAlone() async throws {
-        let start = ContinuousClock.now
-        await withCheckedContinuation { continuation in
-            inOneBatch(of: fixture.thread) {
-                fixture.record(1)
-                fixture.record(2)
-                fixture.submit("culprit") { try Trouble.commitRefused.cause($0) }
-                queue.record(WriteQueueFixture.insert(3)) { continuation.resume() }
-            }
+        let outcome = try await fixture.batch {
+            fixture.record(1)
+            fixture.record(2)
+            fixture.submit("culprit") { try Trouble.commitRefused.cause($0) }
+            fixture.record(3)
         }
+        #expect(outcome.stored.isEmpty)
+        await loop.settle()
+        #expect(loop.delays == [.milliseconds(250)])
+        await loop.pass()
         #expect(try fixture.stored() == [1, 2, 3])
-        #expect(ContinuousClock.now - start >= .milliseconds(250))
-        #expect(fixture.notes.all == ["culprit SQLITE_CONSTRAINT_FOREIGNKEY", "1", "2"])
+        #expect(fixture.notes.all == ["culprit SQLITE_CONSTRAINT_FOREIGNKEY", "1", "2", "3"])
+        #expect(loop.delays.isEmpty)
         try await fixture.stop()
     }
 
@@ -194,12 +197,11 @@ import Testing
     func fullDisk() async throws {
         try await queue.write { try $0.prepare("PRAGMA max_page_count = 10").run() }
         let hasRoom = Atomic(false)
-        let (stored, isStored) = AsyncStream.makeStream(of: Void.self)
         queue.record { database in
             if hasRoom.load(ordering: .relaxed) { restoreRoom(database) }
             try database.prepare("INSERT INTO blobs VALUES (zeroblob(1000000))").run()
-        } durable: {
-            isStored.finish()
+        } durable: { [notes = fixture.notes] in
+            notes.add("blob")
         }
         fixture.record(1)
         for _ in 0..<3 {
@@ -208,7 +210,8 @@ import Testing
         }
         #expect(queue.statistics.trouble?.isFull == true)
         hasRoom.store(true, ordering: .relaxed)
-        for await _ in stored {}
+        await loop.pass()
+        #expect(fixture.notes.all == ["blob", "1"])
         try await queue.write(WriteQueueFixture.insert(2))
         #expect(try fixture.stored() == [1, 2])
         #expect(fixture.reports.all == ["trouble: SQLITE_FULL", "recovered"])
@@ -229,20 +232,20 @@ import Testing
 
     @Test("A retry waits longer after each failure")
     func retryDelays() async throws {
-        let start = ContinuousClock.now
         let attempts = Notes()
-        await withCheckedContinuation { continuation in
-            queue.record { database in
-                attempts.add("attempt")
-                if attempts.all.count <= 3 { throw Refused() }
-                try WriteQueueFixture.insert(1)(database)
-            } durable: {
-                continuation.resume()
-            }
+        queue.record { database in
+            attempts.add("attempt")
+            if attempts.all.count <= 3 { throw Refused() }
+            try WriteQueueFixture.insert(1)(database)
+        }
+        await loop.settle()
+        for delay in [250, 500, 1000] {
+            #expect(loop.delays == [.milliseconds(delay)])
+            await loop.pass()
         }
         #expect(attempts.all.count == 4)
-        // 250 ms, then twice that, then twice that.
-        #expect(ContinuousClock.now - start >= .milliseconds(1750))
+        #expect(loop.delays.isEmpty)
+        #expect(try fixture.stored() == [1])
         #expect(fixture.reports.all == ["trouble: SQLITE_ERROR", "recovered"])
         try await fixture.stop()
     }

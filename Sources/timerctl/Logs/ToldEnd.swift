@@ -17,17 +17,9 @@ enum ToldEnd {
         } catch {
             throw Failure(answering: error)
         }
-        let found = await withTaskGroup(of: Run?.self) { [id = run.id] group in
+        let found: Run? = await within(limit) { [id = run.id] in
             // try?: where the daemon goes away meanwhile, nothing is told.
-            group.addTask { try? await end(of: id, client) }
-            group.addTask {
-                // try?: cancelled, the other one has ended.
-                try? await Task.sleep(for: limit)
-                return nil
-            }
-            let first: Run? = await group.next() ?? nil
-            group.cancelAll()
-            return first
+            try? await end(of: id, client)
         }
         await client.close()
         return found

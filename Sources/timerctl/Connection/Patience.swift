@@ -65,25 +65,17 @@ struct Patience {
 
     /// Whether the daemon answers on a connection of its own, within the limit.
     private func isAlive() async -> Bool {
-        await withTaskGroup(of: Bool.self) { group in
-            group.addTask {
-                do throws(ClientError) {
-                    let client = try await ControlClient.connect(to: socket)
-                    // try?: a refusal is a sign of life as well.
-                    _ = try? await client.status()
-                    return !Task.isCancelled
-                } catch {
-                    return false
-                }
-            }
-            group.addTask {
-                // try?: it is cancelled when the other task has answered.
-                try? await Task.sleep(for: limit)
+        let answers: Bool? = await within(limit) { [socket] in
+            do throws(ClientError) {
+                let client = try await ControlClient.connect(to: socket)
+                // try?: a refusal is a sign of life as well.
+                _ = try? await client.status()
+                return !Task.isCancelled
+            } catch {
                 return false
             }
-            defer { group.cancelAll() }
-            return await group.next() ?? false
         }
+        return answers ?? false
     }
 
     func sentence(_ service: ServiceState?, waited: Duration) -> String {

@@ -30,16 +30,9 @@ struct SystemJobs: Hashable {
         let own = DefaultPaths.current.socket
         // Root's own is the system's.
         guard socket == own, own != DefaultPaths.systemSocket, mayRun() else { return nil }
-        return await withTaskGroup(of: Self?.self) { group in
+        return await within(limit) {
             // try?: without an answer there is nothing to tell.
-            group.addTask { try? await ask(DefaultPaths.systemSocket) }
-            group.addTask {
-                // try?: cancelled, as the answer is there.
-                try? await Task.sleep(for: limit)
-                return nil
-            }
-            defer { group.cancelAll() }
-            return await group.next() ?? nil
+            try? await ask(DefaultPaths.systemSocket)
         }
     }
 
