@@ -176,7 +176,7 @@ extension JobTransaction {
             let longest = RetryDecision.delay(
                 before: try runs.failures(of: left.id) + 1,
                 of: fire.id,
-                runDefaults.backoff(of: job)
+                terms.runDefaults.backoff(of: job)
             )
             let until = moment.elapsedDate(left.waitsUntil ?? moment.wall, on: .wall)
             return (fire, .time(min(until, moment.elapsed + longest)))
