@@ -288,7 +288,7 @@ extension JobTransaction {
         of job: StoredJob,
         _ reason: FireReason
     ) throws {
-        var event = Event(seq: 0, type: .fireSkipped, at: moment.wall, job: job.id)
+        var event = Event(of: job, .fireSkipped, at: moment.wall)
         (event.fire, event.fireDate, event.reason) = (fire, date, reason.rawValue)
         try noteSkipped(event, of: job)
     }

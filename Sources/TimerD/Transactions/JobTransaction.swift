@@ -177,11 +177,7 @@ struct JobTransaction {
         run: RunID? = nil,
         _ complete: (inout Event) -> Void = { _ in }
     ) throws {
-        var event = Event(seq: 0, type: type, at: moment.wall, job: job.id)
-        event.owner = job.owner
-        event.ownerID = job.ownerID
-        event.revision = job.revision
-        event.name = job.definition.name
+        var event = Event(of: job, type, at: moment.wall)
         event.reason = reason
         event.fire = fire
         event.run = run
