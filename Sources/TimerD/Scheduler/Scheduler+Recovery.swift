@@ -16,6 +16,15 @@ extension Scheduler {
     /// - Throws: why that could not be stored; then nothing has been run and nothing is armed.
     func recover(beginsNothing: Bool = false) async throws -> Recovered {
         isStopping = beginsNothing
+        let outbox = try await readOutbox()
+        let known = try await attachRunners(isNeeded: beginsNothing)
+        if outbox.keepsNothing { retention.startedWithNothing(now: clock.now().elapsed) }
+        publish(outbox.untold)
+        return try await reconcile(with: known)
+    }
+
+    /// Reads what the daemon before this one has told nobody, and whether the database holds nothing that gets too old.
+    private func readOutbox() async throws -> (untold: [OutboxEvent], keepsNothing: Bool) {
         let last = sequencer.next - 1
         let (untold, givenUp, keepsNothing) = try await write { transaction in
             try transaction.zoneRules.deleteUnused()
@@ -35,22 +44,32 @@ extension Scheduler {
                 metadata: ["row": "\(row)", "error": "\(why)"]
             )
         }
+        return (untold, keepsNothing)
+    }
+
+    /// Has whatever minds the runs report here, on this node and on others; returns what this node's knows.
+    ///
+    /// - Throws: where `isNeeded`, that it does not answer.
+    private func attachRunners(isNeeded: Bool) async throws -> KnownRuns {
         let own = hosts.own
         // Weak, as all that the scheduler's parts keep of it: they are its own, and would keep it for ever.
         let known = try await runner.attach { [weak self] change in
             self?.perform { $0.runnerChanged(change, of: own) }
         }
         // Who only ends runs can do nothing without it.
-        guard !known.isUnheard || !beginsNothing else {
+        guard !known.isUnheard || !isNeeded else {
             throw RunnerUnreachable("timerd-runner does not answer")
         }
         if !known.isUnheard { hosts.standing.attached(known.epoch) }
         runner.attachOthers { [weak self] node, change in
             self?.perform { $0.runnerChanged(change, of: node) }
         }
-        if keepsNothing { retention.startedWithNothing(now: clock.now().elapsed) }
-        publish(untold)
-        return try await write { writer in
+        return known
+    }
+
+    /// Stores how each open fire goes on, by the runs that are known, and goes on with them.
+    private func reconcile(with known: KnownRuns) async throws -> Recovered {
+        try await write { writer in
             let recovered = try writer.recover(known)
             // While no daemon ran, no worker could extend its lease.
             try writer.tasks.renewLeases(at: writer.moment.elapsed)
@@ -59,10 +78,10 @@ extension Scheduler {
             try writer.followClockBack()
             let isAnyHeld = try writer.jobs.isAnyHeld() || !writer.owners.others().isEmpty
             return (recovered, tied: try writer.jobs.tiedJobs(), isAnyHeld: isAnyHeld)
-        } durable: { scheduler, settled in
-            scheduler.takeUp(settled.0, tied: settled.tied)
+        } durable: { scheduler, stored in
+            scheduler.takeUp(stored.0, tied: stored.tied)
             // Not awaited: the user database may be slow, and it is asked again before each command starts.
-            if settled.isAnyHeld { scheduler.lookAtHeld(all: true) }
+            if stored.isAnyHeld { scheduler.lookAtHeld(all: true) }
         }.0
     }
 
