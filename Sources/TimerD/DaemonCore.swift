@@ -58,7 +58,7 @@ struct DaemonCore {
     /// Whether other hosts share the jobs.
     let isShared: Bool
     /// Knows the other hosts' daemons; nil for a daemon alone.
-    let nodes: (any NodeDesk)?
+    let nodes: (any NodeRegistry)?
     /// The user that the daemon runs as.
     let own: Owner
 
@@ -234,10 +234,10 @@ struct DaemonCore {
         }
     }
 
-    /// Takes over from the daemon before this one; `beginsNothing`: as of a daemon that stops at once.
+    /// Goes on where the daemon before this one stopped; `beginsNothing`: as of a daemon that stops at once.
     ///
-    /// - Throws: why what the daemon before left could not be settled; then nothing has been run.
-    func takeOver(beginsNothing: Bool = false) async throws -> Recovered {
+    /// - Throws: why what the daemon before left could not be recovered; then nothing has been run.
+    func recover(beginsNothing: Bool = false) async throws -> Recovered {
         try await store.nameOwners(own, isShared: isShared)
         try await resumption.write(to: store.writer, log: log)
         return try await scheduler.recover(beginsNothing: beginsNothing)

@@ -26,7 +26,7 @@ struct CommandHandler: Sendable {
     /// The user that the daemon runs as.
     let own: Owner
     /// The daemons that share their jobs with this one; nil for a daemon alone.
-    var nodes: (any NodeDesk)? = nil
+    var nodes: (any NodeRegistry)? = nil
 
     /// Carries out `request`; what it changes is durable when this returns.
     ///

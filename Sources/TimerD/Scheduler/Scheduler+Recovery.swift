@@ -8,7 +8,7 @@ import Schedules
 import TimerControl
 
 extension Scheduler {
-    /// Takes over from the daemon before this one: settles what it left half done, tells what it
+    /// Goes on where the daemon before this one stopped: decides what it left half done, tells what it
     /// may not have told, and loads the first window.
     ///
     /// `beginsNothing`: goes on with what runs, and has no fire and no command begin.
@@ -85,10 +85,10 @@ extension Scheduler {
         }.0
     }
 
-    /// Goes on with what was settled; nothing in here may fail.
+    /// Goes on with what was decided; nothing in here may fail.
     private func takeUp(_ recovered: Recovered, tied: [TiedJob]) {
         // Before any timer of these jobs: what is left running, or waits, keeps them busy.
-        takeOver(recovered)
+        adoptFires(of: recovered)
         held.leftOpen = recovered.leftOpen
         // Else they are the next daemon's.
         if !isStopping {
@@ -97,23 +97,23 @@ extension Scheduler {
         isRecovered = true
         tieAgain(tied)
         goOn(with: recovered)
-        settleZones()
+        followZones()
         loadWindow()
         if recovered.hasNotices { lookAtNotices() }
         lookAtTasks()
     }
 
-    /// Takes over the fires that the daemon before this one left running or waiting; they keep their jobs
+    /// Adopts the fires that the daemon before this one left running or waiting; they keep their jobs
     /// busy.
-    func takeOver(_ recovered: Recovered) {
+    func adoptFires(of recovered: Recovered) {
         // Once: it is made anew each time that it is asked for.
         let known = runner.known.runs
         for left in recovered.running {
             left.isKnown
                 ? takeUp(left, isHere: known[left.run.rawValue] != nil) : interrupted(left)
         }
-        for run in recovered.settled {
-            settle(run, known[run.rawValue], isUnknown: recovered.unknown.contains(run))
+        for run in recovered.strays {
+            leaveStray(run, known[run.rawValue], isUnknown: recovered.unknown.contains(run))
         }
         for (fire, wait) in recovered.waiting { fires.insert(fire, .waiting(wait)) }
     }
@@ -121,7 +121,7 @@ extension Scheduler {
     /// Leaves a run that whatever minds the runs knows, and that is not in progress by the database.
     ///
     /// `isUnknown`: whether there is no row of it.
-    private func settle(_ run: RunID, _ process: KnownRun?, isUnknown: Bool) {
+    private func leaveStray(_ run: RunID, _ process: KnownRun?, isUnknown: Bool) {
         let goesOn = process.map { $0.phase != .ended } ?? false
         if fence != nil {
             // Another node that led has told its end, and may have begun it anew; or nobody knows of it any more.

@@ -57,7 +57,7 @@ extension Scheduler {
                 try DaemonState.write(eventSequenceEnd: numbersUsed, to: writer.database)
             }
         } catch {
-            // The store has reported its trouble; the claims are settled at the next start.
+            // The store has reported its trouble; the claims are recovered at the next start.
             return
         }
     }

@@ -118,8 +118,8 @@ extension Scheduler {
         }
     }
 
-    /// Takes over what the store has said in one batch.
-    func takeOver(_ batch: Handovers.Batch) {
+    /// Takes what the store has said in one batch.
+    func receive(_ batch: Handovers.Batch) {
         for (owner, count) in batch.stored { firesStored(count, of: owner) }
         for answer in batch.answers { answer(self) }
     }

@@ -77,7 +77,7 @@ actor Scheduler {
     var runnerTrouble: String? { hosts.trouble }
     /// Until when this node may begin anything; nil for a daemon alone, which always may.
     nonisolated let fence: Fence?
-    /// Whether what the daemon before left has been settled: before that, nothing is claimed.
+    /// Whether what the daemon before left has been recovered: before that, nothing is claimed.
     var isRecovered = false { didSet { terms.setOpen(isRecovered && !isStopping) } }
     var isStopping = false { didSet { terms.setOpen(isRecovered && !isStopping) } }
     var loadDate = AnnouncedDate()
@@ -147,7 +147,7 @@ actor Scheduler {
     /// Has the scheduler's thread take over what the store has said in a batch; on the store's thread.
     private nonisolated func handOver() {
         guard let batch = handovers.take() else { return }
-        perform { $0.takeOver(batch) }
+        perform { $0.receive(batch) }
     }
 
     /// Goes by other settings from now on.
