@@ -9,16 +9,16 @@ import SystemPackage
 /// As many as there is work, up to a limit: who waits for a dead server delays nobody else. Work begins
 /// in the order in which it came. A thread without work for a while ends.
 package final class BlockingThreads: Sendable {
-    private let desk: WorkDesk
+    private let queue: WorkQueue
 
     /// Starts no thread yet.
     ///
     /// `limit`: how many there are at most. For the others see `SystemThread`.
     package init(named name: String, limit: Int, givesWay: Bool = false) {
-        desk = WorkDesk(name: name, limit: limit, givesWay: givesWay)
+        queue = WorkQueue(name: name, limit: limit, givesWay: givesWay)
     }
 
-    deinit { desk.close() }
+    deinit { queue.close() }
 
     /// Does `work` on one of the threads.
     package func run<Value: Sendable>(_ work: @escaping @Sendable () -> Value) async -> Value {
@@ -28,11 +28,11 @@ package final class BlockingThreads: Sendable {
     }
 
     /// Has `work` done on one of the threads; at once on this one, where the system has no thread for it.
-    package func submit(_ work: @escaping @Sendable () -> Void) { desk.put(work) }
+    package func submit(_ work: @escaping @Sendable () -> Void) { queue.put(work) }
 }
 
 /// Where work waits for threads, and threads for work.
-private final class WorkDesk: Sendable {
+private final class WorkQueue: Sendable {
     static let patience = Duration.seconds(10)
 
     private struct State {

@@ -23,7 +23,7 @@ package protocol CommandRunner: Sendable {
 
     /// Returns once it is known whether a run that another node was told to begin has begun; `whereOffered`: also of one that it
     /// is only about to be told.
-    func settled(_ run: Int64, whereOffered: Bool) async
+    func awaitBegin(of run: Int64, whereOffered: Bool) async
 
     /// Notes up to where each run's output was forwarded; a later daemon continues there.
     func passed(_ runs: [Int64: OutputPosition])
@@ -96,7 +96,7 @@ extension CommandRunner {
 
     package func expect(_ run: Int64, at place: RunPlace) {}
 
-    package func settled(_ run: Int64, whereOffered: Bool) async {}
+    package func awaitBegin(of run: Int64, whereOffered: Bool) async {}
 
     package func passed(_ runs: [Int64: OutputPosition]) {}
 }

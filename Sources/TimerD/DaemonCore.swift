@@ -58,7 +58,7 @@ struct DaemonCore {
     /// Whether other hosts share the jobs.
     let isShared: Bool
     /// Knows the other hosts' daemons; nil for a daemon alone.
-    let nodes: (any NodeDesk)?
+    let nodes: (any NodeRegistry)?
     /// The user that the daemon runs as.
     let own: Owner
 
@@ -78,16 +78,7 @@ struct DaemonCore {
         // A node holds the lock of its copy for as long as it runs.
         let lock = lead == nil ? try await Self.lock(configuration, &started) : nil
         loops = try await Loops(&started)
-        store = try await started.start {
-            let now = SystemClock.read().wall
-            guard let lead else {
-                return try Store(configuration.database, log: log, now: now, onLost: onLost)
-            }
-            let copy = try lead.copy(at: configuration.database)
-            return try Store(copy, log: log, now: now, onLost: onLost)
-        } stop: {
-            try await $0.close()
-        }
+        store = try await Self.openStore(configuration.database, lead, log, onLost, &started)
         // One that was not there before.
         try lock?.holdFile()
         resumption = try ClockResumption(
@@ -101,36 +92,11 @@ struct DaemonCore {
         let account = Account.own()
         own = Owner(uid: account.uid, name: account.name)
         let epoll = loops.epoll
-        let program = RunnerProgram(socket: configuration.runner)
-        let ownRunner = ProgramRunner(on: epoll, fence: lead?.fence) {
-            clock.now().wall.microseconds
-        } connect: { () throws(RunnerUnreachable) in
-            try program.connect()
-        }
-        nodeRunners = lead.map { lead in
-            NodeRunners(
-                own: ownRunner,
-                of: lead.node,
-                on: epoll,
-                fence: lead.fence,
-                absence: lead.lease + max(.seconds(2), lead.lease / 2),
-                isThere: lead.isThere
-            ) {
-                clock.now().wall.microseconds
-            }
-        }
+        let ownRunner = Self.makeRunner(configuration.runner, lead, on: epoll, clock)
+        nodeRunners = lead.map { Self.makeNodeRunners($0, own: ownRunner, on: epoll, clock) }
         runner = nodeRunners ?? ownRunner
-        let echo = try await started.start {
-            OutputEcho(to: .standardOutput, log: log)
-        } stop: {
-            $0.stop()
-        }
-        let journal = try await started.start { [runner] in
-            RunJournal(log: log) { runner.passed($0) }
-        } stop: {
-            $0.stop()
-        }
-        let scheduler = Scheduler(
+        let (echo, journal) = try await Self.startOutputs(of: runner, log, &started)
+        scheduler = Scheduler(
             loop: loops.timers,
             clock: clock,
             store: store.writer,
@@ -149,8 +115,89 @@ struct DaemonCore {
             journal: journal,
             log: log
         )
-        self.scheduler = scheduler
         if lead?.drains == true { await scheduler.drainHere(true) }
+        watch = try await Self.watchClock(for: scheduler, on: epoll, &started)
+    }
+
+    /// Opens the database of this host alone, or the copy of the jobs that `lead` is for.
+    private static func openStore(
+        _ path: String,
+        _ lead: Lead?,
+        _ log: Logger,
+        _ onLost: @escaping @Sendable (DatabaseError) -> Void,
+        _ started: inout StartedParts
+    ) async throws -> Store {
+        try await started.start {
+            let now = SystemClock.read().wall
+            guard let lead else {
+                return try Store(path, log: log, now: now, onLost: onLost)
+            }
+            let copy = try lead.copy(at: path)
+            return try Store(copy, log: log, now: now, onLost: onLost)
+        } stop: {
+            try await $0.close()
+        }
+    }
+
+    /// What runs commands on this host.
+    private static func makeRunner(
+        _ socket: String,
+        _ lead: Lead?,
+        on epoll: EpollLoop,
+        _ clock: SystemClock
+    ) -> ProgramRunner {
+        let program = RunnerProgram(socket: socket)
+        return ProgramRunner(on: epoll, fence: lead?.fence) {
+            clock.now().wall.microseconds
+        } connect: { () throws(RunnerUnreachable) in
+            try program.connect()
+        }
+    }
+
+    /// What runs commands on this host and on the other nodes.
+    private static func makeNodeRunners(
+        _ lead: Lead,
+        own: ProgramRunner,
+        on epoll: EpollLoop,
+        _ clock: SystemClock
+    ) -> NodeRunners {
+        NodeRunners(
+            own: own,
+            of: lead.node,
+            on: epoll,
+            fence: lead.fence,
+            absence: lead.lease + max(.seconds(2), lead.lease / 2),
+            isThere: lead.isThere
+        ) {
+            clock.now().wall.microseconds
+        }
+    }
+
+    /// Where the output of runs goes besides the database.
+    private static func startOutputs(
+        of runner: any CommandRunner,
+        _ log: Logger,
+        _ started: inout StartedParts
+    ) async throws -> (OutputEcho, RunJournal) {
+        let echo = try await started.start {
+            OutputEcho(to: .standardOutput, log: log)
+        } stop: {
+            $0.stop()
+        }
+        let journal = try await started.start {
+            RunJournal(log: log) { runner.passed($0) }
+        } stop: {
+            $0.stop()
+        }
+        return (echo, journal)
+    }
+
+    /// Has the scheduler told of the dates that it waits for, and of steps of the clock.
+    private static func watchClock(
+        for scheduler: Scheduler,
+        on epoll: EpollLoop,
+        _ started: inout StartedParts
+    ) async throws -> ClockWatch {
         let watch = try await started.start {
             // Weak: the scheduler has it told the dates.
             try ClockWatch(on: epoll) { [weak scheduler] signal in
@@ -159,8 +206,8 @@ struct DaemonCore {
         } stop: {
             $0.stop()
         }
-        self.watch = watch
         await scheduler.onLoadDateChange { watch.set($0) }
+        return watch
     }
 
     /// Lets the agent of another node run commands; takes `descriptor` over, at whose other end it is.
@@ -188,10 +235,10 @@ struct DaemonCore {
         }
     }
 
-    /// Takes over from the daemon before this one; `beginsNothing`: as of a daemon that stops at once.
+    /// Goes on where the daemon before this one stopped; `beginsNothing`: as of a daemon that stops at once.
     ///
-    /// - Throws: why what the daemon before left could not be settled; then nothing has been run.
-    func takeOver(beginsNothing: Bool = false) async throws -> Recovered {
+    /// - Throws: why what the daemon before left could not be recovered; then nothing has been run.
+    func recover(beginsNothing: Bool = false) async throws -> Recovered {
         try await store.nameOwners(own, isShared: isShared)
         try await resumption.write(to: store.writer, log: log)
         return try await scheduler.recover(beginsNothing: beginsNothing)

@@ -52,7 +52,7 @@ struct DaemonParts {
                 startedAt: lead?.startedAt,
                 &started
             )
-            try await parts.takeOver()
+            try await parts.recoverAndServe()
             await parts.serveMetrics(at: configuration.listen)
             return parts
         } catch {
@@ -136,11 +136,11 @@ struct DaemonParts {
         self.started = started
     }
 
-    /// Takes over from the daemon before this one, and begins to answer clients.
+    /// Goes on where the daemon before this one stopped, and begins to answer clients.
     ///
-    /// - Throws: why what the daemon before left could not be settled; then nothing has been run.
-    private func takeOver() async throws {
-        let recovered = try await core.takeOver()
+    /// - Throws: why what the daemon before left could not be recovered; then nothing has been run.
+    private func recoverAndServe() async throws {
+        let recovered = try await core.recover()
         if recovered.interrupted > 0 || recovered.redelivered > 0 || recovered.takenUp > 0 {
             log.notice(
                 "recovered",

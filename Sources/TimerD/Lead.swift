@@ -33,7 +33,7 @@ struct Lead: Sendable {
     /// Is told why it is not known yet whether the last changes are stored.
     var onDoubt: @Sendable (_ reason: String) -> Void = { _ in }
     /// Knows the other nodes.
-    var nodes: (any NodeDesk)?
+    var nodes: (any NodeRegistry)?
 
     /// Whether another node is there, by what the nodes tell each other; true while nobody can say.
     var isThere: (@Sendable (_ node: String) async -> Bool)? {

@@ -38,7 +38,7 @@ extension NodeDaemon {
                     metadata: ["error": "\($0)"]
                 )
             },
-            nodes: ClusterDesk(keeper: keeper, epoch: epoch)
+            nodes: ClusterRegistry(keeper: keeper, epoch: epoch)
         )
         do {
             let parts = try await DaemonParts.start(configuration, manager, lead: lead, log: log) {
@@ -152,7 +152,7 @@ extension NodeDaemon {
         agent = nil
     }
 
-    /// Stops the core; what could not be stored is settled by the node that leads next, as after a crash.
+    /// Stops the core; what could not be stored is recovered by the node that leads next, as after a crash.
     ///
     /// `refusal`: see `Scheduler.stop`.
     func stop(

@@ -176,7 +176,7 @@ extension StopReason {
 }
 
 /// The nodes, as PostgreSQL has them.
-struct ClusterDesk: NodeDesk {
+struct ClusterRegistry: NodeRegistry {
     let keeper: NodeKeeper
     /// In which this node leads.
     let epoch: Int64

@@ -40,7 +40,7 @@ public struct RunEnder: Sendable {
         var started = StartedParts()
         do {
             let core = try await DaemonCore(configuration, log, { _ in }, &started)
-            let recovered = try await core.takeOver(beginsNothing: true)
+            let recovered = try await core.recover(beginsNothing: true)
             await core.scheduler.stop(.end(after: configuration.drainTime))
             let left = await core.scheduler.fires.all.compactMap(\.command).map(\.run)
             try await started.stop()

@@ -158,8 +158,8 @@ package final class NodeRunners: CommandRunner {
         await runner(of: run).kill(run, by: teardown, asDaemon: asDaemon)
     }
 
-    package func settled(_ run: Int64, whereOffered: Bool) async {
-        await runner(of: run).settled(run, whereOffered: whereOffered)
+    package func awaitBegin(of run: Int64, whereOffered: Bool) async {
+        await runner(of: run).awaitBegin(of: run, whereOffered: whereOffered)
     }
 
     package var controlGroups: ControlGroups? { own.controlGroups }

@@ -52,17 +52,17 @@ extension ProgramRunner {
 
     /// Returns once it is known whether the node has begun a run that it was told to begin; `whereOffered`: also of one that it
     /// was only offered.
-    package func settled(_ run: Int64, whereOffered: Bool) async {
+    package func awaitBegin(of run: Int64, whereOffered: Bool) async {
         guard remote != nil else { return }
-        await withCheckedContinuation { settled in
+        await withCheckedContinuation { beginner in
             let isOpen = state.withLock { state in
                 guard let entry = state.entries[run], entry.isOrdered || whereOffered,
                     entry.isInProgress, entry.known == nil, !entry.isSettled
                 else { return false }
-                state.entries[run]?.beginners.append(settled)
+                state.entries[run]?.beginners.append(beginner)
                 return true
             }
-            if !isOpen { settled.resume() }
+            if !isOpen { beginner.resume() }
         }
     }
 
@@ -118,7 +118,7 @@ extension ProgramRunner {
         let open = fence.map { Duration.microseconds($0.remaining) } ?? remote.beginning
         guard open > .zero else {
             link.send(.withdraw(run: run))
-            return settle(run, .failure(.notBegun("this node leads no more")))
+            return complete(run, .failure(.notBegun("this node leads no more")))
         }
         guard request.start.begin() else {
             link.send(.withdraw(run: run))
@@ -147,8 +147,8 @@ extension ProgramRunner {
         guard let remote else { return }
         switch refusal {
         case .forGood: refuse(run, StartRefusal(reason))
-        case .forNow: settle(run, .failure(.notBegun("'\(remote.node)': \(reason)")))
-        case .stranger: settle(run, .failure(.stranger("'\(remote.node)': \(reason)")))
+        case .forNow: complete(run, .failure(.notBegun("'\(remote.node)': \(reason)")))
+        case .stranger: complete(run, .failure(.stranger("'\(remote.node)': \(reason)")))
         }
     }
 
@@ -159,7 +159,7 @@ extension ProgramRunner {
         guard let remote else { return }
         offers = OfferQueue()
         for (run, entry) in entriesByNumber where !entry.isOrdered && entry.done != nil {
-            settle(run, .failure(.notBegun("'\(remote.node)' has gone")))
+            complete(run, .failure(.notBegun("'\(remote.node)' has gone")))
         }
         // Since it was there last: one that comes again and again, and does not say what it knows, is not.
         guard !isAbsent else { return }

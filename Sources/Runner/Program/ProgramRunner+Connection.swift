@@ -146,7 +146,7 @@ extension ProgramRunner {
         }
     }
 
-    /// The runner has said all that it knows: its runs go on, and those that it does not know are settled.
+    /// The runner has said all that it knows: its runs go on, and those that it does not know are given up.
     private func greeted(_ greeting: RunnerGreeting, _ welcome: RunnerReport.Welcome) {
         let (isSame, before) = state.withLock { state in
             defer { state.runner = welcome }
@@ -155,7 +155,7 @@ extension ProgramRunner {
         // What was not ordered is begun, or not, behind this.
         for (run, entry) in before.sorted(by: { $0.key < $1.key })
         where greeting.known[run] == nil && entry.isOrdered && entry.isInProgress {
-            settle(unknown: run, entry, isSame: isSame)
+            giveUp(unknown: run, entry, isSame: isSame)
         }
         let isAgain = attaching == nil
         let unexpected = state.withLock { state in
@@ -247,7 +247,7 @@ extension ProgramRunner {
             state.withLock { $0.entries[run]?.beginners = [] }
             guard let entry, !entry.isForgotten else { return stored(run) }
             entry.output.end(at: OutputPosition(stdout: end.stdout, stderr: end.stderr))
-            if entry.done != nil, let result = entry.result { settle(run, .success(result)) }
+            if entry.done != nil, let result = entry.result { complete(run, .success(result)) }
         }
     }
 
@@ -258,7 +258,7 @@ extension ProgramRunner {
             return
         }
         guard cause.rawValue != ETIMEDOUT else {
-            return settle(run, .failure(.notBegun("timerd-runner \(reason)")))
+            return complete(run, .failure(.notBegun("timerd-runner \(reason)")))
         }
         let wasFull = state.withLock { state in
             defer { state.isFull = true }
@@ -269,7 +269,7 @@ extension ProgramRunner {
             // What makes room may have been on its way already.
             later(.seconds(1)) { $0.noteRoom() }
         }
-        settle(run, .failure(.notBegun("timerd-runner \(reason)")))
+        complete(run, .failure(.notBegun("timerd-runner \(reason)")))
     }
 
     /// Why a run may be begun later, after the runner's name; nil if it may not.
@@ -297,7 +297,7 @@ extension ProgramRunner {
         connection = .none
         link?.close("the daemon leaves it")
         for (run, entry) in state.withLock({ $0.entries }).sorted(by: { $0.key < $1.key }) {
-            settle(run, .failure(entry.isOrdered ? .left : .notBegun("the daemon stops")))
+            complete(run, .failure(entry.isOrdered ? .left : .notBegun("the daemon stops")))
         }
     }
 }

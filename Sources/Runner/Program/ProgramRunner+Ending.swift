@@ -69,17 +69,17 @@ extension ProgramRunner {
             return state.entries[run]
         }
         if entry?.isForgotten == true { return stored(run) }
-        if entry?.done != nil, let result = entry?.result { settle(run, .success(result)) }
+        if entry?.done != nil, let result = entry?.result { complete(run, .success(result)) }
     }
 
     /// It ends without a process, for that reason.
     func refuse(_ run: Int64, _ refusal: StartRefusal) {
-        settle(run, .success(.notStarted(refusal.message, at: now())))
+        complete(run, .success(.notStarted(refusal.message, at: now())))
         state.withLock { $0.entries[run] = nil }
     }
 
     /// Tells whoever waits for it what became of a run; forgets one of which there is nothing to store.
-    func settle(_ run: Int64, _ result: Result<RunResult, RunBreak>) {
+    func complete(_ run: Int64, _ result: Result<RunResult, RunBreak>) {
         let entry = state.withLock { state in
             defer {
                 state.entries[run]?.done = nil
@@ -97,12 +97,12 @@ extension ProgramRunner {
     /// The runner, which has said all that it knows, does not know a run that it may have been asked for.
     ///
     /// `isSame`: whether it is the runner that was there before.
-    func settle(unknown run: Int64, _ entry: RunEntry, isSame: Bool) {
+    func giveUp(unknown run: Int64, _ entry: RunEntry, isSame: Bool) {
         // The same runner keeps what it was asked for: it has not read the order.
         guard entry.epoch.map({ $0 == current?.epoch }) ?? isSame else { return interrupt(run) }
         // Whoever takes it up is on the way, and hears of it then.
         if remote == nil, entry.done == nil { return }
-        settle(run, .failure(.notBegun("timerd-runner did not get the order")))
+        complete(run, .failure(.notBegun("timerd-runner did not get the order")))
     }
 
     /// There may be room for runs again.

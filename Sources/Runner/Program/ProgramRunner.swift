@@ -233,15 +233,15 @@ package final class ProgramRunner: CommandRunner, @unchecked Sendable {
     private func begin(_ request: RunRequest) {
         // The last look: what begins here while another node leads could begin there, too.
         guard fence?.isOpen ?? true else {
-            return settle(request.run, .failure(.notBegun("this node leads no more")))
+            return complete(request.run, .failure(.notBegun("this node leads no more")))
         }
         guard remote != nil || request.start.begin() else { return refuse(request.run, .withdrawn) }
         guard case .linked(let link) = connection else {
-            return settle(request.run, .failure(.notBegun("timerd-runner does not answer")))
+            return complete(request.run, .failure(.notBegun("timerd-runner does not answer")))
         }
         // The next daemon would call it interrupted, if this one died before the order is read.
         if let epoch = request.epoch, current?.epoch != epoch {
-            return settle(request.run, .failure(.notBegun("it is another timerd-runner by now")))
+            return complete(request.run, .failure(.notBegun("it is another timerd-runner by now")))
         }
         guard remote == nil else { return offer(request, over: link) }
         if let runner = current, let part = language.lack(of: request, at: runner.version) {
@@ -270,10 +270,10 @@ package final class ProgramRunner: CommandRunner, @unchecked Sendable {
             tellStart(of: run, known)
         }
         if !entry.outlasting.isEmpty { entry.request?.outlasted(entry.outlasting) }
-        if let result = entry.result { return settle(run, .success(result)) }
+        if let result = entry.result { return complete(run, .success(result)) }
         // The runner was not heard when this daemon began, and was since: it said nothing of this run.
         if remote == nil, entry.known == nil, case .linked = connection {
-            settle(unknown: run, entry, isSame: false)
+            giveUp(unknown: run, entry, isSame: false)
         }
     }
 

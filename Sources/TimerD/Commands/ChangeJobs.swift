@@ -79,9 +79,7 @@ extension CommandHandler {
     /// `maintenance.begin`, `maintenance.end`: of the caller, or of the user that an administrator names.
     func maintain(_ owner: String?, _ change: JobChange, _ caller: Caller) async throws -> Answer {
         let owner = JobSelection.owner(owner ?? caller.owner.name)
-        return try await scheduler.detour(of: caller) {
-            try await changeJobs(owner, change, caller)
-        }
+        return try await changeJobs(owner, change, caller)
     }
 
     /// The jobs that fit into a reply, and only the numbers of the others.

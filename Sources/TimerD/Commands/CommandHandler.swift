@@ -26,7 +26,7 @@ struct CommandHandler: Sendable {
     /// The user that the daemon runs as.
     let own: Owner
     /// The daemons that share their jobs with this one; nil for a daemon alone.
-    var nodes: (any NodeDesk)? = nil
+    var nodes: (any NodeRegistry)? = nil
 
     /// Carries out `request`; what it changes is durable when this returns.
     ///
@@ -41,7 +41,10 @@ struct CommandHandler: Sendable {
         var caller = caller(owner, life)
         caller.isAlone = isAlone
         caller.place = place
-        return await outcome { [caller] in try await answer(request, caller) }
+        return await outcome { [caller] in
+            guard request.goesByScheduler else { return try await answer(request, caller) }
+            return try await scheduler.detour(of: caller) { try await answer(request, caller) }
+        }
     }
 
     /// Does the part of a request that takes long and needs nothing but the request; on any thread.
@@ -115,8 +118,7 @@ struct CommandHandler: Sendable {
     private func answer(_ request: Request, _ caller: Caller) async throws -> Answer {
         switch request {
         case .addJobs(let request): try await addJobs(request, caller)
-        case .applyJobs(let request):
-            try await scheduler.detour(of: caller) { try await applyJobs(request, caller) }
+        case .applyJobs(let request): try await applyJobs(request, caller)
         case .putPart(let part): try await putPart(part, try check(part, caller), caller)
         case .beginMaintenance(let owner): try await maintain(owner, .beginMaintenance, caller)
         case .endMaintenance(let owner): try await maintain(owner, .endMaintenance, caller)
@@ -125,26 +127,18 @@ struct CommandHandler: Sendable {
         case .getJob(let reference): try await getJob(reference, caller)
         case .listJobs(let filter): try await listJobs(filter, caller)
         case .invalidateJobs(let request): try await invalidateJobs(request, caller)
-        case .setFireDate(let request):
-            try await scheduler.detour(of: caller) { try await setFireDate(request, caller) }
-        case .fireJob(let reference):
-            try await scheduler.detour(of: caller) { try await fireJob(reference, caller) }
-        case .pauseJobs(let jobs):
-            try await scheduler.detour(of: caller) { try await changeJobs(jobs, .pause, caller) }
-        case .resumeJobs(let jobs):
-            try await scheduler.detour(of: caller) { try await changeJobs(jobs, .resume, caller) }
-        case .restoreJobs(let jobs):
-            try await scheduler.detour(of: caller) { try await restoreJobs(jobs, caller) }
+        case .setFireDate(let request): try await setFireDate(request, caller)
+        case .fireJob(let reference): try await fireJob(reference, caller)
+        case .pauseJobs(let jobs): try await changeJobs(jobs, .pause, caller)
+        case .resumeJobs(let jobs): try await changeJobs(jobs, .resume, caller)
+        case .restoreJobs(let jobs): try await restoreJobs(jobs, caller)
         case .skipJobs(let request):
-            try await scheduler.detour(of: caller) {
-                try await changeJobs(request.jobs, .skip(request.count), caller)
-            }
+            try await changeJobs(request.jobs, .skip(request.count), caller)
         case .listRuns(let filter): try await listRuns(filter, caller)
         case .listNotices(let request): try await listNotices(request, caller)
         case .getRun(let reference): try await getRun(reference, caller)
         case .readOutput(let reference): try await readOutput(reference, caller)
-        case .killRun(let reference):
-            try await scheduler.detour(of: caller) { try await killRun(reference, caller) }
+        case .killRun(let reference): try await killRun(reference, caller)
         case .previewSchedule(let request): try previewSchedule(request)
         case .status: await status(caller)
         case .metrics: await metrics()
@@ -156,15 +150,11 @@ struct CommandHandler: Sendable {
         case .failTasks(let request): try await failTasks(request, caller)
         case .releaseTasks(let request): try await releaseTasks(request, caller)
         case .listTasks(let request): try await listTasks(request, caller)
-        case .retryTasks(let tasks):
-            try await scheduler.detour(of: caller) { try await retryTasks(tasks, caller) }
-        case .dropTasks(let tasks):
-            try await scheduler.detour(of: caller) { try await dropTasks(tasks, caller) }
-        case .kickTasks(let request):
-            try await scheduler.detour(of: caller) { try await kickTasks(request, caller) }
+        case .retryTasks(let tasks): try await retryTasks(tasks, caller)
+        case .dropTasks(let tasks): try await dropTasks(tasks, caller)
+        case .kickTasks(let request): try await kickTasks(request, caller)
         case .listQueues(let request): try await listQueues(request, caller)
-        case .setQueue(let request):
-            try await scheduler.detour(of: caller) { try await setQueue(request, caller) }
+        case .setQueue(let request): try await setQueue(request, caller)
         case .jobCalendar(let request): try await jobCalendar(request, caller)
         case .jobDates(let request): try await jobDates(request, caller)
         case .runCalendar(let request): try await runCalendar(request, caller)

@@ -13,7 +13,7 @@ struct MetricsReport: Sendable {
     let status: StatusReport
     let eventsLost: @Sendable () -> Int64
     /// The daemons that share their jobs with this one; nil for a daemon alone.
-    var nodes: (any NodeDesk)?
+    var nodes: (any NodeRegistry)?
 
     @Sendable func reply() async -> MetricsReply {
         let measures = await status.scheduler.measures()

@@ -13,8 +13,8 @@ extension CommandHandler {
     }
 
     /// The nodes by name, with the runs of this one, which leads, as they are now.
-    private func views(of desk: any NodeDesk) async throws -> [NodeView] {
-        var views = try await desk.nodes().sorted { $0.name < $1.name }
+    private func views(of registry: any NodeRegistry) async throws -> [NodeView] {
+        var views = try await registry.nodes().sorted { $0.name < $1.name }
         let runs = await scheduler.runs(onEach: views.map(\.name))
         for (index, count) in runs.enumerated() { views[index].runs = count }
         return views

@@ -22,7 +22,7 @@ struct StatusReport: Sendable {
     let watchers: @Sendable () -> Int
     let newestEvent: @Sendable () -> Int64
     /// The daemons that share their jobs with this one; nil for a daemon alone.
-    var nodes: (any NodeDesk)?
+    var nodes: (any NodeRegistry)?
     /// Set once the socket listens; 0 until then.
     let connections = Source()
 

@@ -15,7 +15,7 @@ struct HeldJobs: Sendable {
     private var isAskedAgain = false
     /// The last job of the piece before; the next piece begins after it.
     var cursor = JobID(rawValue: 0)
-    /// Jobs with open fires that are still to be settled: unreadable when the daemon started, or with a
+    /// Jobs with open fires that are still to be recovered: unreadable when the daemon started, or with a
     /// dropped record.
     var leftOpen: Set<JobID> = []
     /// Jobs whose hold could not be stored, with its reason: the next look tries again.

@@ -25,7 +25,7 @@ extension Scheduler {
                 scheduler.tie(job, addedAs: new, by: caller.life)
             }
         }.value()
-        if replace { await settleStarts(of: added, whereOffered: true) }
+        if replace { await awaitBegins(of: added, whereOffered: true) }
         return added
     }
 
@@ -43,8 +43,8 @@ extension Scheduler {
         } durable: { scheduler, applied in
             scheduler.withdrawRuns(of: applied.invalidated.jobs)
         }.value()
-        await settleStarts(of: applied.invalidated.jobs, whereOffered: false)
-        await settleStarts(of: applied.changed, whereOffered: true)
+        await awaitBegins(of: applied.invalidated.jobs, whereOffered: false)
+        await awaitBegins(of: applied.changed, whereOffered: true)
         return applied
     }
 
@@ -102,7 +102,7 @@ extension Scheduler {
             kill ? scheduler.endRuns(of: changed.jobs) : scheduler.withdrawRuns(of: changed.jobs)
         }.value()
         // What was offered of an ended job is withdrawn; of another it begins ahead of the answer.
-        await settleStarts(of: changed.jobs, whereOffered: !isEnd)
+        await awaitBegins(of: changed.jobs, whereOffered: !isEnd)
         return changed
     }
 
@@ -123,10 +123,10 @@ extension Scheduler {
     }
 
     /// Returns once it is known of each command of `jobs` that another node was told to begin whether it has.
-    private func settleStarts(of jobs: [StoredJob], whereOffered: Bool) async {
+    private func awaitBegins(of jobs: [StoredJob], whereOffered: Bool) async {
         for job in jobs {
             for command in fires.begun(of: job.id).compactMap(\.command) where !isHere(command) {
-                await runner.settled(command.run.rawValue, whereOffered: whereOffered)
+                await runner.awaitBegin(of: command.run.rawValue, whereOffered: whereOffered)
             }
         }
     }

@@ -96,11 +96,7 @@ extension Scheduler {
     func fireEvent(_ job: StoredJob, _ claim: StoredJob.Claim, at moment: ClockReading)
         -> Event
     {
-        var event = Event(seq: 0, type: .fireFired, at: moment.wall, job: job.id)
-        event.owner = job.owner
-        event.ownerID = job.ownerID
-        event.revision = job.revision
-        event.name = job.definition.name
+        var event = Event(of: job, .fireFired, at: moment.wall)
         event.fire = claim.fire
         event.fireDate =
             claim.dateByHand ?? job.wallFireDate(at: moment)
@@ -120,11 +116,7 @@ extension Scheduler {
         _ reason: StoredJob.EndReason,
         at moment: ClockReading
     ) -> Event {
-        var event = Event(seq: 0, type: .jobFinished, at: moment.wall, job: job.id)
-        event.owner = job.owner
-        event.ownerID = job.ownerID
-        event.revision = job.revision
-        event.name = job.definition.name
+        var event = Event(of: job, .jobFinished, at: moment.wall)
         event.redelivered = claim.isRedelivery ? true : nil
         event.reason = reason.rawValue
         return event

@@ -42,9 +42,9 @@ extension Scheduler {
                         runner: runner
                     )
                 } durable: { scheduler, look in
-                    scheduler.held.leftOpen.subtract(look.settled)
+                    scheduler.held.leftOpen.subtract(look.released)
                     // Here, before the store can say anything later of these jobs.
-                    scheduler.takeOver(look.recovered)
+                    scheduler.adoptFires(of: look.recovered)
                     for fired in look.recovered.untoldByHand {
                         scheduler.fireByHand(fired, isRedelivery: true)
                     }
@@ -87,7 +87,7 @@ extension Scheduler {
 
     /// Holds a job of which a record was dropped, until a look finds that it may go on.
     ///
-    /// If the job has ended, the next daemon settles its open fires.
+    /// If the job has ended, the next daemon recovers its open fires.
     func hold(_ job: JobID, dropped error: any Error) {
         disarm(job)
         withdrawFires(of: job)

@@ -134,13 +134,10 @@ extension Scheduler {
 
     /// Gives back a fire's place, or leaves the line; the fires that get a place by this begin.
     func leavePlace(_ id: FireID) {
-        if let next = hosts.leave(id) { served.append(next) }
-        served += places.leave(id)
-        // Those that begin may give theirs back at once: not one within the other, they may be many.
-        guard !isServing else { return }
-        isServing = true
-        defer { isServing = false }
-        while let next = served.popFirst() { goOn(next) }
+        if let next = hosts.leave(id) { served.append([next]) }
+        served.append(places.leave(id))
+        guard served.begin() else { return }
+        while let next = served.next() { goOn(next) }
     }
 
     /// Drops the job's fires whose command has not begun; the store has done the same when it ended the job.

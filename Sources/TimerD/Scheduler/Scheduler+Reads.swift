@@ -16,6 +16,24 @@ extension Scheduler {
         var timer: any ArmedTimer
     }
 
+    /// Reads that wait for what has happened to be stored, by the numbers that they were given.
+    struct WaitingReads {
+        private var waiting: [Int: Reading] = [:]
+        private var lastNumber = 0
+
+        var isEmpty: Bool { waiting.isEmpty }
+
+        mutating func newNumber() -> Int {
+            lastNumber += 1
+            return lastNumber
+        }
+
+        mutating func insert(_ reading: Reading, as number: Int) { waiting[number] = reading }
+
+        /// Takes a read out; nil if it waits no more.
+        mutating func remove(_ number: Int) -> Reading? { waiting.removeValue(forKey: number) }
+    }
+
     /// Returns once what `caller` may know of is stored.
     ///
     /// It waits for the caller's own changes as long as they take, for what has happened up to `patience`, and for other
@@ -23,12 +41,11 @@ extension Scheduler {
     func flush(for caller: Caller) async {
         if pending.areAskedFor(by: caller) { return await flush() }
         guard pending.concern(caller) else { return }
-        lastReading += 1
-        let reading = lastReading
+        let reading = readings.newNumber()
         await withCheckedContinuation { waiter in
             let end = clock.now().wall + Self.patience
             let timer = loop.armReading(reading, at: end, for: self)
-            readings[reading] = Reading(waiter: waiter, timer: timer)
+            readings.insert(Reading(waiter: waiter, timer: timer), as: reading)
             store.submit(seesAll: true) { _ in
             } completion: { [self] _ in
                 perform { $0.goOnReading(reading) }
@@ -44,7 +61,7 @@ extension Scheduler {
 
     /// Lets a read go on: what it waited for is stored, or `patience` is over.
     func goOnReading(_ reading: Int) {
-        guard let reading = readings.removeValue(forKey: reading) else { return }
+        guard let reading = readings.remove(reading) else { return }
         reading.timer.invalidate()
         reading.waiter.resume()
     }

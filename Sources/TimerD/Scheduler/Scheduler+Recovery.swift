@@ -8,7 +8,7 @@ import Schedules
 import TimerControl
 
 extension Scheduler {
-    /// Takes over from the daemon before this one: settles what it left half done, tells what it
+    /// Goes on where the daemon before this one stopped: decides what it left half done, tells what it
     /// may not have told, and loads the first window.
     ///
     /// `beginsNothing`: goes on with what runs, and has no fire and no command begin.
@@ -16,6 +16,15 @@ extension Scheduler {
     /// - Throws: why that could not be stored; then nothing has been run and nothing is armed.
     func recover(beginsNothing: Bool = false) async throws -> Recovered {
         isStopping = beginsNothing
+        let outbox = try await readOutbox()
+        let known = try await attachRunners(isNeeded: beginsNothing)
+        if outbox.keepsNothing { retention.startedWithNothing(now: clock.now().elapsed) }
+        publish(outbox.untold)
+        return try await reconcile(with: known)
+    }
+
+    /// Reads what the daemon before this one has told nobody, and whether the database holds nothing that gets too old.
+    private func readOutbox() async throws -> (untold: [OutboxEvent], keepsNothing: Bool) {
         let last = sequencer.next - 1
         let (untold, givenUp, keepsNothing) = try await write { transaction in
             try transaction.zoneRules.deleteUnused()
@@ -35,22 +44,32 @@ extension Scheduler {
                 metadata: ["row": "\(row)", "error": "\(why)"]
             )
         }
+        return (untold, keepsNothing)
+    }
+
+    /// Has whatever minds the runs report here, on this node and on others; returns what this node's knows.
+    ///
+    /// - Throws: where `isNeeded`, that it does not answer.
+    private func attachRunners(isNeeded: Bool) async throws -> KnownRuns {
         let own = hosts.own
         // Weak, as all that the scheduler's parts keep of it: they are its own, and would keep it for ever.
         let known = try await runner.attach { [weak self] change in
             self?.perform { $0.runnerChanged(change, of: own) }
         }
         // Who only ends runs can do nothing without it.
-        guard !known.isUnheard || !beginsNothing else {
+        guard !known.isUnheard || !isNeeded else {
             throw RunnerUnreachable("timerd-runner does not answer")
         }
         if !known.isUnheard { hosts.standing.attached(known.epoch) }
         runner.attachOthers { [weak self] node, change in
             self?.perform { $0.runnerChanged(change, of: node) }
         }
-        if keepsNothing { retention.startedWithNothing(now: clock.now().elapsed) }
-        publish(untold)
-        return try await write { writer in
+        return known
+    }
+
+    /// Stores how each open fire goes on, by the runs that are known, and goes on with them.
+    private func reconcile(with known: KnownRuns) async throws -> Recovered {
+        try await write { writer in
             let recovered = try writer.recover(known)
             // While no daemon ran, no worker could extend its lease.
             try writer.tasks.renewLeases(at: writer.moment.elapsed)
@@ -59,17 +78,17 @@ extension Scheduler {
             try writer.followClockBack()
             let isAnyHeld = try writer.jobs.isAnyHeld() || !writer.owners.others().isEmpty
             return (recovered, tied: try writer.jobs.tiedJobs(), isAnyHeld: isAnyHeld)
-        } durable: { scheduler, settled in
-            scheduler.takeUp(settled.0, tied: settled.tied)
+        } durable: { scheduler, stored in
+            scheduler.takeUp(stored.0, tied: stored.tied)
             // Not awaited: the user database may be slow, and it is asked again before each command starts.
-            if settled.isAnyHeld { scheduler.lookAtHeld(all: true) }
+            if stored.isAnyHeld { scheduler.lookAtHeld(all: true) }
         }.0
     }
 
-    /// Goes on with what was settled; nothing in here may fail.
+    /// Goes on with what was decided; nothing in here may fail.
     private func takeUp(_ recovered: Recovered, tied: [TiedJob]) {
         // Before any timer of these jobs: what is left running, or waits, keeps them busy.
-        takeOver(recovered)
+        adoptFires(of: recovered)
         held.leftOpen = recovered.leftOpen
         // Else they are the next daemon's.
         if !isStopping {
@@ -78,23 +97,23 @@ extension Scheduler {
         isRecovered = true
         tieAgain(tied)
         goOn(with: recovered)
-        settleZones()
+        followZones()
         loadWindow()
         if recovered.hasNotices { lookAtNotices() }
         lookAtTasks()
     }
 
-    /// Takes over the fires that the daemon before this one left running or waiting; they keep their jobs
+    /// Adopts the fires that the daemon before this one left running or waiting; they keep their jobs
     /// busy.
-    func takeOver(_ recovered: Recovered) {
+    func adoptFires(of recovered: Recovered) {
         // Once: it is made anew each time that it is asked for.
         let known = runner.known.runs
         for left in recovered.running {
             left.isKnown
                 ? takeUp(left, isHere: known[left.run.rawValue] != nil) : interrupted(left)
         }
-        for run in recovered.settled {
-            settle(run, known[run.rawValue], isUnknown: recovered.unknown.contains(run))
+        for run in recovered.strays {
+            leaveStray(run, known[run.rawValue], isUnknown: recovered.unknown.contains(run))
         }
         for (fire, wait) in recovered.waiting { fires.insert(fire, .waiting(wait)) }
     }
@@ -102,7 +121,7 @@ extension Scheduler {
     /// Leaves a run that whatever minds the runs knows, and that is not in progress by the database.
     ///
     /// `isUnknown`: whether there is no row of it.
-    private func settle(_ run: RunID, _ process: KnownRun?, isUnknown: Bool) {
+    private func leaveStray(_ run: RunID, _ process: KnownRun?, isUnknown: Bool) {
         let goesOn = process.map { $0.phase != .ended } ?? false
         if fence != nil {
             // Another node that led has told its end, and may have begun it anew; or nobody knows of it any more.

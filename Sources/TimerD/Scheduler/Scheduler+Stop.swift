@@ -25,7 +25,7 @@ extension Scheduler {
         let unstarted = Set(armed.all.compactMap(\.unstartedFire))
         for entry in armed.all { entry.timer?.invalidate() }
         armed.removeAll()
-        turnTimer?.invalidate()
+        cancelTurn()
         noticeLook.cancel()
         endTaskWaits()
         // Records that are under way may still make commands ready; `begun` puts those back.
@@ -57,7 +57,7 @@ extension Scheduler {
                 try DaemonState.write(eventSequenceEnd: numbersUsed, to: writer.database)
             }
         } catch {
-            // The store has reported its trouble; the claims are settled at the next start.
+            // The store has reported its trouble; the claims are recovered at the next start.
             return
         }
     }

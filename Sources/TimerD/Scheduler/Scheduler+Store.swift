@@ -22,7 +22,7 @@ extension Scheduler {
     /// here in the order of the store, `durable` after the outcome has been armed; a caller that awaits the value may resume
     /// after later answers of the store, as continuations go by way of the pool. `isLong`: earlier writes are committed
     /// before it. `user`: who asked for it; nil if reads of all users are to wait for it. `unstarted`: see
-    /// `JobTransaction`.
+    /// `TransactionTerms`.
     @discardableResult
     func submitWrite<T: Sendable>(
         of user: UInt32? = nil,
@@ -118,8 +118,8 @@ extension Scheduler {
         }
     }
 
-    /// Takes over what the store has said in one batch.
-    func takeOver(_ batch: Handovers.Batch) {
+    /// Takes what the store has said in one batch.
+    func receive(_ batch: Handovers.Batch) {
         for (owner, count) in batch.stored { firesStored(count, of: owner) }
         for answer in batch.answers { answer(self) }
     }

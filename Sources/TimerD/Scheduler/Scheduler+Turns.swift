@@ -6,6 +6,14 @@ import TimerControl
 
 /// Due fires that wait for their user's share, or until the thread has done other work.
 extension Scheduler {
+    /// The next call of `takeTurns`.
+    struct PlannedTurn {
+        /// In elapsed time.
+        var date: Timestamp
+        /// Nil where turns are taken as soon as the thread has done other work.
+        var timer: (any ArmedTimer)?
+    }
+
     /// Makes a job's fire wait for its turn.
     func awaitTurn(_ entry: ArmedJob) {
         let (id, owner) = (entry.job.id, entry.job.owner.uid)
@@ -18,9 +26,7 @@ extension Scheduler {
 
     /// Begins the fires whose turn it is, for a slice of time; then the run loop goes on.
     func takeTurns() {
-        turnTimer?.invalidate()
-        turnTimer = nil
-        turnDate = nil
+        cancelTurn()
         guard !isStopping else { return }
         turns.countsUnstored = store.statistics.trouble == nil
         let began = clock.now().elapsed
@@ -45,14 +51,20 @@ extension Scheduler {
         guard let date = turns.nextTurn(at: moment.elapsed, isStarting: isStarting), !isStopping
         else { return }
         // A call that is scheduled no later schedules this one.
-        if let turnDate, turnDate <= date { return }
-        turnTimer?.invalidate()
-        turnTimer = nil
-        turnDate = date
+        if let plannedTurn, plannedTurn.date <= date { return }
+        cancelTurn()
         if date <= moment.elapsed {
+            plannedTurn = PlannedTurn(date: date)
             perform { $0.takeTurns() }
         } else {
-            turnTimer = loop.armTurns(at: moment.wallDate(date, on: .elapsed), for: self)
+            let timer = loop.armTurns(at: moment.wallDate(date, on: .elapsed), for: self)
+            plannedTurn = PlannedTurn(date: date, timer: timer)
         }
+    }
+
+    /// Has no turn planned any more.
+    func cancelTurn() {
+        plannedTurn?.timer?.invalidate()
+        plannedTurn = nil
     }
 }

@@ -65,15 +65,14 @@ extension Scheduler {
         if step.isBack || step.size > .zero && wasUnset { followClockBack() }
         for id in ids { arm(id) }
         goOnAll()
-        turnDate = nil
+        cancelTurn()
         scheduleTurn()
         lookAtNotices()
         setTaskTimersAnew()
         if step.size > .zero { renewTaskEnds() }
         window.clockStepped(now: clock.now().elapsed)
         // The date that was announced is another instant now.
-        announcedLoadDate = nil
-        loadDateChanged(nil)
+        loadDate.withdraw()
         windowDue()
         return step.size
     }
@@ -112,16 +111,33 @@ extension Scheduler {
     /// Calls `body` with the wall clock's date at which `windowDue` is to be called, whenever that changes;
     /// nil for none.
     func onLoadDateChange(_ body: @escaping @Sendable (Timestamp?) -> Void) {
-        loadDateChanged = body
+        loadDate.changed = body
     }
 
     /// Announces when `windowDue` is to be called next, if that has changed.
     func announceLoadDate() {
         let moment = clock.now()
         let next = [window.loadDate, retention.date, held.date].compactMap(\.self).min()
-        let date = next.map { moment.wallDate($0, on: .elapsed) }
-        guard date != announcedLoadDate else { return }
-        announcedLoadDate = date
-        loadDateChanged(date)
+        loadDate.announce(next.map { moment.wallDate($0, on: .elapsed) })
+    }
+}
+
+/// A date of the wall clock that somebody waits for, and how they hear of another one.
+struct AnnouncedDate {
+    var changed: @Sendable (Timestamp?) -> Void = { _ in }
+    /// The one that they know; nil for none.
+    private var date: Timestamp?
+
+    /// Tells them of `date`, nil for none, if it is another.
+    mutating func announce(_ date: Timestamp?) {
+        guard date != self.date else { return }
+        self.date = date
+        changed(date)
+    }
+
+    /// Tells them, in any case, of none.
+    mutating func withdraw() {
+        date = nil
+        changed(nil)
     }
 }

@@ -9,8 +9,8 @@ struct ZonesInUse: Sendable {
     /// What a look has found last.
     fileprivate(set) var changes = ZoneChanges()
     /// The rules whose jobs have been gone through.
-    fileprivate var settled: Set<ZoneRulesID> = []
-    fileprivate var isSettling = false
+    fileprivate var followed: Set<ZoneRulesID> = []
+    fileprivate var isFollowing = false
 }
 
 /// Jobs go over to what the files of their zones say: looked at with each window, when settings are read
@@ -18,14 +18,14 @@ struct ZonesInUse: Sendable {
 extension Scheduler {
     /// Looks at the files of the zones in use.
     func lookAtZones() {
-        zones.settled = []
+        zones.followed = []
         record { try $0.lookAtZones() }
     }
 
     /// Goes by what a look has found: no job begins a fire by rules that are over.
     func take(_ changes: ZoneChanges) {
         let before = zones.changes
-        guard changes != before || !zones.settled.isSuperset(of: changes.over) else { return }
+        guard changes != before || !zones.followed.isSuperset(of: changes.over) else { return }
         for (id, rules) in changes.stale where before.stale[id] == nil {
             let name = rules.name.isEmpty ? "local" : rules.name
             log.notice("the rules of a zone have changed", metadata: ["zone": "\(name)"])
@@ -35,7 +35,7 @@ extension Scheduler {
         }
         zones.changes = changes
         terms.set(changes)
-        zones.settled = zones.settled.filter {
+        zones.followed = zones.followed.filter {
             changes.over.contains($0) && before.stale[$0] == changes.stale[$0]
         }
         fireLocks.rules = changes.over
@@ -44,58 +44,58 @@ extension Scheduler {
             arm(entry.job.id)
         }
         goOnHeldBack(of: Array(heldBack.keys))
-        settleZones()
+        followZones()
         if !Set(before.gone.keys).subtracting(changes.gone.keys).isEmpty { lookAtHeld(all: true) }
     }
 
     /// Goes through the jobs by rules that are over, a piece at a time: first those that are armed.
     ///
     /// A change of a zone asks for all that is armed, as a step of the clock does.
-    func settleZones() {
-        let rules = zones.changes.over.subtracting(zones.settled)
-        guard !rules.isEmpty, !zones.isSettling, isRecovered, !isStopping else { return }
-        zones.isSettling = true
+    func followZones() {
+        let rules = zones.changes.over.subtracting(zones.followed)
+        guard !rules.isEmpty, !zones.isFollowing, isRecovered, !isStopping else { return }
+        zones.isFollowing = true
         let ids = armed.all.filter { $0.isBy(rules) }.map(\.job.id).sorted()
         for id in ids { armed.stopTimer(of: id) }
-        settleArmed(ids[...], by: rules)
+        followArmed(ids[...], by: rules)
     }
 
-    private func settleArmed(_ ids: ArraySlice<JobID>, by rules: Set<ZoneRulesID>) {
+    private func followArmed(_ ids: ArraySlice<JobID>, by rules: Set<ZoneRulesID>) {
         let piece = Array(ids.prefix(JobTransaction.zonePiece))
-        guard !piece.isEmpty else { return settleWaiting(rules.sorted()[...], by: rules) }
+        guard !piece.isEmpty else { return followWaiting(rules.sorted()[...], by: rules) }
         let rest = ids.dropFirst(piece.count)
         record(unstarted: Set(piece.compactMap { armed[$0]?.unstartedFire })) {
             try $0.followZones(piece)
         } durable: { scheduler, _ in
-            scheduler.settleArmed(rest, by: rules)
+            scheduler.followArmed(rest, by: rules)
         } dropped: { scheduler, error in
             for id in piece { scheduler.hold(id, dropped: error) }
-            scheduler.settleArmed(rest, by: rules)
+            scheduler.followArmed(rest, by: rules)
         }
     }
 
-    private func settleWaiting(
+    private func followWaiting(
         _ left: ArraySlice<ZoneRulesID>,
         after cursor: JobID = JobID(rawValue: 0),
         by rules: Set<ZoneRulesID>
     ) {
         guard let first = left.first, !isStopping else {
-            zones.isSettling = false
-            zones.settled.formUnion(rules)
+            zones.isFollowing = false
+            zones.followed.formUnion(rules)
             // What has changed meanwhile.
-            return settleZones()
+            return followZones()
         }
         record {
             try $0.followZone(of: first, after: cursor)
         } durable: { scheduler, next in
-            scheduler.settleWaiting(
+            scheduler.followWaiting(
                 next == nil ? left.dropFirst() : left,
                 after: next ?? JobID(rawValue: 0),
                 by: rules
             )
         } dropped: { scheduler, _ in
             // Its jobs are computed anew as each of them is loaded.
-            scheduler.settleWaiting(left.dropFirst(), by: rules)
+            scheduler.followWaiting(left.dropFirst(), by: rules)
         }
     }
 }

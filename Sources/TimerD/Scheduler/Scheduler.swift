@@ -50,10 +50,8 @@ actor Scheduler {
     var goneAhead = GoneAhead()
     /// Outcomes of the store that are not taken over yet, in its order.
     var said: Deque<SaidByStore> = []
-    /// Set while turns are to be taken later.
-    var turnTimer: (any ArmedTimer)?
-    /// When turns are taken next, in elapsed time; nil if that is not scheduled.
-    var turnDate: Timestamp?
+    /// When turns are taken next; nil if that is not scheduled.
+    var plannedTurn: PlannedTurn?
     var retention: Retention
     var counters = SchedulerCounters()
     var unnumbered: Deque<UnnumberedEvents> = []
@@ -72,20 +70,17 @@ actor Scheduler {
     var places: RunQueue
     /// What the runs in progress have written, until the store has it.
     nonisolated let outputs: LiveOutputs
-    /// Fires that have got what they waited for, and whether they are being begun.
-    var served: Deque<FireID> = []
-    var isServing = false
+    var served = ServedFires()
     /// The hosts on which commands begin, and which fire has which.
     var hosts: RunHosts
     /// Why no command begins now: whatever minds the runs does not answer, or has no room; else nil.
     var runnerTrouble: String? { hosts.trouble }
     /// Until when this node may begin anything; nil for a daemon alone, which always may.
     nonisolated let fence: Fence?
-    /// Whether what the daemon before left has been settled: before that, nothing is claimed.
+    /// Whether what the daemon before left has been recovered: before that, nothing is claimed.
     var isRecovered = false { didSet { terms.setOpen(isRecovered && !isStopping) } }
     var isStopping = false { didSet { terms.setOpen(isRecovered && !isStopping) } }
-    var loadDateChanged: @Sendable (Timestamp?) -> Void = { _ in }
-    var announcedLoadDate: Timestamp?
+    var loadDate = AnnouncedDate()
     /// Resumed when the last run on this host has ended, as it stops or is drained.
     var idleWaiters: [CheckedContinuation<Void, Never>] = []
     /// The notices that are being handed over, and when to look for more.
@@ -93,9 +88,7 @@ actor Scheduler {
     var noticeLook = PlannedLook()
     nonisolated let taskStanding: TaskStanding
     var taskWaits: TaskWaits
-    /// Reads that wait for what has happened to be stored.
-    var readings: [Int: Reading] = [:]
-    var lastReading = 0
+    var readings = WaitingReads()
 
     init(
         loop: any TimerLoop,
@@ -154,7 +147,7 @@ actor Scheduler {
     /// Has the scheduler's thread take over what the store has said in a batch; on the store's thread.
     private nonisolated func handOver() {
         guard let batch = handovers.take() else { return }
-        perform { $0.takeOver(batch) }
+        perform { $0.receive(batch) }
     }
 
     /// Goes by other settings from now on.

@@ -11,15 +11,9 @@ import TimerControl
 /// The scheduler keeps it up to date. It is behind a lock so that a command which concerns no timer passes
 /// the scheduler by, and goes from the socket's thread to the store's and back.
 final class WriteTerms: Sendable {
-    /// What a transaction begins with.
-    private struct Terms {
-        var horizons: Horizons
-        var settings: SchedulerSettings
-        var zones = ZoneChanges()
-    }
-
     private struct State {
-        var terms: Terms
+        var terms: TransactionTerms
+        var settings: SchedulerSettings
         /// The next load of the window finds every job that waits from this date on.
         ///
         /// Nil while nothing waits, and while a load is under way, which may have been before a write.
@@ -38,8 +32,6 @@ final class WriteTerms: Sendable {
 
     private let state: Locked<State>
     private let clock: any WallClock
-    private let findZone: ZoneRules.Finder
-    private let trimPlaces = TrimPlaces()
 
     init(
         _ window: Window,
@@ -47,9 +39,14 @@ final class WriteTerms: Sendable {
         clock: any WallClock,
         findZone: @escaping ZoneRules.Finder
     ) {
-        state = Locked(State(terms: Terms(horizons: window.horizons, settings: settings)))
+        var terms = TransactionTerms(
+            horizons: window.horizons,
+            trimPlaces: TrimPlaces(),
+            findZone: findZone
+        )
+        terms.set(settings)
+        state = Locked(State(terms: terms, settings: settings))
         self.clock = clock
-        self.findZone = findZone
     }
 
     // MARK: - From the scheduler
@@ -61,9 +58,14 @@ final class WriteTerms: Sendable {
         }
     }
 
-    var historyBound: HistoryBound { state.withLock { $0.terms.settings.historyBound } }
+    var historyBound: HistoryBound { state.withLock { $0.settings.historyBound } }
 
-    func set(_ settings: SchedulerSettings) { state.withLock { $0.terms.settings = settings } }
+    func set(_ settings: SchedulerSettings) {
+        state.withLock {
+            $0.settings = settings
+            $0.terms.set(settings)
+        }
+    }
 
     func set(_ zones: ZoneChanges) { state.withLock { $0.terms.zones = zones } }
 
@@ -100,7 +102,7 @@ final class WriteTerms: Sendable {
     func jobLimit(ofDirect user: UInt32) -> Int? {
         state.withLock { state in
             guard state.isOpen, state.detours[user] == nil else { return nil }
-            return state.terms.settings.maxJobsPerUser
+            return state.settings.maxJobsPerUser
         }
     }
 
@@ -132,34 +134,31 @@ final class WriteTerms: Sendable {
     /// How a write begins that is queued now: a transaction with the present moment and window.
     ///
     /// At most once a second such a write also stores the clocks. If a machine without a battery for its
-    /// clock loses power, elapsed time goes on from there. `unstarted`: see `JobTransaction`.
+    /// clock loses power, elapsed time goes on from there. `unstarted`: see `TransactionTerms`.
     func beginsWrite(unstarted: Set<FireID> = []) -> @Sendable (Database) throws -> JobTransaction {
         let moment = clock.now()
-        let (findZone, trimPlaces) = (findZone, trimPlaces)
         let (terms, keepsMoment) = state.withLock { state in
             let keepsMoment = moment.elapsed - state.keptMoment >= .seconds(1)
             if keepsMoment { state.keptMoment = moment.elapsed }
-            return (state.terms, keepsMoment)
+            var terms = state.terms
+            terms.unstarted = unstarted
+            return (terms, keepsMoment)
         }
         return { database in
             if keepsMoment { try DaemonState.write(moment, to: database) }
-            var transaction = JobTransaction(
-                database,
-                at: moment,
-                horizon: terms.horizons.all,
-                runsKept: terms.settings.historyBound
-            )
-            transaction.horizons = terms.horizons
-            transaction.trimPlaces = trimPlaces
-            transaction.maxBytes = terms.settings.retention.maxBytesPerUser
-            transaction.maxTasks = terms.settings.maxTasksPerUser
-            transaction.deadKept = terms.settings.retention.endedJobsMaxAge
-            transaction.zones = terms.zones
-            transaction.findZone = findZone
-            transaction.unstarted = unstarted
-            transaction.noticeDefaults = terms.settings.notices.defaults
-            transaction.runDefaults = terms.settings.runDefaults
-            return transaction
+            return JobTransaction(database, at: moment, terms)
         }
+    }
+}
+
+extension TransactionTerms {
+    /// Goes by the daemon's settings, where they say something of writes.
+    fileprivate mutating func set(_ settings: SchedulerSettings) {
+        runsKept = settings.historyBound
+        maxBytes = settings.retention.maxBytesPerUser
+        maxTasks = settings.maxTasksPerUser
+        deadKept = settings.retention.endedJobsMaxAge
+        noticeDefaults = settings.notices.defaults
+        runDefaults = settings.runDefaults
     }
 }

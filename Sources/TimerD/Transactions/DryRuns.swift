@@ -44,7 +44,7 @@ struct DryRun: Sendable {
         try database.begin()
         // No bound on bytes: the ended jobs that would make room are not copied.
         var transaction = JobTransaction(database, at: moment, horizon: horizon)
-        transaction.unstarted = unstarted
+        transaction.terms.unstarted = unstarted
         return try transaction.apply(changes, limit: limit, caller: caller)
     }
 

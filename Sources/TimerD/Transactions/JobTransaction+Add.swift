@@ -156,7 +156,7 @@ extension JobTransaction {
             return try resolveAndBeginTask(job)
         }
         guard state == .scheduled, let due = job.dueDate,
-            due < moment.date(ofElapsed: horizons[job.ownerID], on: job.clock)
+            due < moment.date(ofElapsed: terms.horizons[job.ownerID], on: job.clock)
         else {
             // With jitter the due date depends on the job's id, which the insert did not know.
             if job.dueDate == job.fireDate { outcome.jobs.append(job) } else { try put(job) }

@@ -307,7 +307,7 @@ extension JobTransaction {
         let state = try fires.knownState(of: claim.fire)
         // A claim in state `running` was made ready ahead of its date; only the scheduler knows whether its
         // command has been started since.
-        guard state == .claimed || unstarted.contains(claim.fire) else { return false }
+        guard state == .claimed || terms.unstarted.contains(claim.fire) else { return false }
         return try deleteClaim(of: &job)
     }
 }

@@ -43,7 +43,7 @@ extension JobTransaction {
         if try followRules(&job) { missedFor = reason ?? .zoneChanged }
         while job.state == .scheduled, !job.isHeld, job.claim == nil, let date = job.fireDate,
             let due = job.dueDate,
-            isDueAnyway || due < moment.date(ofElapsed: horizons[job.ownerID], on: job.clock)
+            isDueAnyway || due < moment.date(ofElapsed: terms.horizons[job.ownerID], on: job.clock)
         {
             let now = moment.reading(of: job.clock)
             guard due <= now else {

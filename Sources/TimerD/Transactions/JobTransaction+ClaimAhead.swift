@@ -48,7 +48,7 @@ extension JobTransaction {
             job.definition.isEvent, var ahead = job.ahead
         else { return }
         let (dates, now) = (job.dates, moment.reading(of: job.clock))
-        let end = moment.date(ofElapsed: horizons[job.ownerID], on: job.clock)
+        let end = moment.date(ofElapsed: terms.horizons[job.ownerID], on: job.clock)
         for _ in 0..<most where ahead.count < depth {
             guard let last = ahead.last?.date ?? job.fireDate,
                 case .date(let date) = job.next(

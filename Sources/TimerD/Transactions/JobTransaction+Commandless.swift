@@ -57,7 +57,7 @@ extension JobTransaction {
         try noteFailedForGood(last, of: job)
         let mayBegin =
             isHandled && !job.isCommandless && job.state != .invalidated && job.unread == nil
-        guard mayBegin, runDefaults.command(of: .onFailure, for: job.definition) != nil,
+        guard mayBegin, terms.runDefaults.command(of: .onFailure, for: job.definition) != nil,
             let left = try fires.left(fire)
         else { return try fires.markDone(fire) }
         try fires.markWaiting(fire, for: .onFailure, until: nil)
@@ -71,7 +71,7 @@ extension JobTransaction {
 
     /// Stores who is to be told that a fire has failed for good with `last`, whose next attempt was still to come.
     mutating func noteFailedForGood(_ last: Run, of job: StoredJob) throws {
-        guard NoticeRules(job.policy.notices, noticeDefaults).concernsRuns, let run = last.id,
+        guard NoticeRules(job.policy.notices, terms.noticeDefaults).concernsRuns, let run = last.id,
             let outcome = RunOutcome(of: last), let endedAt = last.endedAt
         else { return }
         let ended = EndedRun(

@@ -128,7 +128,7 @@ extension JobTransaction {
         }
         try requireNotHeld(job)
         // The fire of its next date may have been made ready: that one does not wait.
-        let ahead = job.claim.flatMap { unstarted.contains($0.fire) ? $0.fire : nil }
+        let ahead = job.claim.flatMap { terms.unstarted.contains($0.fire) ? $0.fire : nil }
         if full.contains(job.owner.uid), job.definition.command != nil,
             try fires.hasBegun(id, besides: ahead)
         {
@@ -209,7 +209,7 @@ extension JobTransaction {
     private func busy(_ job: StoredJob) throws -> BusyJob? {
         var busy: BusyJob?
         for (fire, wait, run) in try fires.inProgress(of: job.id) {
-            if fire == job.claim?.fire, unstarted.contains(fire) { continue }
+            if fire == job.claim?.fire, terms.unstarted.contains(fire) { continue }
             busy = busy ?? BusyJob(isQueued: false)
             if wait == .run { busy?.isQueued = true } else { busy?.isInProgress = true }
             if let run { busy?.run = run }

@@ -21,15 +21,15 @@ extension JobTransaction {
     ///
     /// Of a job with many open fires, which stay, one write looks at a few hundred; the next trim goes on behind them.
     func trimIfGrown(_ job: inout StoredJob) throws {
-        guard let runsKept, job.rowsSinceTrim >= Self.trimInterval else { return }
+        guard let runsKept = terms.runsKept, job.rowsSinceTrim >= Self.trimInterval else { return }
         let kept = runsKept.rows(of: job.policy)
         let oldest = try fires.date(of: job.id, behind: kept - 1 + (job.ahead?.count ?? 0))
         var budget = WorkBudget()
         if let oldest {
-            var place = trimPlaces?[job.id] ?? TrimPlace()
+            var place = terms.trimPlaces?[job.id] ?? TrimPlace()
             guard try trimPiece(of: job, before: oldest, sparingRuns: true, &place, &budget)
             else { return }
-            trimPlaces?.set(place, of: job.id)
+            terms.trimPlaces?.set(place, of: job.id)
         }
         job.rowsSinceTrim = 0
     }

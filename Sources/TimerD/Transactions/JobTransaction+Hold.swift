@@ -100,7 +100,7 @@ extension JobTransaction {
             missedFor = .held
             defer { missedFor = nil }
             if leftOpen.contains(job.id) {
-                look.settled.insert(job.id)
+                look.released.insert(job.id)
                 try recover(of: job.id, runner, into: &look.recovered)
                 // Without a claim its next date waits for a window.
                 if job.claim == nil { try orHold(job) { try $0.resolveAndPut($1) } }
@@ -127,6 +127,6 @@ struct HeldLook: Sendable {
     /// Whether any job is held now.
     var isAnyHeld = false
     /// The jobs of `leftOpen` that go on, and what was recovered of them.
-    var settled: Set<JobID> = []
+    var released: Set<JobID> = []
     var recovered = Recovered()
 }

@@ -88,11 +88,11 @@ extension JobTransaction {
     func requireTaskRoom(for owner: Owner, _ id: OwnerID, _ more: Int = 1) throws {
         guard owner.uid != 0 else { return }
         let count = try queues.tasks(of: id)
-        guard count + more > maxTasks else { return }
+        guard count + more > terms.maxTasks else { return }
         throw ControlError(
             .limitReached,
             "uid \(owner.uid) has \(count) tasks that are not over, with \(more) more it would be above "
-                + "maxTasksPerUser, which is \(maxTasks); 'timerctl queue list' shows where they wait"
+                + "maxTasksPerUser, which is \(terms.maxTasks); 'timerctl queue list' shows where they wait"
         )
     }
 }

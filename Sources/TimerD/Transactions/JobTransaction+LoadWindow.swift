@@ -30,7 +30,7 @@ extension JobTransaction {
             guard rest.parts[owner] == nil, let first = try nextWaiting(of: owner) else {
                 return false
             }
-            return first < horizons.all
+            return first < terms.horizons.all
         }
         let places = Window.places(for: owners.count + rest.parts.count)
         let turn = max(1, WindowLoad.piece / max(1, owners.count))
@@ -40,7 +40,7 @@ extension JobTransaction {
             let due = try due(of: owner, limit: room + 1)
             let before = outcome.jobs.count
             // This user's jobs are claimed up to the horizon of all again.
-            horizons.crowded[owner] = nil
+            terms.horizons.crowded[owner] = nil
             for job in due.prefix(room) { try self.load(job.id) }
             guard due.count > room else { continue }
             rest.parts[owner] = Window.Part(
@@ -69,7 +69,7 @@ extension JobTransaction {
     private func due(of owner: OwnerID? = nil, limit: Int) throws -> [DueJob] {
         var due: [DueJob] = []
         for clock in [ScheduleClock.wall, .elapsed] {
-            let end = moment.date(ofElapsed: horizons.all, on: clock)
+            let end = moment.date(ofElapsed: terms.horizons.all, on: clock)
             due += try jobs.due(on: clock, before: end, of: owner, limit: limit).map {
                 (moment.wallDate($0.date, on: clock), $0.id)
             }

@@ -16,7 +16,7 @@ extension JobTransaction {
         _ ended: EndedRun,
         hasFailed: Bool = false
     ) throws {
-        let rules = NoticeRules(job.policy.notices, noticeDefaults)
+        let rules = NoticeRules(job.policy.notices, terms.noticeDefaults)
         guard ended.handler == nil, !ended.isStopped, job.unread == nil,
             ended.outcome != .withdrawn
         else { return }
@@ -44,15 +44,15 @@ extension JobTransaction {
     private func noteUntoldSuccess(of job: StoredJob) throws {
         let mayHaveRow =
             job.definitionRevision > 1 || job.policy.notices != nil
-            || !noticeDefaults.places.isEmpty
+            || !terms.noticeDefaults.places.isEmpty
         if mayHaveRow, try notices.isFailing(job.id) { try notices.setFailing(false, job.id) }
     }
 
     /// Brings forward what is held back of a job that is changed to hold it back for less.
     mutating func noteChange(of job: StoredJob, to policy: NoticePolicy?) throws {
         let shorter =
-            NoticeRules(job.policy.notices, noticeDefaults).every
-            - NoticeRules(policy, noticeDefaults).every
+            NoticeRules(job.policy.notices, terms.noticeDefaults).every
+            - NoticeRules(policy, terms.noticeDefaults).every
         guard shorter > .zero, job.unread == nil,
             try notices.bringForward(job.id, by: shorter, at: moment.elapsed)
         else { return }
@@ -61,7 +61,7 @@ extension JobTransaction {
 
     /// Stores who is to be told of dates that did not become fires.
     mutating func noteSkipped(_ event: Event, of job: StoredJob) throws {
-        let rules = NoticeRules(job.policy.notices, noticeDefaults)
+        let rules = NoticeRules(job.policy.notices, terms.noticeDefaults)
         guard !rules.places.isEmpty, job.unread == nil,
             let why = event.reason.flatMap(FireReason.init(rawValue:)),
             let reason = rules.reason(ofSkipped: why)
@@ -82,7 +82,7 @@ extension JobTransaction {
         at begun: Timestamp,
         run: RunID? = nil
     ) throws {
-        let rules = NoticeRules(job.policy.notices, noticeDefaults)
+        let rules = NoticeRules(job.policy.notices, terms.noticeDefaults)
         let lateness = begun - (dueBy ?? fireDate)
         guard rules.isLate(lateness), job.unread == nil else { return }
         try tell(.late, rules, of: job) {

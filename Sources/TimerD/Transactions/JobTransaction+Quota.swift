@@ -16,7 +16,7 @@ extension JobTransaction {
         _ body: (inout JobTransaction) throws -> T
     ) throws -> T {
         // The bound does not hold for root.
-        guard let maxBytes, owner.uid != 0 else { return try body(&self) }
+        guard let maxBytes = terms.maxBytes, owner.uid != 0 else { return try body(&self) }
         let before = try bytes(of: id)
         let value = try body(&self)
         var bytes = before
@@ -105,7 +105,7 @@ extension JobTransaction {
     func makeRoom(forReason text: String, of job: StoredJob) throws -> Bool {
         // Its run has it, and an event once more.
         let size = 2 * Event.countedBytes(ofReason: text)
-        guard size > 0, let maxBytes, job.owner.uid != 0 else { return true }
+        guard size > 0, let maxBytes = terms.maxBytes, job.owner.uid != 0 else { return true }
         let before = try bytes(of: job.ownerID)
         // An eighth is left for what the user adds.
         guard before + size > maxBytes / 8 * 7 else { return true }
@@ -119,7 +119,7 @@ extension JobTransaction {
 
     /// Tells the scheduler if a user has more stored than the bound allows.
     mutating func checkQuota(of job: StoredJob) throws {
-        guard let maxBytes, job.owner.uid != 0 else { return }
+        guard let maxBytes = terms.maxBytes, job.owner.uid != 0 else { return }
         if try bytes(of: job.ownerID) > maxBytes { outcome.isOverfull = true }
     }
 }

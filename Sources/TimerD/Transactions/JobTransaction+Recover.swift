@@ -15,7 +15,7 @@ struct Recovered: Sendable {
     /// Runs that were in progress: they go on, or were interrupted.
     var running: [LeftRun] = []
     /// Runs that whatever minds the runs still knows, and whose end is stored or that are of another database.
-    var settled: [RunID] = []
+    var strays: [RunID] = []
     /// Those of them of which the database has no row, without tries of notices, whose numbers are below 0.
     var unknown: Set<RunID> = []
     /// Whether somebody is to be told of something.
@@ -40,9 +40,9 @@ extension JobTransaction {
         try recover(of: nil, runner, into: &recovered)
         let known = runner.runs.keys.sorted().map(RunID.init(rawValue:))
         recovered.hasNotices = try notices.owner(after: .nobody) != nil
-        recovered.settled = try known.filter { try !runs.isOpen($0) }
+        recovered.strays = try known.filter { try !runs.isOpen($0) }
         recovered.unknown = try Set(
-            recovered.settled.filter { try $0.rawValue > 0 && !runs.isKnown($0) }
+            recovered.strays.filter { try $0.rawValue > 0 && !runs.isKnown($0) }
         )
         // A database of another origin may not have come as far as the runs that are known.
         if let last = known.max() { try DaemonState.skip(runsThrough: last, in: database) }
@@ -55,11 +55,11 @@ extension JobTransaction {
         _ runner: KnownRuns,
         into recovered: inout Recovered
     ) throws {
-        var settled: Set<FireID> = []
+        var claimedAhead: Set<FireID> = []
         // Many fires of one job may be open: each has the job, and none a definition of its own.
         var definitions: [JobID: JobDefinition] = [:]
         for (id, owner) in try fires.open() where only.map({ $0 == owner }) ?? true {
-            guard !settled.contains(id) else { continue }
+            guard !claimedAhead.contains(id) else { continue }
             guard var job = try job(owner) else { continue }
             job.definition = definitions[owner] ?? job.definition
             definitions[owner] = job.definition
@@ -97,7 +97,7 @@ extension JobTransaction {
                 )
                 // Rows of claims ahead follow that of the job's own claim.
                 let ahead = try recoverAhead(of: &job)
-                settled.formUnion(ahead)
+                claimedAhead.formUnion(ahead)
                 recovered.redelivered += job.ahead?.count ?? 0
                 outcome.jobs.append(job)
             case .carryOut:
@@ -176,7 +176,7 @@ extension JobTransaction {
             let longest = RetryDecision.delay(
                 before: try runs.failures(of: left.id) + 1,
                 of: fire.id,
-                runDefaults.backoff(of: job)
+                terms.runDefaults.backoff(of: job)
             )
             let until = moment.elapsedDate(left.waitsUntil ?? moment.wall, on: .wall)
             return (fire, .time(min(until, moment.elapsed + longest)))

@@ -106,7 +106,7 @@ extension JobTransaction {
                 after: ended,
                 failures: before + 1,
                 job: job,
-                defaults: runDefaults,
+                defaults: terms.runDefaults,
                 mayBegin: mayBegin
             )
         }
@@ -147,12 +147,12 @@ extension JobTransaction {
     }
 
     private mutating func tellEnd(of run: RunID, of job: StoredJob, _ ended: EndedRun) throws {
-        if let runsKept {
+        if let runsKept = terms.runsKept {
             try runs.trim(
                 job.id,
                 keeping: runsKept.rows(of: job.policy),
                 hasHandlers: RunHandler.allCases.contains {
-                    runDefaults.command(of: $0, for: job.definition) != nil
+                    terms.runDefaults.command(of: $0, for: job.definition) != nil
                 }
             )
         }

@@ -36,7 +36,7 @@ extension JobTransaction {
         }
         // One that was accepted and fires once becomes a task in any case.
         guard !job.isOneShot, job.owner.uid != 0 else { return nil }
-        return try queues.tasks(of: job.ownerID) >= maxTasks ? .overload : nil
+        return try queues.tasks(of: job.ownerID) >= terms.maxTasks ? .overload : nil
     }
 
     /// Under `replace` the newest task takes the place of those before it.
@@ -185,7 +185,7 @@ extension JobTransaction {
         switch task.state {
         case .ready: due = taskEnd(of: job)
         case .delayed: due = task.readyAt
-        case .dead: due = moment.elapsed + deadKept
+        case .dead: due = moment.elapsed + terms.deadKept
         case .reserved, .done: break
         }
         try tasks.rest(task, due: due)

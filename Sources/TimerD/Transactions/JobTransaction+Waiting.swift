@@ -32,9 +32,9 @@ extension JobTransaction {
         }
         // A job that cannot be read any more runs as it was when its fire came due.
         if job.unread != nil { job = fire.job }
-        let definition = job.definition
+        let (definition, defaults) = (job.definition, terms.runDefaults)
         let command =
-            fire.handler.map { runDefaults.command(of: $0, for: definition) } ?? definition.command
+            fire.handler.map { defaults.command(of: $0, for: definition) } ?? definition.command
         guard let command, !job.isCommandless else {
             // The job has no such handler any more, or no command.
             try closeWaiting(fire.id)
@@ -152,7 +152,7 @@ extension JobTransaction {
         for (fire, state) in open where fire != job.claim?.fire {
             if state == .waiting {
                 waiting.append(fire)
-            } else if unstarted.contains(fire) {
+            } else if terms.unstarted.contains(fire) {
                 try withdrawRun(of: fire, job)
             }
         }
@@ -288,7 +288,7 @@ extension JobTransaction {
         of job: StoredJob,
         _ reason: FireReason
     ) throws {
-        var event = Event(seq: 0, type: .fireSkipped, at: moment.wall, job: job.id)
+        var event = Event(of: job, .fireSkipped, at: moment.wall)
         (event.fire, event.fireDate, event.reason) = (fire, date, reason.rawValue)
         try noteSkipped(event, of: job)
     }

@@ -157,13 +157,13 @@ extension JobTransaction {
         if try outcome(of: reference, caller) == .failed { return try standing(reference.fire) }
         var (task, job) = try held(reference, caller)
         task.failures += 1
-        let isDead = task.failures > runDefaults.retries(of: job)
+        let isDead = task.failures > terms.runDefaults.retries(of: job)
         try end(task, of: job, .failed(failed.reason), isLast: isDead)
         guard try !jobs.isInvalidated(job.id) else { return try closed(task) }
         if isDead {
             task.state = .dead
         } else {
-            let backoff = runDefaults.backoff(of: job)
+            let backoff = terms.runDefaults.backoff(of: job)
             let delay = RetryDecision.delay(before: task.failures + 1, of: task.fire, backoff)
             task.state = delay > .zero ? .delayed : .ready
             task.readyAt = moment.elapsed + delay

@@ -15,13 +15,13 @@ extension JobTransaction {
         var changes = ZoneChanges()
         for (id, name) in try zoneRules.names() {
             do throws(ScheduleError) {
-                let rules = ZoneRules(name: name, zone: try findZone(name))
+                let rules = ZoneRules(name: name, zone: try terms.findZone(name))
                 if rules.id != id { changes.stale[id] = rules }
             } catch {
                 changes.gone[id] = error.message
             }
         }
-        zones = changes
+        terms.zones = changes
         outcome.zones = changes
     }
 
@@ -46,11 +46,11 @@ extension JobTransaction {
         for id in ids {
             guard let job = try jobs.job(id), let rules = job.rules else { continue }
             guard job.state.isLive else {
-                if let new = zones.stale[rules] { try setRules(new, of: id) }
+                if let new = terms.zones.stale[rules] { try setRules(new, of: id) }
                 continue
             }
             // What cannot be read stays as it is until it can be.
-            guard job.unread == nil, zones.over.contains(rules) else { continue }
+            guard job.unread == nil, terms.zones.over.contains(rules) else { continue }
             try orHold(job) { try $0.followZone($1) }
         }
     }
@@ -69,7 +69,7 @@ extension JobTransaction {
     }
 
     /// Why the job's zone is gone; nil where it is there.
-    func goneZone(of job: StoredJob) -> String? { job.rules.flatMap { zones.gone[$0] } }
+    func goneZone(of job: StoredJob) -> String? { job.rules.flatMap { terms.zones.gone[$0] } }
 
     /// Computes the next date of a job without a claim anew, where the rules that it goes by are over.
     ///
@@ -78,7 +78,7 @@ extension JobTransaction {
     /// - Returns: whether the change has made the next date one that has passed.
     @discardableResult
     mutating func followRules(_ job: inout StoredJob) throws -> Bool {
-        guard let rules = job.rules.flatMap({ zones.stale[$0] }), job.claim == nil else {
+        guard let rules = job.rules.flatMap({ terms.zones.stale[$0] }), job.claim == nil else {
             return false
         }
         let old = job

@@ -11,28 +11,9 @@ import TimerControl
 struct JobTransaction {
     let database: Database
     let moment: ClockReading
-    /// The end of the window, in elapsed time, for whose jobs it is.
-    var horizons: Horizons
-    /// How many rows the history of a job keeps; nil if this write trims none.
-    let runsKept: HistoryBound?
-    /// Where the histories that it trims are gone on with; nil for their starts.
-    var trimPlaces: TrimPlaces?
-    /// How much of one user may be stored; nil for any amount.
-    var maxBytes: Int64?
-    /// Fires in state `running` whose command has not been started: the rows cannot tell, the scheduler can.
-    var unstarted: Set<FireID> = []
-    /// How many tasks of one user may wait; and how long dead ones are kept.
-    var maxTasks = Int.max
-    var deadKept = TimeSpan.seconds(30 * 86_400)
+    var terms: TransactionTerms
     /// Why passed dates have not fired, if one reason holds for all dates that this write decides.
     var missedFor: FireReason?
-    /// How the rules of zones have changed, as far as is known.
-    var zones = ZoneChanges()
-    var findZone = ZoneRules.inDatabase
-    /// Where notices of jobs go that do not say it, and for what.
-    var noticeDefaults = NoticePolicy.Defaults()
-    /// What counts for runs of jobs that do not say it.
-    var runDefaults = RunDefaults()
     /// What the scheduler is to be told once the write is durable.
     var outcome = StoreOutcome()
     /// What it has counted, and the events that it tells, since they were last stored.
@@ -49,16 +30,15 @@ struct JobTransaction {
     /// The job that a change has read last, and its revision then.
     private var justRead: (job: JobID, revision: Int64)?
 
-    init(
-        _ database: Database,
-        at moment: ClockReading,
-        horizon: Timestamp,
-        runsKept: HistoryBound? = nil
-    ) {
+    init(_ database: Database, at moment: ClockReading, _ terms: TransactionTerms) {
         self.database = database
         self.moment = moment
-        horizons = Horizons(all: horizon)
-        self.runsKept = runsKept
+        self.terms = terms
+    }
+
+    /// One that goes by no settings.
+    init(_ database: Database, at moment: ClockReading, horizon: Timestamp) {
+        self.init(database, at: moment, TransactionTerms(horizons: Horizons(all: horizon)))
     }
 
     var jobs: JobStore { JobStore(database) }
@@ -197,11 +177,7 @@ struct JobTransaction {
         run: RunID? = nil,
         _ complete: (inout Event) -> Void = { _ in }
     ) throws {
-        var event = Event(seq: 0, type: type, at: moment.wall, job: job.id)
-        event.owner = job.owner
-        event.ownerID = job.ownerID
-        event.revision = job.revision
-        event.name = job.definition.name
+        var event = Event(of: job, type, at: moment.wall)
         event.reason = reason
         event.fire = fire
         event.run = run

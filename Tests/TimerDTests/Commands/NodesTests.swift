@@ -9,7 +9,7 @@ import TimerControl
 
 @Suite("Nodes", .timeLimit(.minutes(1))) struct NodesTests {
     /// Nodes that are said to be there.
-    private final class Desk: NodeDesk {
+    private final class Registry: NodeRegistry {
         struct Drained: Equatable {
             var name: String
             var drains: Bool
@@ -50,9 +50,9 @@ import TimerControl
         node("gamma", .gone), node("alpha", .leading), node("beta", .standby),
     ]
 
-    private func handler(_ test: TestScheduler, _ desk: Desk?) -> CommandHandler {
+    private func handler(_ test: TestScheduler, _ registry: Registry?) -> CommandHandler {
         var handler = test.handler(uid: 900)
-        handler.nodes = desk
+        handler.nodes = registry
         return handler
     }
 
@@ -88,11 +88,11 @@ import TimerControl
     @Test("Everybody is told the nodes by name; why they cannot be read is told as well")
     func list() async throws {
         try await TestScheduler.with { test in
-            let handler = handler(test, Desk(Self.nodes))
+            let handler = handler(test, Registry(Self.nodes))
             let reply = try await handler.handle(.listNodes, from: 1000).get() as? NodesReply
             #expect(reply?.nodes.map(\.name) == ["alpha", "beta", "gamma"])
             let away = ControlError(.storageFailed, "the database does not answer")
-            let mute = self.handler(test, Desk([], trouble: away))
+            let mute = self.handler(test, Registry([], trouble: away))
             #expect(await mute.handle(.listNodes, from: 1000).failure == away)
             #expect(await drain(mute, "alpha").failure == away)
         }
@@ -105,22 +105,22 @@ import TimerControl
                 Self.node("alpha", .leading), Self.node("beta", .draining),
                 Self.node("gamma", .gone),
             ]
-            let desk = Desk(views, last: "alpha")
-            let handler = handler(test, desk)
+            let registry = Registry(views, last: "alpha")
+            let handler = handler(test, registry)
             #expect(await drain(handler, "alpha").failure == .lastNode("alpha"))
             let beta = try await drain(handler, "beta").get()
             #expect(beta.state == .draining)
             let alpha = try await drain(handler, "alpha", false).get()
             #expect(alpha.state == .leading)
-            #expect(desk.drained.map(\.name) == ["beta", "alpha"])
+            #expect(registry.drained.map(\.name) == ["beta", "alpha"])
         }
     }
 
     @Test("A drained node is answered as it stands by that, and so is one that may lead again")
     func drains() async throws {
         try await TestScheduler.with { test in
-            let desk = Desk(Self.nodes)
-            let handler = handler(test, desk)
+            let registry = Registry(Self.nodes)
+            let handler = handler(test, registry)
             let leader = try await drain(handler, "alpha").get()
             #expect(leader.state == .draining && leader.leads)
             #expect(leader.drainingSince == test.clock.now().wall)
@@ -129,17 +129,17 @@ import TimerControl
             let again = try await drain(handler, "alpha", false).get()
             #expect(again.state == .leading && again.drainingSince == nil)
             #expect(try await drain(handler, "beta", false).get().state == .standby)
-            #expect(desk.drained.map(\.name) == ["alpha", "beta", "gamma", "alpha", "beta"])
-            #expect(desk.drained.map(\.drains) == [true, true, true, false, false])
-            #expect(desk.drained.map(\.uid) == [0, 900, 0, 0, 0])
+            #expect(registry.drained.map(\.name) == ["alpha", "beta", "gamma", "alpha", "beta"])
+            #expect(registry.drained.map(\.drains) == [true, true, true, false, false])
+            #expect(registry.drained.map(\.uid) == [0, 900, 0, 0, 0])
         }
     }
 
     @Test("An unknown node is refused with the names there are, and a user with the reason")
     func refusals() async throws {
         try await TestScheduler.with { test in
-            let desk = Desk(Self.nodes)
-            let handler = handler(test, desk)
+            let registry = Registry(Self.nodes)
+            let handler = handler(test, registry)
             #expect(
                 await drain(handler, "delta").failure
                     == ControlError(
@@ -152,7 +152,7 @@ import TimerControl
             #expect(user?.message.hasPrefix("'node.drain' is for root and the user") == true)
             let other = await drain(handler, "delta", as: 1000).failure
             #expect(other == user, "whether it is there is not told by that")
-            #expect(desk.drained.isEmpty)
+            #expect(registry.drained.isEmpty)
         }
     }
 }

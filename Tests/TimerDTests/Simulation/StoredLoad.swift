@@ -59,12 +59,9 @@ struct StoredLoad {
     }
 
     private func makeWriter() -> JobTransaction {
-        JobTransaction(
-            database,
-            at: moment,
-            horizon: moment.elapsed + Window.span,
-            runsKept: HistoryBound(standard: load.keeping.runs)
-        )
+        var writer = JobTransaction(database, at: moment, horizon: moment.elapsed + Window.span)
+        writer.terms.runsKept = HistoryBound(standard: load.keeping.runs)
+        return writer
     }
 
     private mutating func passSecond() throws {

@@ -134,13 +134,9 @@ extension PrunedPiecesTests {
         let places = TrimPlaces()
         /// Whether the next trim may wait for more rows.
         func trim() throws -> Bool {
-            var transaction = JobTransaction(
-                database,
-                at: Self.moment,
-                horizon: Self.now,
-                runsKept: HistoryBound(standard: 20)
-            )
-            transaction.trimPlaces = places
+            var transaction = JobTransaction(database, at: Self.moment, horizon: Self.now)
+            transaction.terms.runsKept = HistoryBound(standard: 20)
+            transaction.terms.trimPlaces = places
             job.rowsSinceTrim = JobTransaction.trimInterval
             try transaction.trimIfGrown(&job)
             return job.rowsSinceTrim == 0

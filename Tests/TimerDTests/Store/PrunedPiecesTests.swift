@@ -41,7 +41,7 @@ import TimerControl
         try database.begin()
         do {
             var transaction = JobTransaction(database, at: Self.moment, horizon: Self.now)
-            transaction.maxBytes = most
+            transaction.terms.maxBytes = most
             let added = try transaction.add(
                 Array(repeating: new, count: count),
                 replace: false,
@@ -262,11 +262,11 @@ import TimerControl
         var transaction = JobTransaction(database, at: Self.moment, horizon: Self.now)
         let reason = String(repeating: "y", count: 1001)
         // Nothing has to go where there is room.
-        transaction.maxBytes = try 2 * bytes()
+        transaction.terms.maxBytes = try 2 * bytes()
         #expect(try transaction.makeRoom(forReason: reason, of: live))
         #expect(try reasons() == [2, 2, 80, 80])
         for left in [79, 78] {
-            transaction.maxBytes = try bytes()
+            transaction.terms.maxBytes = try bytes()
             #expect(try transaction.makeRoom(forReason: reason, of: live))
             #expect(try reasons() == [82 - left, 82 - left, left, left])
         }
@@ -277,7 +277,7 @@ import TimerControl
         #expect(try count("run_output") == 3)
         // Who has none that could go, and no room, has none stored.
         try database.execute("UPDATE runs SET error = NULL; UPDATE events SET reason = NULL")
-        transaction.maxBytes = try bytes()
+        transaction.terms.maxBytes = try bytes()
         #expect(try !transaction.makeRoom(forReason: reason, of: live))
     }
 

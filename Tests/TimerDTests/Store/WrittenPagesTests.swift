@@ -57,7 +57,7 @@ import TimerControl
             )
             try database.begin()
             var transaction = JobTransaction(database, at: moment, horizon: now)
-            transaction.maxBytes = 1 << 30
+            transaction.terms.maxBytes = 1 << 30
             let new = try Self.job(shape, number, at: moment)
             _ = try transaction.add([new], replace: false, limit: 1_000_000)
             untold += try transaction.finish().outboxEvents

@@ -118,13 +118,13 @@ final class PostgresHome: SharedHome {
             number += 1
             return nil
         } catch {
-            return try settle(error, database)
+            return try outcome(of: error, database)
         }
     }
 
     /// What `store` returns, of what failed.
-    private func settle(
-        _ error: PostgresError,
+    private func outcome(
+        of error: PostgresError,
         _ database: Database
     ) throws(DatabaseError) -> PostgresError? {
         if error.isLost {
@@ -155,7 +155,7 @@ final class PostgresHome: SharedHome {
         var pause: UInt32 = 10_000
         var doubt: PostgresError?
         repeat {
-            switch settled(within: .microseconds(max(end - Fence.now(), 1000))) {
+            switch commitStatus(within: .microseconds(max(end - Fence.now(), 1000))) {
             case .stored: return nil
             case .notStored: return error
             case .superseded: throw lose(Self.unknown("another node leads", error), database)
@@ -174,16 +174,16 @@ final class PostgresHome: SharedHome {
         throw leave(Self.unknown("PostgreSQL has not said so in time", doubt ?? error), database)
     }
 
-    private enum Settled {
+    private enum CommitStatus {
         case stored, notStored, superseded, setBack
         case unknown(PostgresError)
     }
 
-    private func settled(within limit: Duration) -> Settled {
+    private func commitStatus(within limit: Duration) -> CommitStatus {
         do throws(PostgresError) {
             // Waits for the row in case the server is still at it.
             let answer = try open(within: limit).execute(
-                Statements.settle,
+                Statements.resolve,
                 [.integer(epoch), .integer(number + 1)],
                 within: limit
             )
@@ -277,9 +277,9 @@ final class PostgresHome: SharedHome {
         ///
         /// From then on it cannot be any more, and another answer is the
         /// same, should this one be lost. Carried out so late that others are stored since, it changes nothing. The second
-        /// column is false, and nothing is settled, where transactions before it are missing: another server has taken over,
+        /// column is false, and nothing is decided, where transactions before it are missing: another server has taken over,
         /// without them.
-        static let settle = """
+        static let resolve = """
             UPDATE timerd.store
             SET was_stored = CASE WHEN number > $2 THEN was_stored ELSE number = $2 END,
                 number = CASE WHEN number < $2 - 1 THEN number ELSE greatest(number, $2 + 1) END

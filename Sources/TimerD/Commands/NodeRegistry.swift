@@ -3,7 +3,7 @@
 import TimerControl
 
 /// Knows the daemons that share their jobs with this one, itself among them.
-protocol NodeDesk: Sendable {
+protocol NodeRegistry: Sendable {
     /// All nodes as they stand now, in any order.
     ///
     /// - Throws: `storageFailed` while the database that they share does not answer.

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import JobModel
+import Schedules
+import TimerControl
+
+extension Event {
+    /// What each event of a job has; it gets its number as it is told.
+    init(of job: StoredJob, _ type: Kind, at date: Timestamp) {
+        self.init(seq: 0, type: type, at: date, job: job.id)
+        owner = job.owner
+        ownerID = job.ownerID
+        revision = job.revision
+        name = job.definition.name
+    }
+}
