@@ -10,6 +10,8 @@ import { parse, stringify } from './json.js'
 const longestRequest = 1 << 20
 const longestReply = 32 << 20
 const mostInFlight = 128
+/** What who is not admitted is told, ahead of any answer, and disconnected. */
+const ofConnection = new Set(['notPermitted', 'limitReached', 'stopping'])
 
 export class Link {
   #path
@@ -206,14 +208,20 @@ export class Link {
     if (typeof message.method === 'string' && message.id === undefined) return this.onNotification(message.method, message.params ?? {}, bytes.length)
     if (message.id === null) {
       const error = errorOf(message.error)
-      if (!this.#isAnswered) {
-        // It concerns the connection: who is not admitted is told so and disconnected.
+      if (!this.#isAnswered && ofConnection.has(error.reason)) {
         error.ofConnection = true
         for (const call of [...this.#inFlight.splice(0), ...this.#queue]) call.settle(error)
-        return
+        socket.destroy()
+        return this.#lost()
       }
-      // Else the oldest request, which the daemon could not read.
-      if (this.#inFlight.length === 0) return socket.destroy(new ProtocolError('the daemon answers what was not asked'))
+      if (this.#inFlight.length === 0) {
+        // A watch that has to end: of the connection as well.
+        error.ofConnection = true
+        socket.destroy()
+        return this.#lost(error)
+      }
+      // Of a line that could not be read: replies keep order, so it is the oldest request's. What stands behind it may have been carried out.
+      this.#isAnswered = true
       this.#inFlight.shift().settle(error)
       return this.#pump()
     }

@@ -108,6 +108,7 @@ export function watch(newLink, { since, types, jobs, cursor, signal, onSubscribe
     link.onNotification = take
     link.onLost = (cause) => {
       if (cause instanceof ProtocolError) end(cause)
+      else if (cause?.ofConnection) setTimeout(subscribe, 1000) // the events cannot be read for a while
       else if (!isOver) subscribe()
     }
     await subscribe()

@@ -172,11 +172,10 @@ class _Channel:
         connection = self._connected()
         try:
             return connection.ask(asks, deadline)
-        except BaseException:
+        finally:
             # Also for KeyboardInterrupt: of what it has interrupted the answer must not become that of another request.
             if not connection.is_usable:
                 self.drop()
-            raise
 
     def _connected(self) -> Connection:
         connection = self.connection
