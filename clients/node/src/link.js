@@ -6,6 +6,7 @@ import { connect } from 'node:net'
 import { BusyError, ClosedError, ConnectionError, errorOf, InvalidRequestError, ProtocolError, TimeoutError }
   from './errors.js'
 import { parse, stringify } from './json.js'
+import { manyMayShare } from './signal.js'
 
 const longestRequest = 1 << 20
 const longestReply = 32 << 20
@@ -44,6 +45,8 @@ export class Link {
   }
 
   get isOpen() { return this.#isOpen }
+  /** Whether every answer that the daemon owes has come, also those that nobody waits for any more. */
+  get isIdle() { return this.#inFlight.length === 0 && this.#queue.size === 0 }
 
   /**
    * The result of a request. `repeatable`: may be sent again after its answer was lost. `retryFor`: ms for which a
@@ -86,6 +89,7 @@ export class Link {
       }
       if (signal) {
         call.abort = () => call.settle(signal.reason)
+        manyMayShare(signal)
         signal.addEventListener('abort', call.abort)
       }
       if (timeout > 0 && timeout < 2 ** 31) {

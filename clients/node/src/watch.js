@@ -4,6 +4,7 @@
 
 import { ConnectionError, InternalError, ProtocolError, StoppingError, StorageFailedError } from './errors.js'
 import { FileCursor } from './cursor.js'
+import { manyMayShare } from './signal.js'
 
 const mostQueued = 256
 const mostQueuedBytes = 64 << 10
@@ -126,6 +127,7 @@ export function watch(newLink, { since, types, jobs, cursor, signal, onSubscribe
     if (!isStarted) {
       isStarted = true
       if (signal?.aborted) end(signal.reason)
+      manyMayShare(signal)
       signal?.addEventListener('abort', abort)
       start().catch(end)
     }

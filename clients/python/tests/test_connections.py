@@ -97,6 +97,20 @@ class ConnectionTests(unittest.TestCase):
 
         self.assertEqual(self.run_async(ask()), {"id": 5})
 
+    def test_what_is_changed_while_the_connection_is_made_is_not_said(self):
+        server = Server(self, answering)
+
+        async def ask():
+            async with timerd.AsyncClient(server.path, timeout=LIMIT) as client:
+                numbers = {"id": 1}
+                call = asyncio.ensure_future(client.request("job.get", numbers))
+                await asyncio.sleep(0)  # it has begun
+                self.assertIsNone(client._connection)
+                numbers["id"] = 2
+                return await call
+
+        self.assertEqual(self.run_async(ask())["job"], {"id": 1})
+
     def test_a_server_that_takes_no_more_until_its_answers_are_read_is_no_end(self):
         text = "x" * 100_000
 
