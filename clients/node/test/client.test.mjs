@@ -45,6 +45,32 @@ script('An option that no call has is refused before anything is sent, as is a s
   assert.deepEqual(fake.left, [])
 })
 
+script('Of a queue it may be said whose is meant', async (fake, client) => {
+  const kicked = client.kick('q', { owner: 'ann', count: 2 })
+  const kick = await fake.take('task.kick')
+  assert.deepEqual(kick.params, { queue: 'q', owner: 'ann', count: 2 })
+  kick.reply({ count: 2 })
+  assert.equal(await kicked, 2)
+  for (const [method, call] of [['task.retry', 'retry'], ['task.drop', 'drop']]) {
+    const which = { queue: 'q', owner: 'ann', state: 'dead', count: 1 }
+    const changed = client[call](which)
+    const request = await fake.take(method)
+    assert.deepEqual(request.params, which)
+    request.reply({ count: 1 })
+    assert.equal(await changed, 1)
+  }
+  const set = client.setQueue('q', { owner: 'ann', paused: true })
+  const request = await fake.take('queue.set')
+  assert.deepEqual(request.params, { queue: 'q', owner: 'ann', paused: true })
+  request.refuse('notFound', -32001)
+  await assert.rejects(set, timerd.NotFoundError)
+  const all = client.kick('q')
+  const plain = await fake.take('task.kick')
+  assert.deepEqual(plain.params, { queue: 'q' })
+  plain.reply({ count: 0 })
+  assert.equal(await all, 0)
+})
+
 script('A read whose connection ends is asked again, and an add without a key is not', async (fake, client) => {
   const get = client.get(1)
   const add = client.add({ schedule: { in: '1h' } })

@@ -178,6 +178,19 @@ class CallTests(unittest.TestCase):
         changed = calls.cancel(tag="t").value({"jobs": [{"id": 1}], "others": [2, 3]})
         self.assertEqual((list(changed), changed.others), ([{"id": 1}], [2, 3]))
 
+    def test_of_a_queue_it_may_be_said_whose_is_meant_and_of_numbered_tasks_not(self):
+        for call, method, params in [
+            (calls.kick("q", 2, owner="ann"), "task.kick", {"count": 2}),
+            (calls.retry(queue="q", owner="ann"), "task.retry", {}),
+            (calls.drop(queue="q", state="dead", owner="ann"), "task.drop", {"state": "dead"}),
+            (calls.set_queue("q", paused=True, owner="ann"), "queue.set", {"paused": True}),
+        ]:
+            with self.subTest(method):
+                self.assertEqual((call.method, call.params), (method, {"queue": "q", "owner": "ann", **params}))
+        self.assertEqual(calls.kick("q").params, {"queue": "q"})
+        for make in (calls.retry, calls.drop):
+            self.assertRaisesRegex(ValueError, "owner .* not beside fires", make, fires=[1], owner="ann")
+
     def test_a_text_is_not_taken_for_a_list_of_its_letters(self):
         self.assertRaisesRegex(TypeError, "tags is a list", timerd.job, tags="net")
         self.assertRaisesRegex(TypeError, "command is a list", timerd.job, command="echo")
