@@ -97,6 +97,25 @@ class ConnectionTests(unittest.TestCase):
 
         self.assertEqual(self.run_async(ask()), {"id": 5})
 
+    def test_where_one_of_several_calls_cannot_be_said_none_is_sent(self):
+        count = []
+
+        def serve(connection):
+            count.append(connection.request())
+            answering(connection)
+
+        server = Server(self, serve)
+        right, wrong = ("job.fire", {"id": 1}), ("job.add", {"userInfo": float("nan")})
+
+        async def ask():
+            async with timerd.AsyncClient(server.path, timeout=LIMIT) as client:
+                await client.calls([right, wrong])
+
+        with timerd.Client(server.path, timeout=LIMIT) as client:
+            self.assertRaises(ValueError, client.calls, [right] * 500 + [wrong])
+        self.assertRaises(ValueError, self.run_async, ask())
+        self.assertEqual(count, [])
+
     def test_what_is_changed_while_the_connection_is_made_is_not_said(self):
         server = Server(self, answering)
 

@@ -76,8 +76,12 @@ class AsyncClient(AsyncMethods):
         return answer
 
     async def calls(self, requests: Sequence[Tuple[str, Mapping[str, Any]]], *, timeout: Optional[float] = None) -> List[Any]:
-        """Sends all at once, and returns their results in order; an exception of Refused stands in the place of a result."""
-        asked = [asyncio.ensure_future(self._ask(method, params, timeout)) for method, params in requests]
+        """Sends all at once, and returns their results in order; an exception of Refused stands in the place of a result.
+
+        Where one of them cannot be said, none is sent.
+        """
+        said = [encode_params(params) for _, params in requests]
+        asked = [asyncio.ensure_future(self._ask(*ask, timeout, text)) for ask, text in zip(requests, said)]
         try:
             return list(await asyncio.gather(*asked))
         except BaseException:
@@ -89,8 +93,9 @@ class AsyncClient(AsyncMethods):
     async def carry_out(self, call: Call[T]) -> T:
         return call.value(await self._ask(call.method, call.params, None))
 
-    async def _ask(self, method: str, params: Mapping[str, Any], timeout: Optional[float]) -> Any:
-        said = encode_params(params)  # ahead of any wait: what the caller changes meanwhile is not said, and a repeat says the same
+    async def _ask(self, method: str, params: Mapping[str, Any], timeout: Optional[float], said: Optional[bytes] = None) -> Any:
+        # Ahead of any wait: what the caller changes meanwhile is not said, and a repeat says the same.
+        said = encode_params(params) if said is None else said
         asks = [(method, params)]
         limit, does_wait = time_limit(asks, self.timeout if timeout is None else timeout, timeout is None)
         deadline = None if limit is None else time.monotonic() + limit
