@@ -221,7 +221,8 @@ final class ClientConnection: ChannelDuplexHandler {
         }
         // Else the daemon does not admit the client, which it says ahead of any reply, or gives the connection up: then
         // nobody knows what became of the calls.
-        finish(error, calls: hasReplied ? disconnected(": \(error.message)") : error)
+        let lost: ClientError? = hasReplied ? disconnected(": \(error.message)") : nil
+        finish(error, calls: lost)
         context?.close(promise: nil)
     }
 
