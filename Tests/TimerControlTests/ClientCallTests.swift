@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Synchronization
 import Testing
 
 @testable import TimerControl
@@ -73,5 +74,91 @@ struct ClientCallTests {
         }
         await client.close()
         await #expect(throws: ClientError.self) { _ = try await call.value }
+    }
+
+    /// Three calls at once, of which the first to be sent gets `reply`, and each other one its own number.
+    private func threeCalls(
+        first reply: ScriptedServer.Reply
+    ) async throws -> (results: [Result<JSONValue, any Error>], stands: Bool) {
+        let isFirst = Atomic<Bool>(true)
+        let server = try ScriptedServer { call in
+            isFirst.exchange(false, ordering: .relaxed) ? reply : .result(call.parameters)
+        }
+        defer { server.close() }
+        let client = try await ControlClient.connect(to: server.path)
+        let calls = (Int64(1)...3).map { id in
+            Task { try await client.call("job.fire", .object(["id": .integer(id)])) }
+        }
+        var results: [Result<JSONValue, any Error>] = []
+        for call in calls { results.append(await call.result) }
+        let stands = await client.isConnected()
+        await client.close()
+        return (results, stands)
+    }
+
+    @Test(
+        "A line that the daemon could not read, the first of a connection, is the error of its own call alone",
+        arguments: [ControlError.Reason.parseError, .invalidRequest]
+    )
+    func unreadable(_ reason: ControlError.Reason) async throws {
+        let error = ControlError(reason, "the line is no request")
+        let (results, stands) = try await threeCalls(first: .anonymous(error))
+        let errors = results.compactMap { result -> ControlError? in
+            guard case .failure(let error) = result else { return nil }
+            return error as? ControlError
+        }
+        let numbers = results.filter { result in
+            guard case .success(let value) = result else { return false }
+            return value["id"] != nil
+        }
+        #expect(errors == [error])
+        #expect(numbers.count == 2)
+        #expect(stands)
+    }
+
+    @Test("A client that is not admitted hears why for each call, and its connection is over")
+    func notAdmitted() async throws {
+        let error = ControlError(.limitReached, "one connection too many")
+        let (results, stands) = try await threeCalls(first: .anonymous(error))
+        for result in results {
+            #expect(throws: error) { _ = try result.get() }
+        }
+        #expect(!stands)
+    }
+
+    @Test("Where the daemon gives up a subscription, a call beside it is lost and not refused")
+    func endOfSubscription() async throws {
+        let error = ControlError(.storageFailed, "the events cannot be read")
+        let server = try ScriptedServer { call in
+            call.method == "events.subscribe"
+                ? .result(.object(["seq": .integer(3)])) : .anonymous(error)
+        }
+        defer { server.close() }
+        let client = try await ControlClient.connect(to: server.path)
+        try await client.subscribe(Self.subscription(since: 0))
+        let lost = await #expect(throws: ClientError.self) {
+            _ = try await client.call("job.fire", .object(["id": .integer(1)]))
+        }
+        #expect(lost?.reason == .disconnected)
+        let end = await #expect(throws: ControlError.self) {
+            for try await _ in client.events {}
+        }
+        #expect(end == error)
+        await client.close()
+    }
+
+    @Test("A request that is longer than a line is refused before it is sent")
+    func tooLong() async throws {
+        let server = try ScriptedServer { _ in .result(.null) }
+        defer { server.close() }
+        let client = try await ControlClient.connect(to: server.path)
+        let text = String(repeating: "x", count: Limits.line)
+        let error = await #expect(throws: ControlError.self) {
+            _ = try await client.call("job.add", .object(["userInfo": .string(text)]))
+        }
+        #expect(error?.reason == .limitReached)
+        _ = try await client.call("daemon.status")
+        #expect(server.methods == ["daemon.status"])
+        await client.close()
     }
 }

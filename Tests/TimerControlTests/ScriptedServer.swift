@@ -15,6 +15,8 @@ final class ScriptedServer: Sendable {
     enum Reply: Sendable {
         case result(JSONValue)
         case error(ControlError)
+        /// An error without an id.
+        case anonymous(ControlError)
         /// No answer, but a notification of this method and with these parameters.
         case notification(String, JSONValue)
         /// No answer, as long as the connection lasts.
@@ -94,6 +96,7 @@ final class ScriptedServer: Sendable {
             switch answer(call) {
             case .result(let value): reply = ReplyLine.reply(id: id, .success(value))
             case .error(let error): reply = ReplyLine.failure(id: id, error)
+            case .anonymous(let error): reply = ReplyLine.failure(id: .null, error)
             case .notification(let method, let parameters):
                 let members: [String: JSONValue] = [
                     "jsonrpc": .string("2.0"), "method": .string(method), "params": parameters,

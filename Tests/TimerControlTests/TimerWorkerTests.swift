@@ -2,6 +2,7 @@
 
 import Foundation
 import Schedules
+import Synchronization
 import Testing
 
 @testable import TimerControl
@@ -152,6 +153,30 @@ import Testing
         }
         try await worker.run()
         #expect(Set(server.methods) == ["task.reserve", "task.extend"])
+    }
+
+    @Test("A worker that is not admitted as it extends a lease extends it on another connection")
+    func notAdmitted() async throws {
+        let tasks = Tasks([1])
+        let (extended, extend) = AsyncStream<Void>.makeStream()
+        let isFirst = Atomic<Bool>(true)
+        let server = try ScriptedServer { call in
+            guard call.method == "task.extend" else { return Self.usual(call, tasks) }
+            guard !isFirst.exchange(false, ordering: .relaxed) else {
+                return .anonymous(ControlError(.limitReached, "one connection too many"))
+            }
+            extend.yield()
+            return Self.usual(call, tasks)
+        }
+        defer { server.close() }
+        var settings = settings(server)
+        settings.lease = "3s"
+        let worker = TimerWorker(settings) { _ in
+            for await _ in extended { break }
+            return .finished
+        }
+        try await worker.run()
+        #expect(server.methods.filter { $0 == "task.finish" }.count == 1)
     }
 
     /// Hands out one attempt after the other at one fire, and says of each extend what it was about.

@@ -5,7 +5,8 @@ import NIOCore
 import Platform
 import SystemPackage
 
-/// A client's end of the socket: matches replies to calls by their ids, hands events on.
+/// A client's end of the socket: matches replies to calls by their ids, or by their order where the daemon could read
+/// none, and hands events on.
 ///
 /// Used on the channel's event loop only.
 final class ClientConnection: ChannelDuplexHandler {
@@ -14,14 +15,21 @@ final class ClientConnection: ChannelDuplexHandler {
     typealias OutboundOut = ByteBuffer
     typealias Waiting = CheckedContinuation<JSONValue, any Error>
 
+    /// A request that has no reply yet.
+    private struct Call {
+        var id: Int64
+        /// Nil once nobody waits for its reply any more.
+        var waiting: Waiting?
+    }
+
     private let path: String
     /// Nil once the events have ended.
     private var events: EventStream.Producer.Source?
     private var lines = LineDecoder(limit: .max)
     private var context: ChannelHandlerContext?
-    private var waiting: [Int64: Waiting] = [:]
-    /// Calls that nobody waits for any more, and whose replies may still come.
-    private var abandoned: Set<Int64> = []
+    /// The oldest first: replies keep the order of the requests.
+    private var calls = CircularBuffer<Call>()
+    private var hasReplied = false
     private var onUnknownEvent: (@Sendable (JSONValue) -> Void)?
     private var onEventsLost: (@Sendable (EventsLost) -> Void)?
     /// Why no call can be answered any more; nil while they can.
@@ -58,7 +66,7 @@ final class ClientConnection: ChannelDuplexHandler {
             waiting.resume(throwing: end ?? disconnected())
             return
         }
-        self.waiting[id] = waiting
+        calls.append(Call(id: id, waiting: waiting))
         context.write(wrapOutboundOut(line), promise: nil)
         guard !isFlushing else { return }
         isFlushing = true
@@ -71,9 +79,10 @@ final class ClientConnection: ChannelDuplexHandler {
 
     /// Ends a call whose task was cancelled; the daemon carries out the request all the same.
     func abandon(_ id: Int64) {
-        guard let waiting = waiting.removeValue(forKey: id) else { return }
-        abandoned.insert(id)
-        waiting.resume(throwing: CancellationError())
+        guard let call = calls.firstIndex(where: { $0.id == id }) else { return }
+        let waiting = calls[call].waiting
+        calls[call].waiting = nil
+        waiting?.resume(throwing: CancellationError())
     }
 
     /// Takes what is to be called for a subscription; false where there is one, whose stays.
@@ -152,13 +161,12 @@ final class ClientConnection: ChannelDuplexHandler {
             let message = try JSONValue(parsingMessage: bytes)
             if case .string(let method) = message["method"] {
                 try receive(method, message["params"] ?? .null)
-            } else if case .integer(let id) = message["id"], abandoned.remove(id) != nil {
-                return
-            } else if case .integer(let id) = message["id"], waiting[id] != nil {
-                try receive(message, of: id)
+            } else if case .integer(let id) = message["id"],
+                let call = calls.firstIndex(where: { $0.id == id })
+            {
+                try receive(message, of: call)
             } else if let error = message["error"], message["id"] ?? .null == .null {
-                // An error without an id is about the connection: the daemon refuses it or gives it up.
-                finish(try error.decoded(as: ControlError.self))
+                receiveWithoutID(try error.decoded(as: ControlError.self))
             } else {
                 giveUp("what answers nothing that was asked")
             }
@@ -190,12 +198,13 @@ final class ClientConnection: ChannelDuplexHandler {
         }
     }
 
-    private func receive(_ message: JSONValue, of id: Int64) throws {
+    private func receive(_ message: JSONValue, of call: CircularBuffer<Call>.Index) throws {
         let error = try message["error"].map { try $0.decoded(as: ControlError.self) }
         guard error != nil || message["result"] != nil else {
             return giveUp("a reply with neither 'result' nor 'error'")
         }
-        let waiting = waiting.removeValue(forKey: id)
+        hasReplied = true
+        let waiting = calls.remove(at: call).waiting
         if let error {
             waiting?.resume(throwing: error)
         } else {
@@ -203,16 +212,32 @@ final class ClientConnection: ChannelDuplexHandler {
         }
     }
 
+    private func receiveWithoutID(_ error: ControlError) {
+        // A line that the daemon could not read is the oldest one; those behind it may have been carried out.
+        if [.parseError, .invalidRequest].contains(error.reason), let call = calls.popFirst() {
+            hasReplied = true
+            call.waiting?.resume(throwing: error)
+            return
+        }
+        // Else the daemon does not admit the client, which it says ahead of any reply, or gives the connection up: then
+        // nobody knows what became of the calls.
+        let lost: ClientError? = hasReplied ? disconnected(": \(error.message)") : nil
+        finish(error, calls: lost)
+        context?.close(promise: nil)
+    }
+
     /// Ends every call and the events; the first reason stands.
     ///
-    /// - Parameter error: nil for a client that was closed by its owner.
-    private func finish(_ error: (any Error)?) {
+    /// - Parameters:
+    ///   - error: nil for a client that was closed by its owner.
+    ///   - told: what the calls are told, where that is something else.
+    private func finish(_ error: (any Error)?, calls told: (any Error)? = nil) {
         guard end == nil else { return }
         let end = error ?? ClientError(.closed, "the connection to '\(path)' is closed")
         self.end = end
-        let calls = waiting
-        waiting = [:]
-        for waiting in calls.values { waiting.resume(throwing: end) }
+        let ended = calls
+        calls = CircularBuffer()
+        for call in ended { call.waiting?.resume(throwing: told ?? end) }
         if let error { events?.finish(error) } else { events?.finish() }
         events = nil
     }

@@ -105,7 +105,8 @@ public final class ControlClient: Sendable {
     /// When the task is cancelled it throws at once; the daemon carries out what was sent all the
     /// same.
     ///
-    /// - Throws: the daemon's `ControlError`; `ClientError`; `CancellationError`.
+    /// - Throws: the daemon's `ControlError`, and one of `limitReached` for a request that is longer than a line, which
+    ///   is not sent; `ClientError`; `CancellationError`.
     public func call<Reply: Decodable>(
         _ request: Request,
         as type: Reply.Type = Reply.self
@@ -139,7 +140,15 @@ public final class ControlClient: Sendable {
     func ask(_ request: (Int64) throws -> [UInt8]) async throws -> JSONValue {
         try Task.checkCancellation()
         let id = lastID.add(1, ordering: .relaxed).newValue
-        var line = ByteBuffer(bytes: try request(id))
+        let text = try request(id)
+        // Of a longer one the daemon reads no id.
+        guard text.count <= Limits.line else {
+            throw ControlError(
+                .limitReached,
+                "the request has \(text.count) bytes; a line has at most \(Limits.line)"
+            )
+        }
+        var line = ByteBuffer(bytes: text)
         line.writeInteger(UInt8(ascii: "\n"))
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in

@@ -70,7 +70,8 @@ extension TimerWorker {
             } catch {
                 if Task.isCancelled { return }
                 report("the leases cannot be extended: \(error)")
-                if error is ClientError { await telling.drop(client) }
+                // Also one that did not admit the worker, and is over.
+                await telling.drop(client)
             }
         }
     }

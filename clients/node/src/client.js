@@ -139,26 +139,17 @@ export class Client {
 
   /** A connection on which nothing else waits. One that has tasks tied to it stays until the client is closed. */
   async #onOwnLink(method, params, options) {
-    let link = [...this.#waiting].find(([, use]) => !use.isBusy)?.[0]
+    // On one whose caller has gone the answer may still be on its way.
+    let link = [...this.#waiting].find(([link, use]) => !use.isBusy && link.isIdle)?.[0]
     if (!link) this.#waiting.set(link = this.newLink(), { isTied: false })
     const use = this.#waiting.get(link)
     use.isBusy = true
     use.isTied ||= params.whileConnected === true
-    let isAnswered = false
     try {
-      const result = await link.call(method, params, { ...options, late: (result) => {
-        options.late?.(result)
-        use.isBusy = false
-      } })
-      isAnswered = true
-      return result
-    } catch (error) {
-      isAnswered = typeof error.code === 'number' || !link.isOpen
-      throw error
+      return await link.call(method, params, options)
     } finally {
-      if (isAnswered) {
-        use.isBusy = false
-      } else if (!use.isTied) {
+      use.isBusy = false
+      if (!link.isIdle && !use.isTied) {
         this.#waiting.delete(link)
         link.halfClose()
       }

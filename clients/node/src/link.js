@@ -6,10 +6,13 @@ import { connect } from 'node:net'
 import { BusyError, ClosedError, ConnectionError, errorOf, InvalidRequestError, ProtocolError, TimeoutError }
   from './errors.js'
 import { parse, stringify } from './json.js'
+import { manyMayShare } from './signal.js'
 
 const longestRequest = 1 << 20
 const longestReply = 32 << 20
 const mostInFlight = 128
+/** What who is not admitted is told, ahead of any answer, and disconnected. */
+const ofConnection = new Set(['notPermitted', 'limitReached', 'stopping'])
 
 export class Link {
   #path
@@ -42,6 +45,8 @@ export class Link {
   }
 
   get isOpen() { return this.#isOpen }
+  /** Whether every answer that the daemon owes has come, also those that nobody waits for any more. */
+  get isIdle() { return this.#inFlight.length === 0 && this.#queue.size === 0 }
 
   /**
    * The result of a request. `repeatable`: may be sent again after its answer was lost. `retryFor`: ms for which a
@@ -84,6 +89,7 @@ export class Link {
       }
       if (signal) {
         call.abort = () => call.settle(signal.reason)
+        manyMayShare(signal)
         signal.addEventListener('abort', call.abort)
       }
       if (timeout > 0 && timeout < 2 ** 31) {
@@ -206,14 +212,20 @@ export class Link {
     if (typeof message.method === 'string' && message.id === undefined) return this.onNotification(message.method, message.params ?? {}, bytes.length)
     if (message.id === null) {
       const error = errorOf(message.error)
-      if (!this.#isAnswered) {
-        // It concerns the connection: who is not admitted is told so and disconnected.
+      if (!this.#isAnswered && ofConnection.has(error.reason)) {
         error.ofConnection = true
         for (const call of [...this.#inFlight.splice(0), ...this.#queue]) call.settle(error)
-        return
+        socket.destroy()
+        return this.#lost()
       }
-      // Else the oldest request, which the daemon could not read.
-      if (this.#inFlight.length === 0) return socket.destroy(new ProtocolError('the daemon answers what was not asked'))
+      if (this.#inFlight.length === 0) {
+        // A watch that has to end: of the connection as well.
+        error.ofConnection = true
+        socket.destroy()
+        return this.#lost(error)
+      }
+      // Of a line that could not be read: replies keep order, so it is the oldest request's. What stands behind it may have been carried out.
+      this.#isAnswered = true
       this.#inFlight.shift().settle(error)
       return this.#pump()
     }

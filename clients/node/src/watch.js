@@ -4,6 +4,7 @@
 
 import { ConnectionError, InternalError, ProtocolError, StoppingError, StorageFailedError } from './errors.js'
 import { FileCursor } from './cursor.js'
+import { manyMayShare } from './signal.js'
 
 const mostQueued = 256
 const mostQueuedBytes = 64 << 10
@@ -108,6 +109,7 @@ export function watch(newLink, { since, types, jobs, cursor, signal, onSubscribe
     link.onNotification = take
     link.onLost = (cause) => {
       if (cause instanceof ProtocolError) end(cause)
+      else if (cause?.ofConnection) setTimeout(subscribe, 1000) // the events cannot be read for a while
       else if (!isOver) subscribe()
     }
     await subscribe()
@@ -125,6 +127,7 @@ export function watch(newLink, { since, types, jobs, cursor, signal, onSubscribe
     if (!isStarted) {
       isStarted = true
       if (signal?.aborted) end(signal.reason)
+      manyMayShare(signal)
       signal?.addEventListener('abort', abort)
       start().catch(end)
     }

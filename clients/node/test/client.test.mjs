@@ -45,6 +45,32 @@ script('An option that no call has is refused before anything is sent, as is a s
   assert.deepEqual(fake.left, [])
 })
 
+script('Of a queue it may be said whose is meant', async (fake, client) => {
+  const kicked = client.kick('q', { owner: 'ann', count: 2 })
+  const kick = await fake.take('task.kick')
+  assert.deepEqual(kick.params, { queue: 'q', owner: 'ann', count: 2 })
+  kick.reply({ count: 2 })
+  assert.equal(await kicked, 2)
+  for (const [method, call] of [['task.retry', 'retry'], ['task.drop', 'drop']]) {
+    const which = { queue: 'q', owner: 'ann', state: 'dead', count: 1 }
+    const changed = client[call](which)
+    const request = await fake.take(method)
+    assert.deepEqual(request.params, which)
+    request.reply({ count: 1 })
+    assert.equal(await changed, 1)
+  }
+  const set = client.setQueue('q', { owner: 'ann', paused: true })
+  const request = await fake.take('queue.set')
+  assert.deepEqual(request.params, { queue: 'q', owner: 'ann', paused: true })
+  request.refuse('notFound', -32001)
+  await assert.rejects(set, timerd.NotFoundError)
+  const all = client.kick('q')
+  const plain = await fake.take('task.kick')
+  assert.deepEqual(plain.params, { queue: 'q' })
+  plain.reply({ count: 0 })
+  assert.equal(await all, 0)
+})
+
 script('A read whose connection ends is asked again, and an add without a key is not', async (fake, client) => {
   const get = client.get(1)
   const add = client.add({ schedule: { in: '1h' } })
@@ -128,6 +154,46 @@ script('Tasks that come for a reserve that was aborted are released at once', as
   abort.abort()
   await assert.rejects(reserve, { name: 'AbortError' })
   assert.deepEqual((await fake.take('task.release')).params, { tasks: [{ fire: 5, token: 9 }] })
+})
+
+script('A connection that tasks are tied to is used again, also behind a reserve that was refused here', async (fake, client) => {
+  const reserve = (options) => client.reserve('mails', { wait: '1h', whileConnected: true, ...options })
+  const first = reserve()
+  const tied = await fake.take('task.reserve')
+  tied.reply({ tasks: [{ fire: 5, token: 9 }] })
+  await first
+  await assert.rejects(reserve({ signal: AbortSignal.abort() }), { name: 'AbortError' })
+  const abort = new AbortController()
+  const aborted = reserve({ signal: abort.signal })
+  const late = await fake.take('task.reserve')
+  assert.equal(late.socket, tied.socket)
+  abort.abort()
+  await assert.rejects(aborted, { name: 'AbortError' })
+  // Its answer is still on its way, and whoever asks meanwhile waits for nobody else's.
+  const other = reserve()
+  const beside = await fake.take('task.reserve')
+  assert.notEqual(beside.socket, tied.socket)
+  beside.reply({ tasks: [] })
+  assert.deepEqual(await other, [])
+  late.reply({ tasks: [{ fire: 6, token: 10 }] })
+  await fake.take('task.release')
+  const again = [reserve(), reserve()]
+  const sockets = [await fake.take('task.reserve'), await fake.take('task.reserve')]
+  for (const request of sockets) request.reply({ tasks: [] })
+  await Promise.all(again)
+  assert.deepEqual(new Set(sockets.map(({ socket }) => socket)), new Set([tied.socket, beside.socket]))
+})
+
+script('Many calls may share one signal, and node warns of no leak', async (fake, client) => {
+  const warnings = []
+  const note = (warning) => warnings.push(warning.message)
+  process.on('warning', note)
+  const { signal } = new AbortController()
+  const calls = Array.from({ length: 20 }, (_, id) => client.get(id, { signal }))
+  for (const id of calls.keys()) (await fake.take('job.get')).reply({ job: { id } })
+  await Promise.all(calls)
+  process.off('warning', note)
+  assert.deepEqual(warnings, [])
 })
 
 script('All pages of a list come, and a list of ends has an error for each that failed', async (fake, client) => {

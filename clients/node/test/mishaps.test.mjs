@@ -71,6 +71,52 @@ script('An error without an id is that of the oldest request, and before any ans
   for (const call of refused) await assert.rejects(call, (error) => error instanceof LimitReachedError && error.ofConnection)
 })
 
+script('A line that could not be read is one call\'s alone, also ahead of any answer, and the connection goes on', async (fake) => {
+  for (const [code, reason] of [[-32700, 'parseError'], [-32600, 'invalidRequest']]) {
+    const client = new Client({ socketPath: fake.path })
+    const calls = [client.add({ schedule: { in: '1h' } }), client.get(2), client.get(3)]
+    const [first, second, third] = [await fake.take('job.add'), await fake.take('job.get'), await fake.take('job.get')]
+    first.write({ jsonrpc: '2.0', id: null, error: { code, message: 'no', data: { reason } } })
+    second.reply({ job: { id: 2 } })
+    third.reply({ job: { id: 3 } })
+    await assert.rejects(calls[0], (error) => error.reason === reason && !error.ofConnection)
+    assert.deepEqual(await Promise.all(calls.slice(1)), [{ id: 2 }, { id: 3 }])
+    const next = client.get(4)
+    const last = await fake.take('job.get')
+    assert.equal(last.socket, first.socket)
+    last.reply({ job: { id: 4 } })
+    assert.equal((await next).id, 4)
+    client.close()
+  }
+})
+
+script('A client whose connection was not taken asks on another one', async (fake, client) => {
+  const refused = [client.get(1), client.get(2)]
+  const request = await fake.take('job.get')
+  request.write({ jsonrpc: '2.0', id: null, error: away })
+  for (const call of refused) await assert.rejects(call, LimitReachedError)
+  await fake.take('job.get')
+  const next = client.get(3)
+  const other = await fake.take('job.get')
+  assert.notEqual(other.socket, request.socket)
+  other.reply({ job: { id: 3 } })
+  assert.equal((await next).id, 3)
+})
+
+script('A watch whose events could not be read for a while goes on behind the last one', async (fake, client) => {
+  const events = client.watch({ since: 3 })
+  const next = events.next()
+  const first = await fake.take('events.subscribe')
+  first.reply({ seq: 4 })
+  first.write({ jsonrpc: '2.0', id: null, error: { code: -32006, message: 'cannot read the events', data: { reason: 'storageFailed' } } })
+  const request = await fake.take('events.subscribe')
+  assert.equal(request.params.since, 3)
+  request.reply({ seq: 4 })
+  request.write({ jsonrpc: '2.0', method: 'event', params: { seq: 4, type: 'job.added' } })
+  assert.equal((await next).value.seq, 4)
+  await events.return()
+})
+
 script('A watch goes on where connections are too many, and subscribes once where one is lost as it asks', async (fake, client) => {
   const events = client.watch({ since: 3 })
   const next = events.next()

@@ -130,7 +130,7 @@ class AdapterTests(unittest.TestCase):
         self.daemon.jobs[1]["userInfo"]["task"] = "shop.hello"  # it was __main__ there
         self.assertEqual(self.work("-m", "flask", "--app", "shop", "timerd-worker"), "hello ann from shop\n")
 
-    def test_django_sends_with_the_commit(self):
+    def make_django_site(self):
         self.has("django")
         self.write(
             "settings.py",
@@ -151,6 +151,38 @@ class AdapterTests(unittest.TestCase):
                 print("receipt", order, flush=True)
             """,
         )
+        os.environ["DJANGO_SETTINGS_MODULE"] = "settings"
+        self.addCleanup(os.environ.pop, "DJANGO_SETTINGS_MODULE")
+
+    def test_django_sends_what_the_arguments_were_at_the_call(self):
+        self.make_django_site()
+        self.write(
+            "sell.py",
+            """
+            import datetime
+            import django
+            django.setup()
+            from django.db import transaction
+            from shop.tasks import receipt
+            rows, more = ["a"], {"at": {"noon": 1}}
+            with transaction.atomic():
+                receipt.delay(rows, more)
+                rows.append("changed after the call")
+                more["at"]["noon"] = 2
+            try:
+                with transaction.atomic():
+                    transaction.on_commit(lambda: print("committed", flush=True))
+                    receipt.delay(datetime.date(2026, 1, 2))
+            except TypeError as error:
+                print(error)
+            """,
+        )
+        with self.run_program("sell.py") as web:
+            self.assertEqual(web.stdout.read(), b"Object of type date is not JSON serializable\n")
+        self.assertEqual([job["userInfo"]["args"] for job in self.daemon.jobs.values()], [[["a"], {"at": {"noon": 1}}]])
+
+    def test_django_sends_with_the_commit(self):
+        self.make_django_site()
         self.write(
             "sell.py",
             """
@@ -171,8 +203,6 @@ class AdapterTests(unittest.TestCase):
             print(receipt.delay(3)["id"])
             """,
         )
-        os.environ["DJANGO_SETTINGS_MODULE"] = "settings"
-        self.addCleanup(os.environ.pop, "DJANGO_SETTINGS_MODULE")
         with self.run_program("sell.py") as web:
             self.assertEqual(web.stdout.read(), b"2\n")
         self.assertEqual([job["queue"] for job in self.daemon.jobs.values()], ["web", "web"])

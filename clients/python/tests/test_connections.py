@@ -47,6 +47,89 @@ class ConnectionTests(unittest.TestCase):
 
             self.run_async(ask())
 
+    def test_a_line_that_could_not_be_read_is_one_call_alone_and_the_connection_goes_on(self):
+        count = []
+
+        def serve(connection):
+            count.append(1)
+            first, *others = [connection.request() for _ in range(3)]
+            connection.send(id=None, error={"code": -32700, "message": "no JSON", "data": {"reason": "parseError"}})
+            for one in others:
+                connection.send(id=one["id"], result={"job": one["params"]})
+            answering(connection)
+
+        server = Server(self, serve)
+        asked = [("job.get", {"id": number}) for number in (1, 2, 3)]
+
+        async def ask():
+            async with timerd.AsyncClient(server.path, timeout=LIMIT) as client:
+                return await client.calls(asked), await client.get(4)
+
+        with timerd.Client(server.path, timeout=LIMIT) as client:
+            told = [(client.calls(asked), client.get(4)), self.run_async(ask())]
+        for (bad, *good), behind in told:
+            self.assertIsInstance(bad, timerd.ParseError)
+            self.assertEqual((good, behind), ([{"job": {"id": 2}}, {"job": {"id": 3}}], {"id": 4}))
+        self.assertEqual(len(count), 2)
+
+    def test_a_client_that_was_turned_away_asks_on_another_connection(self):
+        count = []
+
+        def serve(connection):
+            count.append(1)
+            if len(count) % 2 == 0:
+                return answering(connection)
+            requests = [connection.request() for _ in range(3)]
+            connection.send(id=None, error=REFUSED)
+            self.assertEqual(len(requests), 3)
+            connection.request()  # until the client has closed it
+
+        server = Server(self, serve)
+        asked = [("job.get", {"id": 1})] * 3
+        with timerd.Client(server.path, timeout=LIMIT) as client:
+            self.assertEqual({type(one) for one in client.calls(asked)}, {timerd.LimitReached})
+            self.assertEqual(client.get(4), {"id": 4})
+
+        async def ask():
+            async with timerd.AsyncClient(server.path, timeout=LIMIT) as client:
+                self.assertEqual({type(one) for one in await client.calls(asked)}, {timerd.LimitReached})
+                return await client.get(5)
+
+        self.assertEqual(self.run_async(ask()), {"id": 5})
+
+    def test_where_one_of_several_calls_cannot_be_said_none_is_sent(self):
+        count = []
+
+        def serve(connection):
+            count.append(connection.request())
+            answering(connection)
+
+        server = Server(self, serve)
+        right, wrong = ("job.fire", {"id": 1}), ("job.add", {"userInfo": float("nan")})
+
+        async def ask():
+            async with timerd.AsyncClient(server.path, timeout=LIMIT) as client:
+                await client.calls([right, wrong])
+
+        with timerd.Client(server.path, timeout=LIMIT) as client:
+            self.assertRaises(ValueError, client.calls, [right] * 500 + [wrong])
+        self.assertRaises(ValueError, self.run_async, ask())
+        self.assertEqual(count, [])
+
+    def test_what_is_changed_while_the_connection_is_made_is_not_said(self):
+        server = Server(self, answering)
+
+        async def ask():
+            async with timerd.AsyncClient(server.path, timeout=LIMIT) as client:
+                numbers = {"id": 1}
+                call = asyncio.ensure_future(client.request("job.get", numbers))
+                await asyncio.sleep(0)  # it has begun
+                self.assertIsNone(client._connection)
+                numbers["id"] = 2
+                return await call
+
+        self.assertEqual(self.run_async(ask())["job"], {"id": 1})
+
     def test_a_server_that_takes_no_more_until_its_answers_are_read_is_no_end(self):
         text = "x" * 100_000
 
@@ -367,6 +450,33 @@ class ConnectionTests(unittest.TestCase):
         watcher.close()
         thread.join(LIMIT)
         self.assertFalse(thread.is_alive())
+
+    def test_a_watcher_goes_on_where_the_events_could_not_be_read_for_a_while(self):
+        def serve_from(count):
+            def serve(connection):
+                count.append(1)
+                connection.send(id=connection.request()["id"], result={"seq": 3})
+                if len(count) == 1:
+                    error = {"code": -32006, "message": "cannot read the events", "data": {"reason": "storageFailed"}}
+                    return connection.send(id=None, error=error)
+                connection.send(method="event", params={"seq": 4, "type": "job.added"})
+                connection.request()
+
+            return serve
+
+        with self.assertLogs("timerd.watcher", "WARNING"):
+            watcher = timerd.Watcher(Server(self, serve_from([])).path)
+            self.assertEqual(next(iter(watcher))["seq"], 4)
+            watcher.close()
+
+        async def watch():
+            watcher = timerd.AsyncWatcher(Server(self, serve_from([])).path)
+            async for event in watcher:
+                watcher.close()
+                return event["seq"]
+
+        with self.assertLogs("timerd", "WARNING"):
+            self.assertEqual(self.run_async(watch()), 4)
 
     def test_a_watcher_goes_on_where_connections_are_too_many_and_ends_where_its_jobs_are(self):
         count = []

@@ -53,6 +53,19 @@ class ConversationTests(unittest.TestCase):
         self.assertIsInstance(away, TurnedAway)
         self.assertTrue(away.error.of_connection)
 
+    def test_a_line_that_could_not_be_read_is_the_oldest_request_also_ahead_of_any_answer(self):
+        for error, kind in (({"code": -32700, "message": "no JSON"}, timerd.ParseError), ({"code": -32600, "message": "no"}, timerd.InvalidRequest)):
+            with self.subTest(kind.reason):
+                self.said = Conversation()
+                self.ask()
+                self.ask()
+                self.said.feed(line(id=None, error=error) + line(id=2, result="a") + line(id=None, error=REFUSED))
+                first = self.said.next()
+                self.assertEqual((first.number, type(first.value), first.value.of_connection), (1, kind, False))
+                self.assertEqual(self.said.next(), Answer(2, "a"))
+                # Nothing is asked any more, so it is the connection that ends.
+                self.assertIsInstance(self.said.next(), TurnedAway)
+
     def test_once_something_was_answered_an_error_without_an_id_is_that_of_the_oldest_request(self):
         for number in range(3):
             self.ask()
@@ -81,6 +94,31 @@ class ConversationTests(unittest.TestCase):
         self.assertRaises(TypeError, self.said.ask, "job.add", {"userInfo": {1, 2}})
         self.assertRaises(TypeError, self.said.ask_all, [("job.get", {"id": 1}), ("job.add", {"userInfo": {1, 2}})])
         self.assertEqual(self.said.waits_for, 0)
+
+    def test_what_the_daemon_takes_for_no_json_is_refused_before_it_is_sent(self):
+        def nested(levels):
+            return [] if levels == 1 else [nested(levels - 1)]
+
+        deepest = 61  # around it are the request, the parameters and userInfo's object
+        for wrong, words in [
+            ({"a": nested(deepest + 1)}, "64 levels"),
+            ({"a": nested(900)}, "64 levels"),
+            ({1: "a", "1": "b"}, "'1'"),
+            ({"true": 1, True: 2}, "'true'"),
+            ([{"\u00e9": 1, "e\u0301": 2}], "Unicode form"),
+            ([1, {"n": 10**400}], "1.8e308"),
+        ]:
+            with self.subTest(words):
+                self.assertRaisesRegex(ValueError, words, self.said.ask, "job.add", {"userInfo": wrong})
+        deep = []
+        for _ in range(100_000):
+            deep = [deep]
+        self.assertRaisesRegex(ValueError, "64 levels", self.said.ask, "job.add", {"userInfo": deep})
+        self.assertEqual(self.said.waits_for, 0)
+        for right in ({"a": nested(deepest)}, {1: "a", "2": "b", None: 0, 1.5: 0}, {"\u00e9": 1, "e": 2}, 2**70, -(2**63), 10**300, [[], {}, ()]):
+            with self.subTest(right):
+                said = json.loads(self.said.ask("job.add", {"userInfo": right})[1])
+                self.assertEqual(said["params"]["userInfo"], json.loads(json.dumps(right)))
 
 
 class AttemptTests(unittest.TestCase):
@@ -140,6 +178,19 @@ class CallTests(unittest.TestCase):
         changed = calls.cancel(tag="t").value({"jobs": [{"id": 1}], "others": [2, 3]})
         self.assertEqual((list(changed), changed.others), ([{"id": 1}], [2, 3]))
 
+    def test_of_a_queue_it_may_be_said_whose_is_meant_and_of_numbered_tasks_not(self):
+        for call, method, params in [
+            (calls.kick("q", 2, owner="ann"), "task.kick", {"count": 2}),
+            (calls.retry(queue="q", owner="ann"), "task.retry", {}),
+            (calls.drop(queue="q", state="dead", owner="ann"), "task.drop", {"state": "dead"}),
+            (calls.set_queue("q", paused=True, owner="ann"), "queue.set", {"paused": True}),
+        ]:
+            with self.subTest(method):
+                self.assertEqual((call.method, call.params), (method, {"queue": "q", "owner": "ann", **params}))
+        self.assertEqual(calls.kick("q").params, {"queue": "q"})
+        for make in (calls.retry, calls.drop):
+            self.assertRaisesRegex(ValueError, "owner .* not beside fires", make, fires=[1], owner="ann")
+
     def test_a_text_is_not_taken_for_a_list_of_its_letters(self):
         self.assertRaisesRegex(TypeError, "tags is a list", timerd.job, tags="net")
         self.assertRaisesRegex(TypeError, "command is a list", timerd.job, command="echo")
@@ -148,8 +199,9 @@ class CallTests(unittest.TestCase):
     def test_methods_have_the_parameters_and_the_text_of_their_calls(self):
         import inspect
 
+        expected = ["self", *inspect.signature(calls.kick).parameters]
         for client in (timerd.Client, timerd.AsyncClient):
-            self.assertEqual(list(inspect.signature(client.kick).parameters), ["self", "queue", "count"])
+            self.assertEqual(list(inspect.signature(client.kick).parameters), expected)
             self.assertIn("on disk", client.add.__doc__)
 
 

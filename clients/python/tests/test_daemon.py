@@ -241,6 +241,30 @@ class DaemonTests(unittest.TestCase):
         self.assertEqual([self.client.fail(second, "no")["state"] for _ in range(2)], ["dead"] * 2)
         self.assertRaises(timerd.LeaseLost, self.client.fail, first)
 
+    @unittest.skipUnless(os.getuid() == 0, "only root can be two users")
+    def test_an_administrator_names_whose_queue_is_meant(self):
+        self.needs_queues()
+        os.chmod(self.folder, 0o755)
+        other = timerd.Client(self.socket, timeout=30)
+        self.addCleanup(other.close)
+        os.seteuid(65534)
+        try:
+            other.add_all([timerd.job(queue="theirs") for _ in range(2)])  # it is this user's connection from here on
+        finally:
+            os.seteuid(0)
+        first, second = other.reserve("theirs", count=2)
+        other.fail(first, "no")
+        other.release(second, delay="1h")
+        self.assertRaises(timerd.NotFound, self.client.kick, "theirs")
+        self.assertRaises(timerd.NotFound, self.client.set_queue, "nowhere", paused=True, owner="65534")
+        self.assertRaises(timerd.NotPermitted, other.set_queue, "theirs", paused=True, owner="root")
+        self.assertTrue(self.client.set_queue("theirs", paused=True, owner="65534")["paused"])
+        self.assertEqual(self.client.kick("theirs", owner="65534"), 1)
+        self.assertEqual(self.client.retry(queue="theirs", owner="65534"), 1)
+        self.assertEqual(self.client.drop(queue="theirs", state="ready", owner="65534"), 2)
+        self.assertEqual(list(self.client.list_tasks(owner="65534")), [])
+        self.assertEqual([queue["paused"] for queue in self.client.queues(owner="65534")], [True])
+
     def test_of_very_many_jobs_all_are_ended_and_named(self):
         self.client.add_all([timerd.job(in_="1h", tags=["many"]) for _ in range(2000)])
         ended = self.client.cancel(tag="many")

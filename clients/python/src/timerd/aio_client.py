@@ -15,12 +15,15 @@ from .client import time_limit
 from .errors import ConnectionFailed, ConnectionLost, Refused
 from .paths import default_socket
 from .repeats import Attempts
+from .wire import encode_params
 
 T = TypeVar("T")
 
 
 class AsyncClient(AsyncMethods):
     """As `Client`, for one event loop at a time. Calls that run at the same time share the connection and do not wait for each other's turn.
+
+    A call says what its arguments are as it begins, which for a task is the next turn of the event loop; what is changed in them later is not said.
 
     A call that is cancelled may have been carried out. Tasks that come for a reserve that was cancelled are released at once; until then, or until
     its `wait` is over, it has its place among those who wait.
@@ -73,8 +76,12 @@ class AsyncClient(AsyncMethods):
         return answer
 
     async def calls(self, requests: Sequence[Tuple[str, Mapping[str, Any]]], *, timeout: Optional[float] = None) -> List[Any]:
-        """Sends all at once, and returns their results in order; an exception of Refused stands in the place of a result."""
-        asked = [asyncio.ensure_future(self._ask(method, params, timeout)) for method, params in requests]
+        """Sends all at once, and returns their results in order; an exception of Refused stands in the place of a result.
+
+        Where one of them cannot be said, none is sent.
+        """
+        said = [encode_params(params) for _, params in requests]
+        asked = [asyncio.ensure_future(self._ask(*ask, timeout, text)) for ask, text in zip(requests, said)]
         try:
             return list(await asyncio.gather(*asked))
         except BaseException:
@@ -86,7 +93,9 @@ class AsyncClient(AsyncMethods):
     async def carry_out(self, call: Call[T]) -> T:
         return call.value(await self._ask(call.method, call.params, None))
 
-    async def _ask(self, method: str, params: Mapping[str, Any], timeout: Optional[float]) -> Any:
+    async def _ask(self, method: str, params: Mapping[str, Any], timeout: Optional[float], said: Optional[bytes] = None) -> Any:
+        # Ahead of any wait: what the caller changes meanwhile is not said, and a repeat says the same.
+        said = encode_params(params) if said is None else said
         asks = [(method, params)]
         limit, does_wait = time_limit(asks, self.timeout if timeout is None else timeout, timeout is None)
         deadline = None if limit is None else time.monotonic() + limit
@@ -94,7 +103,7 @@ class AsyncClient(AsyncMethods):
         while True:
             try:
                 connection = await (self._other() if does_wait and self.reconnect else self._main())
-                return await connection.request(method, params, deadline)
+                return await connection.request(method, said, deadline)
             except Refused as error:  # also one of the whole connection
                 self._forget_lost()
                 return error

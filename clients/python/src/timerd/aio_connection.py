@@ -8,9 +8,9 @@ import contextlib
 import os
 import socket
 import time
-from typing import Any, Callable, Deque, Dict, Mapping, Optional
+from typing import Any, Callable, Deque, Dict, Optional
 
-from .conversation import Answer, Conversation, TurnedAway
+from .conversation import Answer, Conversation, Params, TurnedAway
 from .dialing import dial, is_over, said
 from .errors import ConnectionLost, NotSent, ProtocolError, Refused, TimedOut, TimerdError
 from .forks import mind_forks
@@ -50,7 +50,7 @@ class AsyncConnection(asyncio.Protocol):
     def waits_for(self) -> int:
         return self._conversation.waits_for
 
-    async def request(self, method: str, params: Mapping[str, Any], deadline: Optional[float]) -> Any:
+    async def request(self, method: str, params: Params, deadline: Optional[float]) -> Any:
         """The result, or a Refused. Whoever is cancelled, or too late, has no answer; tasks that come for such a reserve are given back."""
         left = None if deadline is None else deadline - time.monotonic()
         if left is not None and left <= 0:

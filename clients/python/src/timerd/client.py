@@ -16,6 +16,7 @@ from .methods import Methods
 from .paths import default_socket
 from .repeats import Ask, Attempts
 from .wake import Wake, wait_for_end
+from .wire import encode_params
 
 T = TypeVar("T")
 
@@ -91,7 +92,12 @@ class Client(Methods):
         return answer
 
     def calls(self, requests: Sequence[Tuple[str, Mapping[str, Any]]], *, timeout: Optional[float] = None) -> List[Any]:
-        """Sends all at once, and returns their results in order; an exception of Refused stands in the place of a result."""
+        """Sends all at once, and returns their results in order; an exception of Refused stands in the place of a result.
+
+        Where one of them cannot be said, none is sent.
+        """
+        for _, params in requests[IN_PROGRESS:]:
+            encode_params(params)  # the others are looked at together as they are sent
         answers: List[Any] = []
         for start in range(0, len(requests), IN_PROGRESS):
             answers += self._ask(requests[start : start + IN_PROGRESS], timeout)
@@ -172,11 +178,10 @@ class _Channel:
         connection = self._connected()
         try:
             return connection.ask(asks, deadline)
-        except BaseException:
+        finally:
             # Also for KeyboardInterrupt: of what it has interrupted the answer must not become that of another request.
             if not connection.is_usable:
                 self.drop()
-            raise
 
     def _connected(self) -> Connection:
         connection = self.connection

@@ -8,7 +8,7 @@ import socket
 import time
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
-from .conversation import Answer, Conversation, Event
+from .conversation import Answer, Conversation, Event, TurnedAway
 from .dialing import dial, is_over, said
 from .errors import ConnectionLost, NotSent, ProtocolError, TimedOut
 from .repeats import Ask
@@ -56,7 +56,7 @@ class Connection:
                 if isinstance(event, Answer):
                     answers[event.number] = event.value
                 elif not isinstance(event, Notification):
-                    return [event.error for _ in numbers]
+                    return [event.error for _ in numbers]  # and it stays unusable
         except TimedOut:
             # Tasks that are tied to it would go back with it. Else another one is better: there nobody waits behind the late answer.
             self.is_usable = self._is_tied
@@ -74,6 +74,8 @@ class Connection:
     def notification(self) -> Notification:
         """The next one, for as long as it takes."""
         event = self._event(None)
+        if isinstance(event, TurnedAway):
+            raise event.error
         if not isinstance(event, Notification):
             raise ProtocolError("timerd answered what was not asked")
         return event

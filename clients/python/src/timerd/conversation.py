@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
-from .errors import InvalidRequest, ProtocolError, Refused
+from .errors import InvalidRequest, LimitReached, NotPermitted, ProtocolError, Refused, Stopping
 from .wire import LINE_LIMIT, REQUEST_LIMIT, Notification, Reply, decode, encode
 
 
@@ -16,12 +16,13 @@ class Answer(NamedTuple):
 
 
 class TurnedAway(NamedTuple):
-    """The daemon does not take this connection, and has carried out nothing of it."""
+    """The daemon does not take this connection, or ends it, and has carried out nothing of what is not answered."""
 
     error: Refused
 
 
 Event = Union[Answer, TurnedAway, Notification]
+Params = Union[Mapping[str, Any], bytes]  # as they are, or encoded
 
 
 class Conversation:
@@ -44,12 +45,12 @@ class Conversation:
         """How many requests have no answer yet, abandoned ones as well."""
         return len(self._open)
 
-    def ask(self, method: str, params: Mapping[str, Any]) -> Tuple[int, bytes]:
+    def ask(self, method: str, params: Params) -> Tuple[int, bytes]:
         """What JSON cannot say is a ValueError or a TypeError, and what is too long InvalidRequest, before anything is sent."""
         numbers, line = self.ask_all([(method, params)])
         return numbers[0], line
 
-    def ask_all(self, asks: Sequence[Tuple[str, Mapping[str, Any]]]) -> Tuple[List[int], bytes]:
+    def ask_all(self, asks: Sequence[Tuple[str, Params]]) -> Tuple[List[int], bytes]:
         """As `ask`. Where one of them cannot be said, none is asked."""
         numbers = [self._number + 1 + index for index in range(len(asks))]
         lines = [self._line_of(number, *ask) for number, ask in zip(numbers, asks)]
@@ -58,7 +59,7 @@ class Conversation:
         return numbers, b"".join(lines)
 
     @staticmethod
-    def _line_of(number: int, method: str, params: Mapping[str, Any]) -> bytes:
+    def _line_of(number: int, method: str, params: Params) -> bytes:
         line = encode(number, method, params)
         if len(line) > REQUEST_LIMIT:
             raise InvalidRequest("the request '%s' has %d bytes; accepted are %d" % (method, len(line), REQUEST_LIMIT), "invalidRequest", -32600)
@@ -106,12 +107,13 @@ class Conversation:
     def _answer(self, reply: Reply) -> Optional[Event]:
         value = reply.result if reply.error is None else reply.error
         if reply.id is None:
-            # It concerns the connection where that was never answered; else the oldest request, for replies keep their order.
+            # Who is not admitted is told so ahead of any answer, and a watch that has to end while nothing is asked. All else is of a line that
+            # could not be read, the oldest request's: replies keep their order, and what stands behind it may have been carried out.
             assert reply.error is not None  # `decode` takes no result without an id
-            if not self._was_answered:
+            number = next(iter(self._open), None)
+            if number is None or (not self._was_answered and isinstance(reply.error, (NotPermitted, LimitReached, Stopping))):
                 reply.error.of_connection = True
                 return TurnedAway(reply.error)
-            number = next(iter(self._open), None)
         else:
             number = reply.id if isinstance(reply.id, int) and reply.id in self._open else None
         if number is None:

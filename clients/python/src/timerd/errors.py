@@ -59,7 +59,7 @@ class ProtocolError(ConnectionFailed):
 class Refused(TimerdError):
     """What timerd answered in place of a result; also with a reason that this version does not know."""
 
-    #: It does not take the connection, and has carried out nothing of it.
+    #: It does not take the connection, or ends it, and has carried out nothing of what was not answered.
     of_connection = False
 
 

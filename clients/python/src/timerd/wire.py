@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Dict, Mapping, NamedTuple, Optional, Union
+import unicodedata
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Union
 
 from .errors import ProtocolError, Refused, refusal
 
@@ -12,6 +13,11 @@ LINE_LIMIT = 64 * 1024 * 1024
 
 #: The longest line that a daemon takes.
 REQUEST_LIMIT = 1024 * 1024
+
+#: The deepest nesting that a daemon reads; the request itself is the first level.
+_DEEPEST = 64
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 class Reply(NamedTuple):
@@ -27,10 +33,64 @@ class Notification(NamedTuple):
     params: Dict[str, Any]
 
 
-def encode(number: int, method: str, params: Mapping[str, Any]) -> bytes:
-    """One line. What JSON cannot say (NaN, half a character, a set) is a ValueError or a TypeError, before anything is sent."""
-    request = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
-    return json.dumps(request, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode("utf-8") + b"\n"
+def encode(number: int, method: str, params: Union[Mapping[str, Any], bytes]) -> bytes:
+    """One line. `params` may be encoded already."""
+    said = params if isinstance(params, bytes) else encode_params(params)
+    return b'{"jsonrpc":"2.0","id":%d,"method":%s,"params":%s}\n' % (number, _json(method), said)
+
+
+def encode_params(params: Mapping[str, Any]) -> bytes:
+    """What JSON cannot say (NaN, half a character, a set), and what the daemon cannot read, is a ValueError or a TypeError, before anything is sent."""
+    try:
+        said = _json(params)
+    except RecursionError:
+        raise _too_deep() from None
+    _check(params)
+    return said
+
+
+def _json(value: Any) -> bytes:
+    return _ENCODER.encode(value).encode("utf-8")
+
+
+def _check(params: Mapping[str, Any]) -> None:
+    """Level by level: what the daemon takes for no JSON. It is called with what can be written, so it comes to an end."""
+    level: List[Any] = [params]
+    for _ in range(_DEEPEST - 1):  # around the parameters is the request
+        inner: List[Any] = []
+        for container in level:
+            values: Iterable[Any] = container
+            if isinstance(container, dict):
+                _check_keys(container)
+                values = container.values()
+            for value in values:
+                if isinstance(value, (dict, list, tuple)):
+                    inner.append(value)
+                elif isinstance(value, int) and value.bit_length() > 1024:
+                    raise ValueError("a number has %d bits; accepted are numbers up to 1.8e308" % value.bit_length())
+        level = inner
+        if not level:
+            return
+    raise _too_deep()
+
+
+def _check_keys(container: Mapping[Any, Any]) -> None:
+    try:
+        if "".join(container).isascii():
+            return  # none can be the text of another
+    except TypeError:
+        pass  # not all are texts
+    known = set()
+    for key in container:
+        # As JSON writes it, 1 and "1" are one text; and to the daemon so are both forms of a letter with an accent.
+        text = unicodedata.normalize("NFC", next(iter(json.loads(_json({key: 0})))))
+        if text in known:
+            raise ValueError("an object has two keys that are '%s' as text; accepted is each text once, in whatever Unicode form" % text)
+        known.add(text)
+
+
+def _too_deep() -> ValueError:
+    return ValueError("the parameters are nested too deeply; accepted are %d levels with the request's own" % _DEEPEST)
 
 
 def _no_constant(word: str) -> Any:

@@ -9,13 +9,16 @@
     welcome.delay(user.id)                   # is sent once the transaction has committed
     manage.py timerd_worker [QUEUE...]
 
-Between the commit and the sending a crash loses the call; who must not lose it adds the job with a `key` again, from what the database says.
+A call says what its arguments are when it is made, and what JSON cannot say is an error there, within the transaction. What fails beyond that, as timerd
+is away or refuses the job, is raised behind the commit: the call is lost, and what else was to be done on the commit behind it is not done. So is a call lost by
+a crash between the commit and the sending. Who must not lose it adds the job with a `key` again, from what the database says.
 
 Settings: TIMERD_SOCKET, TIMERD_QUEUE ("default"), TIMERD_CONCURRENCY (4), TIMERD_LEASE ("1min"), TIMERD_DEADLINE, TIMERD_GRACE (30),
 TIMERD_DATABASE ("default", the one whose transaction counts).
 """
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from django.conf import settings
@@ -25,6 +28,7 @@ from ...app import App
 from ...client import Client
 from ...task import Task
 from ...values import Json
+from ...wire import encode_params
 
 
 def setting(name: str, default: Any) -> Any:
@@ -50,10 +54,11 @@ class DjangoApp(App):
 
     def send(self, definition: Json) -> Json:
         """With the commit of the transaction that is open; at once where none is. Returns what is to be sent, which has no id yet."""
-        answer: Json = dict(definition)
+        said = encode_params(definition)  # what the caller changes until the commit is not sent
+        answer: Json = json.loads(said)
 
         def send() -> None:
-            answer.update(super(DjangoApp, self).send(definition))
+            answer.update(super(DjangoApp, self).send(json.loads(said)))
 
         transaction.on_commit(send, using=setting("DATABASE", "default"))
         return answer
