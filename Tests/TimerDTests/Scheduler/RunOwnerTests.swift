@@ -69,7 +69,7 @@ struct RunOwnerTests {
     @Test("A user who was removed has no more runs, and the reason is written")
     func removedUser() async throws {
         try await TestScheduler.with { test in
-            let job = try await fire(test, owner: AccountTests.nobodysUID)
+            let job = try await fire(test, owner: nobodysUID)
             #expect(test.runner.requests.isEmpty)
             let run = try #require(try await test.history(job.id).first)
             #expect(run.outcome == .notStarted)

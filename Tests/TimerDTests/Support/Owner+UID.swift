@@ -6,6 +6,9 @@ import TimerControl
 @testable import LinuxSystem
 @testable import TimerD
 
+/// Below the reserved 4294967294 and 4294967295, above what anyone is given.
+let nobodysUID: UInt32 = 4_294_900_001
+
 /// Users of tests are known by their uid; they have no entry in the user database.
 extension Caller {
     init(uid: UInt32, isAdministrator: Bool) {

@@ -19,7 +19,7 @@ import Testing
 
     @Test("Who does not exist is nil, and no error")
     func unknown() throws {
-        #expect(try UserDatabase.user(AccountTests.nobodysUID) == nil)
+        #expect(try UserDatabase.user(nobodysUID) == nil)
         #expect(try UserDatabase.user(named: "no-such-user-here") == nil)
         #expect(try UserDatabase.group(named: "no-such-group-here") == nil)
     }

@@ -4,8 +4,6 @@ import Schedules
 import Testing
 import TimerControl
 
-@testable import TimerD
-
 @Suite("RunPolicy") struct RunPolicyTests {
     private func read(_ change: (inout JobDefinition) -> Void) throws(OptionRefusal) -> RunPolicy {
         var definition = JobDefinition(schedule: ScheduleWords())

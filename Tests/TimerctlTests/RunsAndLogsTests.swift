@@ -8,7 +8,7 @@ import TimerWords
 
 @testable import timerctl
 
-@Suite("Runs and logs") struct HistoryTests {
+@Suite("Runs and logs") struct RunsAndLogsTests {
     @Test("Each fire has a line with its date and what became of it")
     func table() {
         let runs = [

@@ -92,7 +92,7 @@ import TimerControl
     }
 
     private static func document(_ name: String) throws -> String {
-        let docs = URL(filePath: #filePath).appending(path: "../../../docs").standardized
+        let docs = URL(filePath: #filePath).appending(path: "../../../../docs").standardized
         return try String(contentsOf: docs.appending(path: name), encoding: .utf8)
     }
 

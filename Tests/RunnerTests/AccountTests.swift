@@ -4,11 +4,10 @@ import Glibc
 import Testing
 
 @testable import Runner
-@testable import TimerD
 
 @Suite("Account") struct AccountTests {
     /// Below the reserved 4294967294 and 4294967295, above what anyone is given.
-    static let nobodysUID: UInt32 = 4_294_900_001
+    private static let nobodysUID: UInt32 = 4_294_900_001
 
     @Test("An account is what the user database says")
     func known() throws {
