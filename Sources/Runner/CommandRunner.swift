@@ -66,6 +66,9 @@ package protocol CommandRunner: Sendable {
     @discardableResult
     func stop(_ run: Int64, by teardown: Teardown) -> Bool
 
+    /// Begins to end a run that a daemon before has told to end, or was about to; one that is being ended is left at that.
+    func endAgain(_ run: Int64, by teardown: Teardown)
+
     /// Begins to end a run; returns what came of the first signal, nil if there is no process yet.
     ///
     /// If the owner may signal none of the run's processes, no further signal is sent. `asDaemon`: signals
@@ -86,6 +89,8 @@ extension CommandRunner {
     package func kill(_ run: Int64, by teardown: Teardown, asDaemon: Bool) async -> SignalAnswer? {
         stop(run, by: teardown) ? .sent : .gone
     }
+
+    package func endAgain(_ run: Int64, by teardown: Teardown) { stop(run, by: teardown) }
 
     package func stored(_ run: Int64) {}
 

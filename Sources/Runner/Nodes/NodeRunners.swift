@@ -154,6 +154,10 @@ package final class NodeRunners: CommandRunner {
         runner(of: run).stop(run, by: teardown)
     }
 
+    package func endAgain(_ run: Int64, by teardown: Teardown) {
+        runner(of: run).endAgain(run, by: teardown)
+    }
+
     package func kill(_ run: Int64, by teardown: Teardown, asDaemon: Bool) async -> SignalAnswer? {
         await runner(of: run).kill(run, by: teardown, asDaemon: asDaemon)
     }

@@ -10,6 +10,8 @@ struct RunEnding: Sendable {
     var asRunner = false
     /// Whether that is because all runs are ended: the runner keeps it with the run, also for the next daemon.
     var withAll = false
+    /// Whether one that is being ended is left at that.
+    var isAgain = false
 }
 
 /// How runs are ended, and what is said of those whose runner is gone; all of it on the loop's thread.
@@ -37,7 +39,8 @@ extension ProgramRunner {
             run: run,
             ending.teardown,
             asRunner: ending.asRunner,
-            withAll: ending.withAll
+            withAll: ending.withAll,
+            isAgain: ending.isAgain
         )
         link.send(order)
         expectAnswer(over: link)

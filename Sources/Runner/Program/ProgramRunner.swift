@@ -172,6 +172,10 @@ package final class ProgramRunner: CommandRunner, @unchecked Sendable {
         stop(run, RunEnding(teardown: teardown))
     }
 
+    package func endAgain(_ run: Int64, by teardown: Teardown) {
+        stop(run, RunEnding(teardown: teardown, isAgain: true))
+    }
+
     @discardableResult
     private func stop(_ run: Int64, _ ending: RunEnding) -> Bool {
         let isInProgress = state.withLock { $0.entries[run]?.isInProgress == true }

@@ -150,6 +150,10 @@ extension Scheduler {
         if !isHere { runner.expect(left.run.rawValue, at: place) }
         fires.insert(fire, .running(command))
         takeUp(command, isStarted: left.isStarted)
+        // The daemon before may have died before it could say so.
+        if left.isStopped {
+            runner.endAgain(left.run.rawValue, by: left.job.policy.run.teardown)
+        }
     }
 
     /// Stores that a run was interrupted before this daemon, or never begun, and goes on with what follows that.

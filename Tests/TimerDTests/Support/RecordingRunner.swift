@@ -25,6 +25,8 @@ final class RecordingRunner: CommandRunner {
         var output = CapturedOutput()
         var known: KnownRuns
         var takenUp: [Int64] = []
+        var endedAgain: [Int64] = []
+        var stops: [(run: Int64, teardown: Teardown)] = []
         var stored: [Int64] = []
         var groups: ControlGroups?
         var expected: [Int64: RunPlace] = [:]
@@ -49,6 +51,10 @@ final class RecordingRunner: CommandRunner {
 
     /// The runs that were taken up, in order.
     var takenUp: [Int64] { state.withLock { $0.takenUp } }
+    /// The runs that were told to end as a daemon before may have done, in order; a test has to end them.
+    var endedAgain: [Int64] { state.withLock { $0.endedAgain } }
+    /// The runs that were told to end, in order, and how.
+    var stops: [(run: Int64, teardown: Teardown)] { state.withLock { $0.stops } }
     /// The runs whose end was said to be stored, in order.
     var stored: [Int64] { state.withLock { $0.stored } }
 
@@ -213,7 +219,14 @@ final class RecordingRunner: CommandRunner {
     }
 
     @discardableResult
-    func stop(_ run: Int64, by teardown: Teardown) -> Bool { end(run, .signalled(15)) }
+    func stop(_ run: Int64, by teardown: Teardown) -> Bool {
+        state.withLock { $0.stops.append((run, teardown)) }
+        return end(run, .signalled(15))
+    }
+
+    func endAgain(_ run: Int64, by teardown: Teardown) {
+        state.withLock { $0.endedAgain.append(run) }
+    }
 
     @discardableResult
     private func end(_ run: Int64, _ outcome: RunOutcome) -> Bool {
