@@ -126,7 +126,7 @@ package final class NodeRunners: CommandRunner {
 
     package func run(
         _ request: RunRequest,
-        started: @escaping @Sendable (Int32) -> Void
+        started: @escaping @Sendable (KnownRun) -> Void
     ) async throws(RunBreak) -> RunResult {
         do throws(RunBreak) {
             return try await runner(for: request).run(request, started: started)
@@ -138,7 +138,7 @@ package final class NodeRunners: CommandRunner {
 
     package func takeUp(
         _ request: RunRequest,
-        started: @escaping @Sendable (Int32) -> Void
+        started: @escaping @Sendable (KnownRun) -> Void
     ) async throws(RunBreak) -> RunResult {
         try await runner(for: request).takeUp(request, started: started)
     }

@@ -10,7 +10,7 @@ struct RunEntry: Sendable {
     /// What it was begun with; nil while nobody has taken it up.
     var request: RunRequest?
     var command: CommandLookup?
-    var started: @Sendable (Int32) -> Void = { _ in }
+    var started: @Sendable (KnownRun) -> Void = { _ in }
     /// Who waits for its end.
     var done: CheckedContinuation<Result<RunResult, RunBreak>, Never>?
     /// Whether the agent of its node has been asked whether it could begin it.
@@ -45,7 +45,7 @@ struct RunEntry: Sendable {
     /// Whether nobody needs its end.
     var isForgotten = false
 
-    init(_ request: RunRequest, _ started: @escaping @Sendable (Int32) -> Void) {
+    init(_ request: RunRequest, _ started: @escaping @Sendable (KnownRun) -> Void) {
         output = request.output
         self.request = request
         command = CommandLookup(request)
@@ -73,7 +73,7 @@ struct RunEntry: Sendable {
     /// Is taken up: what came of it so far goes to the request's output.
     ///
     /// Its job may have another command since, or none: what runs is what was ordered.
-    mutating func take(_ request: RunRequest, _ started: @escaping @Sendable (Int32) -> Void) {
+    mutating func take(_ request: RunRequest, _ started: @escaping @Sendable (KnownRun) -> Void) {
         output.copy(to: request.output, passed: passed)
         output = request.output
         self.request = request

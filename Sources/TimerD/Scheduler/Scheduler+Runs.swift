@@ -29,7 +29,7 @@ extension Scheduler {
             @escaping @Sendable (
                 _ runner: any CommandRunner,
                 _ request: RunRequest,
-                _ started: @escaping @Sendable (Int32) -> Void
+                _ started: @escaping @Sendable (KnownRun) -> Void
             ) async throws(RunBreak) -> RunResult
     ) {
         var command = command
@@ -56,10 +56,9 @@ extension Scheduler {
                     request.outlasted = { pids in
                         self.perform { $0.outlasted(command, pids) }
                     }
-                    return try await body(runner, request) { pid in
-                        let now = clock.now().wall
+                    return try await body(runner, request) { known in
                         guard !isStarted else { return }
-                        self.perform { $0.started(command, pid, now) }
+                        self.perform { $0.started(command, known) }
                     }
                 }
                 let result =
@@ -82,11 +81,13 @@ extension Scheduler {
         fires.setState(.running(command), of: command.fire.id)
     }
 
-    private func started(_ command: RunningCommand, _ pid: Int32, _ date: Timestamp) {
+    private func started(_ command: RunningCommand, _ known: KnownRun) {
+        // This daemon may hear of it long after that.
+        let date = Timestamp(microseconds: known.startedAtMicroseconds)
         fires.noteStarted(command.run)
         noteLimits(of: command)
         record(of: command.job, within: SharedCommit.startDelay) {
-            try $0.recordStarted(command.run, of: command.fire, pid, at: date)
+            try $0.recordStarted(command.run, of: command.fire, known.pid, at: date)
         }
     }
 

@@ -151,14 +151,15 @@ final class RecordingRunner: CommandRunner {
 
     func takeUp(
         _ request: RunRequest,
-        started: @escaping @Sendable (Int32) -> Void
+        started: @escaping @Sendable (KnownRun) -> Void
     ) async throws(RunBreak) -> RunResult {
         state.withLock { $0.takenUp.append(request.run) }
         // One of another node goes on until a test ends it.
-        let going = KnownRun(phase: .running, pid: 77, startedAtMicroseconds: 0)
+        let now = clock.now().wall.microseconds
+        let going = KnownRun(phase: .running, pid: 77, startedAtMicroseconds: now)
         let elsewhere = expected[request.run].map { _ in going }
         guard let known = known.runs[request.run] ?? elsewhere else { throw .left }
-        if known.phase != .starting { started(known.pid) }
+        if known.phase != .starting { started(known) }
         var outcome = outcome
         if known.phase != .ended {
             outcome = await withCheckedContinuation { continuation in
@@ -178,7 +179,7 @@ final class RecordingRunner: CommandRunner {
 
     func run(
         _ request: RunRequest,
-        started: @escaping @Sendable (Int32) -> Void
+        started: @escaping @Sendable (KnownRun) -> Void
     ) async throws(RunBreak) -> RunResult {
         let startedAt = clock.now().wall.microseconds
         if let node = request.node, strangerNodes.contains(node) { throw .stranger("no such user") }
@@ -198,7 +199,8 @@ final class RecordingRunner: CommandRunner {
             return state.isHolding
         }
         // No process has this number: the kernel gives none above 4,194,304.
-        started(1_000_000_000)
+        let pid: Int32 = 1_000_000_000
+        started(KnownRun(phase: .running, pid: pid, startedAtMicroseconds: startedAt))
         var outcome = answer?(request) ?? self.outcome
         if isHolding || holds?(request) == true {
             outcome = await withTaskCancellationHandler {
