@@ -7,7 +7,7 @@
 #include <errno.h>
 
 // What an order to end a run says beside how.
-enum { as_runner = 1, with_all = 2, is_again = 4 };
+enum { as_runner = 1, with_all = 2, is_again = 4, as_begun = 8 };
 
 bool is_to_leave;
 
@@ -41,6 +41,7 @@ static int end(struct reader *frame, struct buffer *answers) {
         tell(run, news_signalled);
         return 0;
     }
+    if (flags & as_begun) teardown = rules_of_command(run);
     end_run(run, &teardown, flags & with_all ? cause_asked_with_all : cause_asked, flags & as_runner);
     return 0;
 }

@@ -34,13 +34,17 @@ extension ProgramRunner {
     }
 
     func sendEnd(of run: Int64, _ ending: RunEnding, over link: any RunnerLink) {
-        state.withLock { $0.entries[run]?.asked = ending }
+        let isOfBefore = state.withLock { state in
+            state.entries[run]?.asked = ending
+            return state.entries[run]?.isOfBefore == true
+        }
         let order = RunnerOrder.end(
             run: run,
             ending.teardown,
             asRunner: ending.asRunner,
             withAll: ending.withAll,
-            isAgain: ending.isAgain
+            isAgain: ending.isAgain,
+            asBegun: isOfBefore
         )
         link.send(order)
         expectAnswer(over: link)

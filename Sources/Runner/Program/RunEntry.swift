@@ -44,8 +44,11 @@ struct RunEntry: Sendable {
     var passed = OutputPosition()
     /// Whether nobody needs its end.
     var isForgotten = false
+    /// Whether a daemon before has begun it: its job may have been changed since.
+    let isOfBefore: Bool
 
     init(_ request: RunRequest, _ started: @escaping @Sendable (KnownRun) -> Void) {
+        isOfBefore = false
         output = request.output
         self.request = request
         command = CommandLookup(request)
@@ -55,6 +58,7 @@ struct RunEntry: Sendable {
 
     /// One that a daemon before has asked another node's runner for, which has not been heard yet.
     init(expected epoch: Int64?) {
+        isOfBefore = true
         output = RunOutput()
         isOrdered = true
         // The word of the node that led before is good for no longer than its lease.
@@ -64,6 +68,7 @@ struct RunEntry: Sendable {
 
     /// One that the runner knows, and nobody has taken up.
     init(known: KnownRun) {
+        isOfBefore = true
         passed = OutputPosition(stdout: known.stdoutPassed, stderr: known.stderrPassed)
         output = RunOutput(limit: known.outputKept)
         isOrdered = true

@@ -37,7 +37,7 @@ extension Scheduler {
         let room = outputRoom(for: command)
         command.output.keep(room.kept)
         command.outputReserved = room.reserved
-        command.keepsOutput = settings.outputKept(of: policy) > 0
+        command.keepsOutput = settings.keepsOutput(of: policy, begun: command.outputBegun)
         outputs.begin(
             command.run,
             command.output,

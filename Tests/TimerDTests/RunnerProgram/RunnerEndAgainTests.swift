@@ -43,6 +43,22 @@ struct RunnerEndAgainTests {
         #expect(told == Array("ready\ntold\n".utf8))
     }
 
+    @Test("What a daemon before has begun is ended by the rules that it was begun with")
+    func asBegun() throws {
+        let runner = try RunnerProcess()
+        var peer = try runner.connect()
+        let script = "trap 'exit 5' USR1; echo ready; while :; do sleep 0.01; done"
+        var request = ScriptedRun.request(1, script)
+        request.teardown = Teardown(steps: [.init(signal: SIGUSR1, grace: .seconds(1000))])
+        try peer.send(ScriptedRun.start(request))
+        try wait(for: "ready\n", peer)
+        peer = try runner.connect()
+        try peer.send(.end(run: 1, .kill, asRunner: false, asBegun: true))
+        let end = try peer.end(of: 1).end
+        #expect(end.outcome == .exited && end.code == 5)
+        withExtendedLifetime(runner) {}
+    }
+
     private func wait(for text: String, _ peer: RunnerPeer) throws {
         _ = try peer.next { report in
             guard case .output(_, .stdout, _, _, let bytes) = report else { return Bool?.none }
