@@ -184,9 +184,13 @@ extension Scheduler {
         counters.countRun(outcome, of: job, handler: command.fire.handler)
     }
 
-    /// What follows a run as far as is known here; the store decides.
+    /// What follows a run as far as is known here; the store decides, by its job as that is by then.
     func expectation(after ended: EndedRun, of fire: CommandFire) -> RetryDecision {
-        RetryDecision(
+        // Of a job that is another since, or may be, an attempt may follow, and a fire that waits must not overtake that.
+        if ended.isFollowed, fires.isChanged(fire.job) || fireLocks.covers(fire.job) {
+            return .retry(after: .zero)
+        }
+        return RetryDecision(
             after: ended,
             // Attempts that were run again have not failed; how many these are the store knows.
             failures: fire.job.definition.rerunInterrupted == true ? 1 : ended.attempt,
