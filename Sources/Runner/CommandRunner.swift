@@ -35,9 +35,9 @@ package protocol CommandRunner: Sendable {
     ///
     /// Other processes that hold the command's pipes do not delay that. `started` is called once, when the
     /// process has become the command, perhaps some time later, with its pid, which is also its process group and
-    /// session, and when it began; it is not called for `notStarted`. Cancelling the task says that all runs are ended, and acts as `stop` with the
-    /// request's teardown: the result still comes, and is `interrupted` where the signal came before the end. One whose
-    /// start was withdrawn before does not begin.
+    /// session, and when it began; it is not called for `notStarted`. Cancelling the task says that all runs are
+    /// ended, and acts as `stop` with the request's teardown: the result still comes, and is `interrupted` where the
+    /// signal came before the end. One whose start was withdrawn before does not begin.
     ///
     /// - Throws: `RunBreak`, where there is no result now.
     func run(
