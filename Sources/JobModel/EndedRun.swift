@@ -49,6 +49,11 @@ package struct EndedRun: Sendable {
     }
 }
 
+extension EndedRun {
+    /// Whether anything may follow it: it was not ended on purpose, has begun, and is no handler's.
+    package var isFollowed: Bool { !isStopped && handler == nil && outcome != .withdrawn }
+}
+
 extension RunOutcome {
     /// Whether there ever was a process.
     package var wasStarted: Bool {

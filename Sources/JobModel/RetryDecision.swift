@@ -50,10 +50,8 @@ package enum RetryDecision: Hashable, Sendable {
         defaults: RunDefaults,
         mayBegin: Bool = true
     ) {
-        let isFollowed =
-            !ended.isStopped && ended.handler == nil && ended.outcome != .withdrawn
         self =
-            isFollowed
+            ended.isFollowed
             ? Self(
                 ended.outcome,
                 failures: failures,

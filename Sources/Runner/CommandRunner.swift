@@ -34,15 +34,15 @@ package protocol CommandRunner: Sendable {
     /// Runs a command; returns once its own process has ended and its group has ended or cannot be ended.
     ///
     /// Other processes that hold the command's pipes do not delay that. `started` is called once, when the
-    /// process has become the command, with its pid, which is also its process group and session; it is not
-    /// called for `notStarted`. Cancelling the task says that all runs are ended, and acts as `stop` with the
-    /// request's teardown: the result still comes, and is `interrupted` where the signal came before the end. One whose
-    /// start was withdrawn before does not begin.
+    /// process has become the command, perhaps some time later, with its pid, which is also its process group and
+    /// session, and when it began; it is not called for `notStarted`. Cancelling the task says that all runs are
+    /// ended, and acts as `stop` with the request's teardown: the result still comes, and is `interrupted` where the
+    /// signal came before the end. One whose start was withdrawn before does not begin.
     ///
     /// - Throws: `RunBreak`, where there is no result now.
     func run(
         _ request: RunRequest,
-        started: @escaping @Sendable (_ pid: Int32) -> Void
+        started: @escaping @Sendable (KnownRun) -> Void
     ) async throws(RunBreak) -> RunResult
 
     /// Goes on with a run that is `known`, as if this daemon had begun it.
@@ -51,7 +51,7 @@ package protocol CommandRunner: Sendable {
     /// an effect on the run: it goes by the rules with which it was begun.
     func takeUp(
         _ request: RunRequest,
-        started: @escaping @Sendable (_ pid: Int32) -> Void
+        started: @escaping @Sendable (KnownRun) -> Void
     ) async throws(RunBreak) -> RunResult
 
     /// The end of a run is on disk: it need not be known any more.
@@ -65,6 +65,9 @@ package protocol CommandRunner: Sendable {
     /// It is sent with the rights of the run's owner. How the run ended is in the answer of `run`.
     @discardableResult
     func stop(_ run: Int64, by teardown: Teardown) -> Bool
+
+    /// Begins to end a run that a daemon before has told to end, or was about to; one that is being ended is left at that.
+    func endAgain(_ run: Int64, by teardown: Teardown)
 
     /// Begins to end a run; returns what came of the first signal, nil if there is no process yet.
     ///
@@ -86,6 +89,8 @@ extension CommandRunner {
     package func kill(_ run: Int64, by teardown: Teardown, asDaemon: Bool) async -> SignalAnswer? {
         stop(run, by: teardown) ? .sent : .gone
     }
+
+    package func endAgain(_ run: Int64, by teardown: Teardown) { stop(run, by: teardown) }
 
     package func stored(_ run: Int64) {}
 

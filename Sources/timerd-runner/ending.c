@@ -180,6 +180,8 @@ static struct ending *place_for(struct run *run, enum cause cause) {
     }
 }
 
+bool is_asked_to_end(const struct run *run) { return run->endings[1].cause != cause_none; }
+
 void end_run(struct run *run, const struct teardown *teardown, enum cause cause, bool as_runner) {
     struct ending *ending = place_for(run, cause);
     bool was_sending = ending->is_sending;
@@ -202,10 +204,15 @@ void end_run(struct run *run, const struct teardown *teardown, enum cause cause,
         send_next(ending);
 }
 
-void end_command(struct run *run, enum cause cause) {
+struct teardown rules_of_command(const struct run *run) {
     struct teardown by = run->rules;
     // SIGCONT ends nothing: it gives time to what the command leaves behind, and the command has had its own.
     while (by.count > 1 && by.steps[0].signal == SIGCONT) memmove(by.steps, by.steps + 1, --by.count * sizeof by.steps[0]);
+    return by;
+}
+
+void end_command(struct run *run, enum cause cause) {
+    struct teardown by = rules_of_command(run);
     end_run(run, &by, cause, false);
 }
 

@@ -7,7 +7,7 @@
 #include <errno.h>
 
 // What an order to end a run says beside how.
-enum { as_runner = 1, with_all = 2 };
+enum { as_runner = 1, with_all = 2, is_again = 4, as_begun = 8 };
 
 bool is_to_leave;
 
@@ -36,6 +36,12 @@ static int end(struct reader *frame, struct buffer *answers) {
     if (!take_teardown(frame, &teardown) || !is_read(frame)) return EPROTO;
     struct run *run = find_run(id);
     if (!run || run->phase >= phase_surviving) return put_gone(answers, id) ? 0 : ENOMEM;
+    if (flags & is_again && is_asked_to_end(run)) {
+        // What came of the signal that was asked for before.
+        tell(run, news_signalled);
+        return 0;
+    }
+    if (flags & as_begun) teardown = rules_of_command(run);
     end_run(run, &teardown, flags & with_all ? cause_asked_with_all : cause_asked, flags & as_runner);
     return 0;
 }

@@ -219,6 +219,12 @@ void close_run(struct run *run);
 /// Begins to end a run, by `teardown` in place of what is under way.
 void end_run(struct run *run, const struct teardown *teardown, enum cause cause, bool as_runner);
 
+/// Whether a run is being ended as the daemon has asked, or one before it.
+bool is_asked_to_end(const struct run *run);
+
+/// The rules that a run was started with, for its own process.
+struct teardown rules_of_command(const struct run *run);
+
 /// Begins to end a run whose own process lives, by the run's rules.
 void end_command(struct run *run, enum cause cause);
 

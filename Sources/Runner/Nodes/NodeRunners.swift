@@ -126,7 +126,7 @@ package final class NodeRunners: CommandRunner {
 
     package func run(
         _ request: RunRequest,
-        started: @escaping @Sendable (Int32) -> Void
+        started: @escaping @Sendable (KnownRun) -> Void
     ) async throws(RunBreak) -> RunResult {
         do throws(RunBreak) {
             return try await runner(for: request).run(request, started: started)
@@ -138,7 +138,7 @@ package final class NodeRunners: CommandRunner {
 
     package func takeUp(
         _ request: RunRequest,
-        started: @escaping @Sendable (Int32) -> Void
+        started: @escaping @Sendable (KnownRun) -> Void
     ) async throws(RunBreak) -> RunResult {
         try await runner(for: request).takeUp(request, started: started)
     }
@@ -152,6 +152,10 @@ package final class NodeRunners: CommandRunner {
     @discardableResult
     package func stop(_ run: Int64, by teardown: Teardown) -> Bool {
         runner(of: run).stop(run, by: teardown)
+    }
+
+    package func endAgain(_ run: Int64, by teardown: Teardown) {
+        runner(of: run).endAgain(run, by: teardown)
     }
 
     package func kill(_ run: Int64, by teardown: Teardown, asDaemon: Bool) async -> SignalAnswer? {

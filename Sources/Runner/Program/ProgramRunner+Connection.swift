@@ -238,14 +238,17 @@ extension ProgramRunner {
             }
             outlasted?(pids)
         case .ended(let run, let end):
-            let entry = state.withLock { state in
+            let (entry, known) = state.withLock { state in
+                let known = state.entries[run]?.known
                 state.entries[run]?.end = end
                 state.entries[run]?.known?.phase = .ended
-                return state.entries[run]
+                return (state.entries[run], known)
             }
             for beginner in entry?.beginners ?? [] { beginner.resume() }
             state.withLock { $0.entries[run]?.beginners = [] }
             guard let entry, !entry.isForgotten else { return stored(run) }
+            // Of one that ended while there was no connection nothing else says that it has begun.
+            if let known, known.phase != .starting, end.failure == nil { tellStart(of: run, known) }
             entry.output.end(at: OutputPosition(stdout: end.stdout, stderr: end.stderr))
             if entry.done != nil, let result = entry.result { complete(run, .success(result)) }
         }

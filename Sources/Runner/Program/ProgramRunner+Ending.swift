@@ -10,6 +10,8 @@ struct RunEnding: Sendable {
     var asRunner = false
     /// Whether that is because all runs are ended: the runner keeps it with the run, also for the next daemon.
     var withAll = false
+    /// Whether one that is being ended is left at that.
+    var isAgain = false
 }
 
 /// How runs are ended, and what is said of those whose runner is gone; all of it on the loop's thread.
@@ -32,12 +34,17 @@ extension ProgramRunner {
     }
 
     func sendEnd(of run: Int64, _ ending: RunEnding, over link: any RunnerLink) {
-        state.withLock { $0.entries[run]?.asked = ending }
+        let isOfBefore = state.withLock { state in
+            state.entries[run]?.asked = ending
+            return state.entries[run]?.isOfBefore == true
+        }
         let order = RunnerOrder.end(
             run: run,
             ending.teardown,
             asRunner: ending.asRunner,
-            withAll: ending.withAll
+            withAll: ending.withAll,
+            isAgain: ending.isAgain,
+            asBegun: isOfBefore
         )
         link.send(order)
         expectAnswer(over: link)

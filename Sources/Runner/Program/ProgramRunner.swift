@@ -120,7 +120,7 @@ package final class ProgramRunner: CommandRunner, @unchecked Sendable {
 
     package func run(
         _ request: RunRequest,
-        started: @escaping @Sendable (Int32) -> Void
+        started: @escaping @Sendable (KnownRun) -> Void
     ) async throws(RunBreak) -> RunResult {
         do throws(StartRefusal) {
             try request.check()
@@ -137,7 +137,7 @@ package final class ProgramRunner: CommandRunner, @unchecked Sendable {
 
     package func takeUp(
         _ request: RunRequest,
-        started: @escaping @Sendable (Int32) -> Void
+        started: @escaping @Sendable (KnownRun) -> Void
     ) async throws(RunBreak) -> RunResult {
         state.withLock { state in
             state.entries[request.run]?.take(request, started)
@@ -170,6 +170,10 @@ package final class ProgramRunner: CommandRunner, @unchecked Sendable {
     @discardableResult
     package func stop(_ run: Int64, by teardown: Teardown) -> Bool {
         stop(run, RunEnding(teardown: teardown))
+    }
+
+    package func endAgain(_ run: Int64, by teardown: Teardown) {
+        stop(run, RunEnding(teardown: teardown, isAgain: true))
     }
 
     @discardableResult
@@ -288,7 +292,7 @@ package final class ProgramRunner: CommandRunner, @unchecked Sendable {
         }
         for beginner in entry?.beginners ?? [] { beginner.resume() }
         guard let entry, entry.request != nil, !entry.isStartTold else { return }
-        entry.started(known.pid)
+        entry.started(known)
     }
 
     private func forget(_ run: Int64) {

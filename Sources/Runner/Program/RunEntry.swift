@@ -10,7 +10,7 @@ struct RunEntry: Sendable {
     /// What it was begun with; nil while nobody has taken it up.
     var request: RunRequest?
     var command: CommandLookup?
-    var started: @Sendable (Int32) -> Void = { _ in }
+    var started: @Sendable (KnownRun) -> Void = { _ in }
     /// Who waits for its end.
     var done: CheckedContinuation<Result<RunResult, RunBreak>, Never>?
     /// Whether the agent of its node has been asked whether it could begin it.
@@ -44,8 +44,11 @@ struct RunEntry: Sendable {
     var passed = OutputPosition()
     /// Whether nobody needs its end.
     var isForgotten = false
+    /// Whether a daemon before has begun it: its job may have been changed since.
+    let isOfBefore: Bool
 
-    init(_ request: RunRequest, _ started: @escaping @Sendable (Int32) -> Void) {
+    init(_ request: RunRequest, _ started: @escaping @Sendable (KnownRun) -> Void) {
+        isOfBefore = false
         output = request.output
         self.request = request
         command = CommandLookup(request)
@@ -55,6 +58,7 @@ struct RunEntry: Sendable {
 
     /// One that a daemon before has asked another node's runner for, which has not been heard yet.
     init(expected epoch: Int64?) {
+        isOfBefore = true
         output = RunOutput()
         isOrdered = true
         // The word of the node that led before is good for no longer than its lease.
@@ -64,6 +68,7 @@ struct RunEntry: Sendable {
 
     /// One that the runner knows, and nobody has taken up.
     init(known: KnownRun) {
+        isOfBefore = true
         passed = OutputPosition(stdout: known.stdoutPassed, stderr: known.stderrPassed)
         output = RunOutput(limit: known.outputKept)
         isOrdered = true
@@ -73,7 +78,7 @@ struct RunEntry: Sendable {
     /// Is taken up: what came of it so far goes to the request's output.
     ///
     /// Its job may have another command since, or none: what runs is what was ordered.
-    mutating func take(_ request: RunRequest, _ started: @escaping @Sendable (Int32) -> Void) {
+    mutating func take(_ request: RunRequest, _ started: @escaping @Sendable (KnownRun) -> Void) {
         output.copy(to: request.output, passed: passed)
         output = request.output
         self.request = request

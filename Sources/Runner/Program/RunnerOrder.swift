@@ -8,8 +8,17 @@ import LinuxSystem
 enum RunnerOrder {
     case hello(version: UInt32)
     case start(RunRequest, files: [String])
-    /// Begins to end a run, with the rights of its owner or the runner's own; `withAll`: because all runs are ended.
-    case end(run: Int64, Teardown, asRunner: Bool, withAll: Bool = false)
+    /// Begins to end a run, with the rights of its owner or the runner's own; `withAll`: because all runs are ended;
+    /// `isAgain`: unless it is being ended as a daemon has asked before; `asBegun`: by the rules that it was begun with, and
+    /// not by these.
+    case end(
+        run: Int64,
+        Teardown,
+        asRunner: Bool,
+        withAll: Bool = false,
+        isAgain: Bool = false,
+        asBegun: Bool = false
+    )
     /// The end of a run is stored.
     case stored(run: Int64)
     /// Ends the runner once it has nothing left.
@@ -33,10 +42,12 @@ enum RunnerOrder {
         switch self {
         case .hello(let version): frame.put(version)
         case .start(let request, let files): frame.put(request, files: files)
-        case .end(let run, let teardown, let asRunner, let withAll):
+        case .end(let run, let teardown, let asRunner, let withAll, let isAgain, let asBegun):
             var flags: EndFlags = []
             if asRunner { flags.insert(.asRunner) }
             if withAll { flags.insert(.withAll) }
+            if isAgain { flags.insert(.isAgain) }
+            if asBegun { flags.insert(.asBegun) }
             frame.put(run)
             frame.put(flags.rawValue)
             frame.put(teardown)
@@ -87,6 +98,8 @@ private struct EndFlags: OptionSet {
     let rawValue: UInt8
     static let asRunner = Self(rawValue: 1)
     static let withAll = Self(rawValue: 2)
+    static let isAgain = Self(rawValue: 4)
+    static let asBegun = Self(rawValue: 8)
 }
 
 /// The frame that is being written.

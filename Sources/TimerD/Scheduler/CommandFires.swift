@@ -36,6 +36,8 @@ struct CommandFires: Sendable {
     private struct OfJob {
         /// The job as its latest fire has it, for all that wait.
         var job: StoredJob
+        /// How often its definition has been changed, as far as is known here.
+        var revision: Int64
         var ids: Set<FireID> = []
         /// Those that wait for a run's end.
         var queued: Set<FireID> = []
@@ -46,10 +48,11 @@ struct CommandFires: Sendable {
 
         var waiting: Int { ids.count - begun.count }
 
-        init(job: StoredJob) { self.job = job }
+        init(job: StoredJob) { (self.job, revision) = (job, job.definitionRevision) }
 
         mutating func add(_ entry: Entry) {
             let (id, job) = (entry.fire.id, entry.fire.job)
+            revision = max(revision, job.definitionRevision)
             let isRead = job.unread == nil || self.job.unread != nil
             if isRead, job.definitionRevision >= self.job.definitionRevision { self.job = job }
             ids.insert(id)
@@ -140,6 +143,11 @@ struct CommandFires: Sendable {
     /// Whether a command of the job is in progress: running, about to, or between two attempts.
     func isBusy(_ job: JobID) -> Bool { byJob[job].map { $0.inProgress > 0 } ?? false }
 
+    /// Whether a job has been changed since it was as `job` says.
+    func isChanged(_ job: StoredJob) -> Bool {
+        byJob[job.id].map { $0.revision > job.definitionRevision } ?? false
+    }
+
     /// The fire that waits for a run's end, if one does.
     func queued(of job: JobID) -> FireID? { byJob[job]?.queued.min() }
 
@@ -172,9 +180,12 @@ struct CommandFires: Sendable {
 
     // MARK: - Changes
 
-    /// Has a job also be found by the name and the tags that it was given, if a fire of it is here.
+    /// Has a job also be found by the name and the tags that it was given, if a fire of it is here, and notes that it was
+    /// changed.
     mutating func noteWords(of job: StoredJob) {
-        if byJob[job.id] != nil { words.note(job) }
+        guard let known = byJob[job.id]?.revision else { return }
+        words.note(job)
+        if job.definitionRevision > known { byJob[job.id]?.revision = job.definitionRevision }
     }
 
     mutating func insert(_ fire: CommandFire, _ state: CommandFire.State) {

@@ -21,7 +21,9 @@ struct RunningCommand: Sendable {
     var task: Task<Void, Never>?
     /// Whether a daemon before this one has begun it.
     var isTakenUp = false
-    /// Whether its output is kept, as its job or the settings had it when this daemon began it or took it up.
+    /// How many bytes the runner keeps of each stream, where a daemon before this one has begun it and the runner has said so.
+    var outputBegun: Int?
+    /// Whether its output is kept, as its job or the settings had it when it began.
     var keepsOutput = true
     /// How many bytes it has reserved for both streams beyond what the settings had for each run as it began here.
     var outputReserved = 0

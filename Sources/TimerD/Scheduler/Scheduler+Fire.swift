@@ -111,33 +111,49 @@ extension Scheduler {
     }
 
     /// Makes a fire's command wait for a place, or for the run in progress, which is ended if the overlap is
-    /// `replace`.
+    /// `replace`, once that is stored.
     private func enqueue(_ entry: ArmedJob, for wait: CommandFire.Wait) {
         guard let claim = entry.job.claim else { return }
         disarm(entry.job.id)
-        let replaced = wait == .run ? replaceFires(of: entry.job) : []
+        let replaced = wait == .run ? replaceFires(of: entry.job) : nil
+        let ending = replaced?.ending ?? []
+        // The transaction notes of these runs that they end.
+        let end: @Sendable (isolated Scheduler, Void) -> Void = { scheduler, _ in
+            for run in ending { scheduler.stop(run, .replace) }
+        }
         // What cannot start must not delay those that can: its claim is stored, and a crash leaves it waiting.
         let delay = wait == .place ? delay(of: entry) : .zero
-        record(of: entry.job, within: delay, share: entry.share, unstarted: replaced) { writer in
-            if entry.hasWaited { writer.missedFor = .overload }
-            try writer.recordWaiting(claim.fire, of: entry.job, for: wait == .run ? .run : .place)
-        }
+        record(
+            of: entry.job,
+            within: delay,
+            share: entry.share,
+            unstarted: replaced?.unstarted ?? [],
+            { writer in
+                if entry.hasWaited { writer.missedFor = .overload }
+                try writer.recordWaiting(
+                    claim.fire,
+                    of: entry.job,
+                    for: wait == .run ? .run : .place
+                )
+            },
+            durable: ending.isEmpty ? nil : end
+        )
         self.wait(commandFire(entry.job, claim), for: wait)
     }
 
-    /// Ends the job's commands in progress if its overlap is `replace`; else does nothing.
+    /// Drops the job's fires whose command does not run if its overlap is `replace`; else does nothing.
     ///
-    /// - Returns: the fires whose row says `running` and whose command was not started.
-    private func replaceFires(of job: StoredJob) -> Set<FireID> {
-        guard job.policy.run.overlap == .replace else { return [] }
+    /// - Returns: the fires whose row says `running` and whose command was not started, and the runs in progress, which are to
+    ///   end.
+    private func replaceFires(of job: StoredJob) -> (unstarted: Set<FireID>, ending: [RunID])? {
+        guard job.policy.run.overlap == .replace else { return nil }
         let entries = fires.of(job.id).filter { $0.fire.handler == nil }
-        for command in entries.compactMap(\.command) {
-            stop(command.run, .replace, by: job.policy.run.teardown)
-            record(of: job) { try $0.runs.markStopped(command.run, .replace) }
-        }
-        let replaced = entries.filter { $0.command == nil && !$0.isRunning }
+        let replaced = entries.filter { !$0.isRunning }
         drop(replaced.map(\.fire.id))
-        return Set(replaced.filter(\.isUnstarted).map(\.fire.id))
+        return (
+            Set(replaced.filter(\.isUnstarted).map(\.fire.id)),
+            entries.compactMap(\.command?.run)
+        )
     }
 
     /// The fire of a claim, whose command is still to begin.
@@ -227,8 +243,10 @@ extension Scheduler {
             return
         }
         let isQueued = waitsFor == .run
-        // The transaction that stored this fire has dropped the waiting fires already.
-        if isQueued { _ = replaceFires(of: job) }
+        // The transaction that stored this fire has dropped the waiting fires already, and noted of the runs that they end.
+        if isQueued {
+            for run in replaceFires(of: job)?.ending ?? [] { stop(run, .replace) }
+        }
         wait(commandFire(job, claim), for: isQueued ? .run : .place)
     }
 

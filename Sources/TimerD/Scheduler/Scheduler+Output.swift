@@ -16,7 +16,7 @@ extension Scheduler {
     ///
     /// So jobs that keep much delay no run of anybody else.
     func outputRoom(for command: RunningCommand) -> (kept: Int, reserved: Int) {
-        let wanted = settings.outputRoom(of: command.job.policy.run)
+        let wanted = command.outputBegun ?? settings.outputRoom(of: command.job.policy.run)
         let standard = max(settings.outputKept, RunOutput.standardLimit)
         let more = 2 * max(wanted - standard, 0)
         let own = fires.outputReserved(of: command.job.owner.uid) + more

@@ -110,7 +110,7 @@ extension Scheduler {
         let known = runner.known.runs
         for left in recovered.running {
             left.isKnown
-                ? takeUp(left, isHere: known[left.run.rawValue] != nil) : interrupted(left)
+                ? takeUp(left, known[left.run.rawValue]) : interrupted(left)
         }
         for run in recovered.strays {
             leaveStray(run, known[run.rawValue], isUnknown: recovered.unknown.contains(run))
@@ -145,13 +145,13 @@ extension Scheduler {
 
     /// Goes on with a run that whatever minds the runs still knows.
     ///
-    /// `isHere`: whether this node's own knows it.
-    private func takeUp(_ left: LeftRun, isHere: Bool) {
+    /// `process`: what this node's own knows of it.
+    private func takeUp(_ left: LeftRun, _ process: KnownRun?) {
         let fire = left.commandFire
         let definition = left.job.definition
         var place = left.place
         // A node may have had another name.
-        if isHere { place.node = hosts.place(on: hosts.own).node }
+        if process != nil { place.node = hosts.place(on: hosts.own).node }
         var command = RunningCommand(
             run: left.run,
             place: place,
@@ -160,15 +160,20 @@ extension Scheduler {
                 settings.runDefaults.command(of: $0, for: definition) ?? []
             } ?? definition.command ?? []
         )
+        command.outputBegun = process?.outputKept
         (command.isTakenUp, command.stops) = (true, left.isStopped ? [(left.stoppedBy, 1)] : [])
         log.notice("a run is taken up", metadata: metadata(of: left.run, left.job))
         places.enterRunning(fire.id, of: left.job.owner.uid)
         let host = place.node ?? hosts.own
         hosts.enterRunning(fire.id, on: host)
         // What minds it has not been heard yet.
-        if !isHere { runner.expect(left.run.rawValue, at: place) }
+        if process == nil { runner.expect(left.run.rawValue, at: place) }
         fires.insert(fire, .running(command))
         takeUp(command, isStarted: left.isStarted)
+        // The daemon before may have died before it could say so.
+        if left.isStopped {
+            runner.endAgain(left.run.rawValue, by: left.job.policy.run.teardown)
+        }
     }
 
     /// Stores that a run was interrupted before this daemon, or never begun, and goes on with what follows that.

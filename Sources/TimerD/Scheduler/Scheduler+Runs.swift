@@ -29,7 +29,7 @@ extension Scheduler {
             @escaping @Sendable (
                 _ runner: any CommandRunner,
                 _ request: RunRequest,
-                _ started: @escaping @Sendable (Int32) -> Void
+                _ started: @escaping @Sendable (KnownRun) -> Void
             ) async throws(RunBreak) -> RunResult
     ) {
         var command = command
@@ -37,7 +37,7 @@ extension Scheduler {
         let room = outputRoom(for: command)
         command.output.keep(room.kept)
         command.outputReserved = room.reserved
-        command.keepsOutput = settings.outputKept(of: policy) > 0
+        command.keepsOutput = settings.keepsOutput(of: policy, begun: command.outputBegun)
         outputs.begin(
             command.run,
             command.output,
@@ -56,10 +56,9 @@ extension Scheduler {
                     request.outlasted = { pids in
                         self.perform { $0.outlasted(command, pids) }
                     }
-                    return try await body(runner, request) { pid in
-                        let now = clock.now().wall
+                    return try await body(runner, request) { known in
                         guard !isStarted else { return }
-                        self.perform { $0.started(command, pid, now) }
+                        self.perform { $0.started(command, known) }
                     }
                 }
                 let result =
@@ -82,11 +81,13 @@ extension Scheduler {
         fires.setState(.running(command), of: command.fire.id)
     }
 
-    private func started(_ command: RunningCommand, _ pid: Int32, _ date: Timestamp) {
+    private func started(_ command: RunningCommand, _ known: KnownRun) {
+        // This daemon may hear of it long after that.
+        let date = Timestamp(microseconds: known.startedAtMicroseconds)
         fires.noteStarted(command.run)
         noteLimits(of: command)
         record(of: command.job, within: SharedCommit.startDelay) {
-            try $0.recordStarted(command.run, of: command.fire, pid, at: date)
+            try $0.recordStarted(command.run, of: command.fire, known.pid, at: date)
         }
     }
 
@@ -183,9 +184,13 @@ extension Scheduler {
         counters.countRun(outcome, of: job, handler: command.fire.handler)
     }
 
-    /// What follows a run as far as is known here; the store decides.
+    /// What follows a run as far as is known here; the store decides, by its job as that is by then.
     func expectation(after ended: EndedRun, of fire: CommandFire) -> RetryDecision {
-        RetryDecision(
+        // Of a job that is another since, or may be, an attempt may follow, and a fire that waits must not overtake that.
+        if ended.isFollowed, fires.isChanged(fire.job) || fireLocks.covers(fire.job) {
+            return .retry(after: .zero)
+        }
+        return RetryDecision(
             after: ended,
             // Attempts that were run again have not failed; how many these are the store knows.
             failures: fire.job.definition.rerunInterrupted == true ? 1 : ended.attempt,
@@ -246,47 +251,52 @@ extension Scheduler {
     func endRuns(of jobs: [StoredJob]) {
         for job in jobs {
             for command in fires.begun(of: job.id).compactMap(\.command) {
-                stop(command.run, .invalidate, by: job.policy.run.teardown)
+                stop(command.run, .invalidate)
             }
         }
     }
 
-    /// Begins to end a run as its job says.
+    /// Begins to end a run by its job's rules, as it began.
     ///
-    /// - Returns: what came of the first signal, once it is stored that the run is not tried again; `gone` if the run is
-    ///   not in progress. If it is refused, the run goes on, and may be tried again as before. Root is refused nothing.
-    /// - Throws: `ControlError`, where that could not be stored.
+    /// What has ended by itself before the stop is stored has not been told to: it keeps its end, and is not tried again.
+    /// - Returns: what came of the first signal, which is sent once it is stored that the run is not tried again; `gone` if
+    ///   the run is not in progress, or no more. If it is refused, the run goes on, and may be tried again as before. Root is
+    ///   refused nothing.
+    /// - Throws: `ControlError`, where that could not be stored: then nothing has been sent.
     func endRun(_ run: RunID, caller: Caller) async throws -> SignalAnswer {
+        guard let begun = fires[run] else { return .gone }
+        let stop: RunStop = begun.job.owner == caller.owner ? .owner : .administrator
+        // What a restart finds of it is ended, and not tried again.
+        try await submitWrite(of: caller.uid) { try $0.runs.markStopped(run, stop) }.value()
         guard let command = fires[run] else { return .gone }
-        let stop: RunStop = command.job.owner == caller.owner ? .owner : .administrator
         fires.noteStop(stop, of: run)
         let teardown = command.job.policy.run.teardown
         command.start.withdraw()
         // Root may end processes that the run's owner may not.
         switch await runner.kill(run.rawValue, by: teardown, asDaemon: caller.uid == 0) {
         case .refused:
-            // Others may have told it to end meanwhile.
             fires.noteRefused(stop, of: run)
+            // Others may have told it to end meanwhile.
+            let other = fires[run]?.stops.first.map { $0.by?.stored ?? RunStop.storedUnknown }
+            record(of: command.job) { try $0.runs.restateStop(run, other) }
             return .refused
         case .gone:
             // A run without a process yet gets none.
             command.task?.cancel()
         case .sent, .unknown, nil: break
         }
-        // What a restart finds of it is not tried again either.
-        try await submitWrite(of: caller.uid) { try $0.runs.markStopped(run, stop) }.value()
         return .sent
     }
 
-    /// Begins to end a run, which is not tried again; false if it is not in progress.
-    @discardableResult
-    func stop(_ run: RunID, _ stop: RunStop, by teardown: Teardown) -> Bool {
-        guard let command = fires[run] else { return false }
+    /// Begins to end a run of which it is stored that it is not tried again, by its job's rules as it began; does nothing if
+    /// it is not in progress.
+    func stop(_ run: RunID, _ stop: RunStop) {
+        guard let command = fires[run] else { return }
         fires.noteStop(stop, of: run)
         command.start.withdraw()
+        let teardown = command.job.policy.run.teardown
         // A run without a process yet gets none.
         if !runner.stop(run.rawValue, by: teardown) { command.task?.cancel() }
-        return true
     }
 }
 

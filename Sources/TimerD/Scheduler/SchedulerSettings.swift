@@ -84,6 +84,16 @@ struct SchedulerSettings: Sendable {
         return kept == 0 && isPassedOn ? RunOutput.standardLimit : kept
     }
 
+    /// Whether what a run has written is kept once it is over; `begun`: how much the runner keeps of one that a daemon before
+    /// has begun, whose job may have been changed since.
+    func keepsOutput(of policy: RunPolicy, begun: Int?) -> Bool {
+        let kept = outputKept(of: policy)
+        guard let begun else { return kept > 0 }
+        // What is only passed on has some room as well: then the job as it is decides.
+        let isOnlyPassedOn = kept == 0 && outputRoom(of: policy) > 0
+        return begun > 0 && !isOnlyPassedOn
+    }
+
     /// Whether what a run writes goes to the daemon's standard output.
     func isOnStdout(_ policy: RunPolicy) -> Bool { outputOnStdout && policy.output != .drop }
 

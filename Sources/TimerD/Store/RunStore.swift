@@ -63,12 +63,17 @@ struct RunStore {
         try database.prepare(SQL.markStopped).run(run, stop.stored)
     }
 
+    /// Notes who has told a run in progress to end, as that is stored, where somebody else was refused; nil for nobody.
+    func restateStop(_ run: RunID, _ stop: Int?) throws {
+        try database.prepare(SQL.restateStop).run(run, stop)
+    }
+
     /// `failureOf`: whose failure it is; nil where it is none.
     func markFinished(_ run: RunID, _ ended: EndedRun, failureOf owner: OwnerID?) throws {
         let (outcome, code, error) = ended.outcome.columns
-        // The end may be stored before the note that somebody asked for it. What never began may have been withdrawn for
-        // other reasons.
-        let isStopped = ended.isStopped && ended.outcome.wasStarted
+        // What never began may have been withdrawn for other reasons.
+        let wasStarted = ended.outcome.wasStarted
+        let isStopped = ended.isStopped && wasStarted
         let stopped = isStopped ? ended.stoppedBy?.stored ?? RunStop.storedUnknown : nil
         try database.prepare(SQL.markFinished).run {
             $0.add(run)
@@ -85,6 +90,8 @@ struct RunStore {
             $0.add(Self.orNil(ended.output.total(of: .stdout)))
             $0.add(Self.orNil(ended.output.total(of: .stderr)))
             $0.add(stopped)
+            // It ended before it could be told to.
+            $0.add(wasStarted && !ended.isStopped)
         }
     }
 
@@ -147,6 +154,11 @@ struct RunStore {
     /// Whether there is such a run, and it has no end yet.
     func isOpen(_ run: RunID) throws -> Bool {
         try database.prepare(SQL.isOpen).value(run) ?? false
+    }
+
+    /// Whether it is stored of a run that it was told to end, or is about to be.
+    func isStopped(_ run: RunID) throws -> Bool {
+        try database.prepare(SQL.isStopped).value(run) ?? false
     }
 
     /// Whether there is such a run, in progress or over.
@@ -244,12 +256,15 @@ struct RunStore {
         static let markStopped = """
             UPDATE runs SET stopped = coalesce(stopped, ?2) WHERE id = ?1 AND outcome IS NULL
             """
+        static let restateStop = """
+            UPDATE runs SET stopped = ?2 WHERE id = ?1 AND outcome IS NULL
+            """
         static let markFinished = """
             UPDATE runs SET outcome = ?2, code = ?3, error = ?4,
                 started_at_us = coalesce(?5, started_at_us), ended_at_us = ?6,
                 user_us = ?7, system_us = ?8, peak_memory_bytes = ?9, survivors = ?10,
                 failed_owner_id = ?11, stdout_bytes = ?12, stderr_bytes = ?13,
-                stopped = coalesce(stopped, ?14)
+                stopped = CASE WHEN ?15 THEN NULL ELSE coalesce(stopped, ?14) END
             WHERE id = ?1
             """
         static let markFailed = "UPDATE runs SET failed_owner_id = ?2 WHERE id = ?1"
@@ -273,6 +288,7 @@ struct RunStore {
             FROM runs WHERE fire_id = ?1 AND outcome IS NULL
             """
         static let isOpen = "SELECT ended_at_us IS NULL FROM runs WHERE id = ?1"
+        static let isStopped = "SELECT stopped IS NOT NULL FROM runs WHERE id = ?1"
         static let isKnown = "SELECT 1 FROM runs WHERE id = ?1"
         static let attempts = """
             SELECT coalesce(max(attempt), 0) FROM runs WHERE fire_id = ?1 AND handler = 0

@@ -67,7 +67,7 @@ extension JobTransaction {
         -> FinishedRun
     {
         let job = try asStored(begun)
-        let next = try decision(after: ended, of: job)
+        let next = try decision(after: ended, run, of: job)
         let isTriedAgain = if case .retry = next { true } else { false }
         // A command's is stored in any case: these are timerd's own words.
         if let error = ended.outcome.columns.error {
@@ -99,7 +99,9 @@ extension JobTransaction {
     }
 
     /// What follows a run that is in state `running`, of the job as it is now.
-    private func decision(after ended: EndedRun, of job: StoredJob) throws -> RetryDecision {
+    private func decision(after ended: EndedRun, _ run: RunID, of job: StoredJob) throws
+        -> RetryDecision
+    {
         let before = try ended.attempt > 1 ? runs.failures(of: ended.fire) : 0
         func decide(mayBegin: Bool = true) -> RetryDecision {
             RetryDecision(
@@ -114,9 +116,11 @@ extension JobTransaction {
         // A job that was invalidated meanwhile, or has no command any more, begins nothing more.
         guard next != .done, !job.isCommandless, try !jobs.isInvalidated(job.id)
         else { return .done }
-        // Nor is another command an attempt at this fire.
-        if case .retry = next, try fires.isOvertaken(ended.fire) { return decide(mayBegin: false) }
-        return next
+        guard case .retry = next else { return next }
+        // Nor is another command an attempt at this fire, nor is a run tried again that ended by itself as it was about to be
+        // told to.
+        let isLast = try fires.isOvertaken(ended.fire) || runs.isStopped(run)
+        return isLast ? decide(mayBegin: false) : next
     }
 
     /// Records how an attempt at a task has ended, whose fire goes its own way; `isLast`: none follows it by itself.

@@ -145,7 +145,8 @@ extension JobTransaction {
     /// Drops the job's fires that wait or were not started, for `reason`, so that none of them begins; `put` writes
     /// the job.
     ///
-    /// `replaced`: a newer fire replaces them; their handlers stay then.
+    /// `replaced`: a newer fire replaces them; their handlers stay then, and it is noted of the runs in progress that they end,
+    /// which the scheduler sees to once this is stored.
     mutating func dropFires(of job: inout StoredJob, for reason: FireReason) throws {
         let open = try fires.begun(of: job.id, sparingHandlers: reason == .replaced)
         var waiting: [FireID] = []
@@ -154,6 +155,8 @@ extension JobTransaction {
                 waiting.append(fire)
             } else if terms.unstarted.contains(fire) {
                 try withdrawRun(of: fire, job)
+            } else if reason == .replaced, let run = try runs.open(of: fire)?.run {
+                try runs.markStopped(run, .replace)
             }
         }
         try drop(waiting, of: &job, for: reason)

@@ -67,6 +67,27 @@ struct LostConnectionTests {
         await runner.detach()
     }
 
+    @Test(
+        "A run that began and ended while there was no connection is told to have begun, and when"
+    )
+    func startedMeanwhile() async throws {
+        let (runner, _) = try await script.attached()
+        let first = try await script.connection(0)
+        let starts = Locked<[Int64]>([])
+        async let result = runner.run(request(7)) { known in
+            starts.withLock { $0.append(known.startedAtMicroseconds) }
+        }
+        try await eventually("it is ordered") { first.started == [7] }
+        await first.lose()
+        let second = try await script.connection(1)
+        await second.greet(epoch: 1, knowing: [7: .scripted(.ended)])
+        await second.say(.scriptedEnd(of: 7, status: 3))
+        #expect(try await result.outcome == .exited(3))
+        #expect(starts.withLock { $0 } == [1_000_000])
+        runner.stored(7)
+        await runner.detach()
+    }
+
     @Test("A run whose runner died before it is taken up was interrupted, which is told at once")
     func takenUpLate() async throws {
         let (runner, _) = try await script.attached(knowing: [7: .scripted()])

@@ -162,13 +162,17 @@ final class ScriptedLink: RunnerLink {
     /// Those that it wanted ended.
     var ended: [Int64] {
         state.withLock { state in
-            state.orders.compactMap { if case .end(let run, _, _, _) = $0 { run } else { nil } }
+            state.orders.compactMap {
+                if case .end(let run, _, _, _, _, _) = $0 { run } else { nil }
+            }
         }
     }
     /// Those of them of which it said that all are ended.
     var endedWithAll: [Int64] {
         state.withLock { state in
-            state.orders.compactMap { if case .end(let run, _, _, true) = $0 { run } else { nil } }
+            state.orders.compactMap {
+                if case .end(let run, _, _, true, _, _) = $0 { run } else { nil }
+            }
         }
     }
     /// How often it asked whether somebody is there.

@@ -66,7 +66,7 @@ final class TestRunner: Sendable {
         do {
             _ = try await attaching.value
             defer { runner.stored(request.run) }
-            return try await runner.run(request, started: started)
+            return try await runner.run(request) { started($0.pid) }
         } catch {
             Issue.record("run \(request.run) was not begun: \(error)")
             return .notStarted("\(error)", at: 0)

@@ -181,7 +181,9 @@ struct NodeRunnerTests {
             let request = request(7)
             let run = Task {
                 await outcome { () throws(RunBreak) in
-                    try await runner.takeUp(request) { pid in pids.withLock { $0.append(pid) } }
+                    try await runner.takeUp(request) { known in
+                        pids.withLock { $0.append(known.pid) }
+                    }
                 }
             }
             if comes {

@@ -204,6 +204,56 @@ struct ChangedUnderRunTests {
         }
     }
 
+    @Test(
+        "A run is ended as its job was when it began: another killAfter is for later runs",
+        arguments: [false, true]
+    )
+    func killAfter(isReplaced: Bool) async throws {
+        try await TestScheduler.with { test in
+            let job = try await Self.add(test) { ($0.killAfter, $0.overlap) = ("1s", .replace) }
+            try await NoticeSupport.change(test, job) { $0.killAfter = "4s" }
+            if isReplaced {
+                _ = try await test.scheduler.fire(.id(job.id), caller: TestScheduler.root)
+            } else {
+                try await test.jobs(.invalidateJobs(InvalidateJobs(.ids([job.id]), kill: true)))
+            }
+            try await test.settle()
+            let began = Teardown.terminate(killAfter: .seconds(1))
+            #expect(test.runner.stops.map(\.teardown) == [began])
+        }
+    }
+
+    @Test(
+        "What a run writes is kept if its job said so when it began, with a restart in between or without",
+        arguments: [JobDefinition.Output.keep, .drop],
+        [false, true]
+    )
+    func output(began: JobDefinition.Output, isRestarted: Bool) async throws {
+        try await TestScheduler.with { test in
+            let job = try await Self.add(test) { $0.output = began }
+            try await NoticeSupport.change(test, job) { $0.output = began == .keep ? .drop : .keep }
+            let run = try #require(try await test.history(job.id).last?.id)
+            var known = KnownRuns(epoch: test.runner.known.epoch)
+            var process = KnownRun(
+                phase: .running,
+                pid: 77,
+                startedAtMicroseconds: test.clock.now().wall.microseconds
+            )
+            process.outputKept = began == .keep ? 1024 : 0
+            known.runs[run.rawValue] = process
+            var after = test
+            if isRestarted {
+                after = try await test.crashedAndDown(for: .seconds(1), known: known)
+            }
+            after.runner.output = CapturedOutput(stdout: Array("hello\n".utf8))
+            after.runner.end()
+            try await after.settle()
+            let reading = try await after.store.reader.read { try Queries($0).output(of: run) }
+            #expect(reading.pieces.map(\.bytes) == (began == .keep ? [Array("hello\n".utf8)] : []))
+            try await Self.close(after, test)
+        }
+    }
+
     @Test("A run that was interrupted and is run again takes no retry, and has not failed")
     func rerun() async throws {
         for isRestarted in [false, true] {

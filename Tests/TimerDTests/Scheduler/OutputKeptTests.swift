@@ -109,4 +109,19 @@ import TimerControl
         #expect(settings.outputKept(of: policy) == 0)
         #expect(settings.outputRoom(of: policy) == 0)
     }
+
+    @Test(
+        "Of a run that was begun before, what the runner keeps says whether it is stored, unless the job only passes it on",
+        arguments: [
+            (.keep, 3, 1024, true), (.keep, 3, 0, false), (.drop, nil, 1024, true),
+            (.journal, nil, 1024, true), (.journal, 0, 65_536, false), (.keep, 0, 1024, true),
+        ] as [(JobDefinition.Output, Int?, Int, Bool)]
+    )
+    func begunBefore(output: JobDefinition.Output, kept: Int?, begun: Int, isStored: Bool) {
+        let account = Account(uid: 0, gid: 0, groups: [], name: "root", home: "/", shell: "/bin/sh")
+        let settings = SchedulerSettings(socket: "/y", account: account)
+        var policy = RunPolicy()
+        (policy.output, policy.outputKept) = (output, kept)
+        #expect(settings.keepsOutput(of: policy, begun: begun) == isStored)
+    }
 }

@@ -73,6 +73,25 @@ struct SchedulerOverlapTests {
         }
     }
 
+    @Test(
+        "queue: a run that failed is tried again before what waits begins, also if its job has got retries since"
+    )
+    func retriesSince() async throws {
+        try await Self.with(.queue) { test, job in
+            try await test.advance(by: .seconds(21))
+            let stored = try await test.job(job)
+            try await NoticeSupport.change(test, stored) {
+                ($0.retries, $0.backoff) = (1, "1s..1s")
+            }
+            test.runner.end(.exited(1))
+            try await test.advance(by: .seconds(2))
+            #expect(Self.started(test) == [10, 10])
+            test.runner.end()
+            try await test.settle()
+            #expect(Self.started(test) == [10, 10, 20])
+        }
+    }
+
     @Test("A fire that has to wait is told as it begins, and that is stored before")
     func waitingIsStoredFirst() async throws {
         let folder = try TemporaryFolder()

@@ -25,6 +25,8 @@ final class RecordingRunner: CommandRunner {
         var output = CapturedOutput()
         var known: KnownRuns
         var takenUp: [Int64] = []
+        var endedAgain: [Int64] = []
+        var stops: [(run: Int64, teardown: Teardown)] = []
         var stored: [Int64] = []
         var groups: ControlGroups?
         var expected: [Int64: RunPlace] = [:]
@@ -49,6 +51,10 @@ final class RecordingRunner: CommandRunner {
 
     /// The runs that were taken up, in order.
     var takenUp: [Int64] { state.withLock { $0.takenUp } }
+    /// The runs that were told to end as a daemon before may have done, in order; a test has to end them.
+    var endedAgain: [Int64] { state.withLock { $0.endedAgain } }
+    /// The runs that were told to end, in order, and how.
+    var stops: [(run: Int64, teardown: Teardown)] { state.withLock { $0.stops } }
     /// The runs whose end was said to be stored, in order.
     var stored: [Int64] { state.withLock { $0.stored } }
 
@@ -145,14 +151,15 @@ final class RecordingRunner: CommandRunner {
 
     func takeUp(
         _ request: RunRequest,
-        started: @escaping @Sendable (Int32) -> Void
+        started: @escaping @Sendable (KnownRun) -> Void
     ) async throws(RunBreak) -> RunResult {
         state.withLock { $0.takenUp.append(request.run) }
         // One of another node goes on until a test ends it.
-        let going = KnownRun(phase: .running, pid: 77, startedAtMicroseconds: 0)
+        let now = clock.now().wall.microseconds
+        let going = KnownRun(phase: .running, pid: 77, startedAtMicroseconds: now)
         let elsewhere = expected[request.run].map { _ in going }
         guard let known = known.runs[request.run] ?? elsewhere else { throw .left }
-        if known.phase != .starting { started(known.pid) }
+        if known.phase != .starting { started(known) }
         var outcome = outcome
         if known.phase != .ended {
             outcome = await withCheckedContinuation { continuation in
@@ -172,7 +179,7 @@ final class RecordingRunner: CommandRunner {
 
     func run(
         _ request: RunRequest,
-        started: @escaping @Sendable (Int32) -> Void
+        started: @escaping @Sendable (KnownRun) -> Void
     ) async throws(RunBreak) -> RunResult {
         let startedAt = clock.now().wall.microseconds
         if let node = request.node, strangerNodes.contains(node) { throw .stranger("no such user") }
@@ -192,7 +199,8 @@ final class RecordingRunner: CommandRunner {
             return state.isHolding
         }
         // No process has this number: the kernel gives none above 4,194,304.
-        started(1_000_000_000)
+        let pid: Int32 = 1_000_000_000
+        started(KnownRun(phase: .running, pid: pid, startedAtMicroseconds: startedAt))
         var outcome = answer?(request) ?? self.outcome
         if isHolding || holds?(request) == true {
             outcome = await withTaskCancellationHandler {
@@ -213,7 +221,14 @@ final class RecordingRunner: CommandRunner {
     }
 
     @discardableResult
-    func stop(_ run: Int64, by teardown: Teardown) -> Bool { end(run, .signalled(15)) }
+    func stop(_ run: Int64, by teardown: Teardown) -> Bool {
+        state.withLock { $0.stops.append((run, teardown)) }
+        return end(run, .signalled(15))
+    }
+
+    func endAgain(_ run: Int64, by teardown: Teardown) {
+        state.withLock { $0.endedAgain.append(run) }
+    }
 
     @discardableResult
     private func end(_ run: Int64, _ outcome: RunOutcome) -> Bool {

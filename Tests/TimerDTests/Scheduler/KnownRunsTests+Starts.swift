@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import Testing
+import TimerControl
+
+@testable import Runner
+@testable import SQLite
+@testable import TimerD
+
+/// When a run began of which the daemon hears later.
+extension KnownRunsTests {
+    @Test(
+        "A run whose start the next daemon hears of began when it did: it was late then, or was not",
+        arguments: [RunPhase.running, .ended],
+        [true, false]
+    )
+    func startHeardLate(phase: RunPhase, isLate: Bool) async throws {
+        try await TestScheduler.with { test in
+            test.runner.isHolding = true
+            let job = try await test.add(ScheduleWords(in: "10s"), command: ["backup"]) {
+                ($0.notify, $0.notifyLate) = ([NoticeSupport.place], "2s")
+            }
+            try await test.advance(by: .seconds(11))
+            let run = try #require(test.runner.requests.first?.run)
+            // The daemon dies before it has stored that.
+            try await test.store.writer.write {
+                try $0.execute("UPDATE runs SET pid = NULL, started_at_us = NULL")
+            }
+            let began = TestScheduler.start + .seconds(isLate ? 13 : 10)
+            var known = KnownRuns(epoch: test.runner.known.epoch)
+            known.runs[run] = KnownRun(
+                phase: phase,
+                pid: 77,
+                startedAtMicroseconds: began.microseconds
+            )
+            let after = try await test.crashedAndDown(for: .seconds(3600), known: known)
+            after.runner.end()
+            try await after.advance(by: .seconds(1))
+            #expect(after.sink.all(.runStarted).map(\.at) == [began])
+            #expect(try await after.history(job.id).map(\.startedAt) == [began])
+            let told = try NoticeSupport.told(after).map { try NoticeSupport.document($0) }
+            #expect(told.map(\.reason) == (isLate ? ["late"] : []))
+            #expect(told.map(\.startedAt) == (isLate ? [began] : []))
+            try await after.close()
+            test.runner.end()
+        }
+    }
+}
