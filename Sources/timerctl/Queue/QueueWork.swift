@@ -78,6 +78,7 @@ struct QueueWork: AsyncParsableCommand {
 
     mutating func validate() throws {
         guard !queues.isEmpty else { throw ValidationError("say which queue") }
+        try checkQueues(queues)
         guard !command.isEmpty else {
             throw ValidationError(
                 "say what to run for each task: 'timerctl queue work \(queues[0]) -- COMMAND'"
