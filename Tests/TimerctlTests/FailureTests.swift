@@ -78,6 +78,15 @@ import TimerControl
         #expect(failure == Failure(.usage, named))
     }
 
+    @Test("What the user may not state is named by its option, and stays a missing permission")
+    func statedWithoutPermission() {
+        let failure = StatedRefusal.named(
+            Failure(.notPermitted, "parameter 'nice' is '-5', accepted is 0 to 19"),
+            arguments: ["timerctl", "add", "--nice=-5", "--", "x"]
+        )
+        #expect(failure == Failure(.notPermitted, "--nice is '-5', accepted is 0 to 19"))
+    }
+
     @Test(
         "A refusal of what no option has stated is as the daemon said it",
         arguments: [
