@@ -14,6 +14,8 @@ public enum Limits {
     public static let batch = 10_000
     /// All replies to one batch array; requests beyond are refused without being carried out.
     public static let batchReply = 16_777_216
+    /// A line to a client, beyond which it is none of a daemon's; the longest are the replies of a batch, `batchReply` and one more.
+    package static let lineToClient = 67_108_864
     /// Jobs in one `job.add`, ids in one request, jobs in the filter of a subscription.
     public static let jobs = 10_000
     /// A job's name, and each of its tags.

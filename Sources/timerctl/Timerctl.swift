@@ -175,6 +175,7 @@ struct Timerctl: AsyncParsableCommand {
     ) -> Never {
         switch error {
         case let error as Failure:
+            let error = StatedRefusal.named(error, arguments: CommandLine.arguments)
             if !error.message.isEmpty { Output.complain(error.message) }
             Glibc.exit(error.status.rawValue)
         case let error as ScheduleError:

@@ -11,10 +11,11 @@ struct Undo: AsyncParsableCommand {
         commandName: "undo",
         abstract: "Bring back jobs that you have invalidated.",
         discussion: """
-            Without a job, all that your last 'invalidate', or 'apply', has ended; once more, what \
-            the one before it has. If one of them cannot come back, none does, and the refusal names \
-            it; 'timerctl undo JOB...' brings back the others. A job that 'apply' has replaced, as \
-            it could not be read, is left out where others were ended. A job comes back with its id, name and history, paused if it \
+            Without a job, all that your last 'invalidate', 'apply' or 'crontab' has ended; once \
+            more, what the one before it has. What these have added or changed stays. If one of them \
+            cannot come back, none does, and the refusal names it; 'timerctl undo JOB...' brings \
+            back the others. A job that 'apply' has replaced, as it could not be read, is left out \
+            where others were ended. A job comes back with its id, name and history, paused if it \
             was paused. It works for a day. Dates that passed meanwhile follow each job's --misfire \
             policy; a run that was ended, or a retry that was dropped, does not come back.
 

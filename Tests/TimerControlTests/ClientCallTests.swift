@@ -42,6 +42,19 @@ struct ClientCallTests {
         await client.close()
     }
 
+    @Test("A line that is longer than any of a daemon's ends the connection, and is not held")
+    func endlessLine() async throws {
+        let server = try ScriptedServer { _ in .endlessLine(Limits.lineToClient + 1) }
+        defer { server.close() }
+        let client = try await ControlClient.connect(to: server.path)
+        let error = await #expect(throws: ClientError.self) {
+            _ = try await client.call("daemon.status")
+        }
+        #expect(error?.reason == .badReply)
+        #expect(error?.message.hasSuffix("sent a line of more than 64 MiB") == true)
+        await client.close()
+    }
+
     @Test("A second subscription, which is refused, leaves the first what it is told of")
     func secondSubscription() async throws {
         let server = try ScriptedServer { call in

@@ -19,6 +19,8 @@ final class ScriptedServer: Sendable {
         case anonymous(ControlError)
         /// No answer, but a notification of this method and with these parameters.
         case notification(String, JSONValue)
+        /// No answer, but so many bytes of a line that does not end.
+        case endlessLine(Int)
         /// No answer, as long as the connection lasts.
         case silence
         /// The connection ends.
@@ -102,6 +104,15 @@ final class ScriptedServer: Sendable {
                     "jsonrpc": .string("2.0"), "method": .string(method), "params": parameters,
                 ]
                 reply = JSONValue.object(members).jsonBytes
+            case .endlessLine(var rest):
+                let piece = [UInt8](repeating: UInt8(ascii: "A"), count: 65_536)
+                while rest > 0 {
+                    let count = min(rest, piece.count)
+                    let sent = send(connection, piece, count, Int32(MSG_NOSIGNAL))
+                    guard sent > 0 else { return }
+                    rest -= sent
+                }
+                continue
             case .silence: continue
             case .end: return
             }

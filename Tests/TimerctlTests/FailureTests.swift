@@ -42,6 +42,67 @@ import TimerControl
         #expect(Failure(ClientError(.notPermitted, "no")).status == .notPermitted)
     }
 
+    @Test(
+        "A refusal of what an option has stated names the option, and is wrong usage",
+        arguments: [
+            (
+                ["add", "--cpu-quota", "0%", "--", "x"],
+                "parameter 'cpuQuota' is '0%', expected 1%",
+                "--cpu-quota is '0%', expected 1%"
+            ),
+            (
+                ["add", "--dry-run", "--cwd="], "parameter 'add[0].cwd' is '', expected a path",
+                "--cwd is '', expected a path"
+            ),
+            (
+                ["change", "2", "--tag", ""], "parameter 'change[0].tags[1]' is empty",
+                "--tag is empty"
+            ),
+            (
+                ["add", "--env", "A=b"], "parameter 'env.A' is with a NUL",
+                "--env 'A' is with a NUL"
+            ),
+            (
+                ["queue", "reserve", "q", "--wait", "2h"], "parameter 'wait' is '2h'",
+                "--wait is '2h'"
+            ),
+            (["add", "--tz", "x"], "parameter 'schedule.tz' is 'x'", "--tz is 'x'"),
+            (["at", "noon", "--shell", "x"], "parameter 'command' is", "--shell is"),
+        ]
+    )
+    func stated(arguments: [String], message: String, named: String) {
+        let failure = StatedRefusal.named(
+            Failure(.refused, message),
+            arguments: ["timerctl"] + arguments
+        )
+        #expect(failure == Failure(.usage, named))
+    }
+
+    @Test("What the user may not state is named by its option, and stays a missing permission")
+    func statedWithoutPermission() {
+        let failure = StatedRefusal.named(
+            Failure(.notPermitted, "parameter 'nice' is '-5', accepted is 0 to 19"),
+            arguments: ["timerctl", "add", "--nice=-5", "--", "x"]
+        )
+        #expect(failure == Failure(.notPermitted, "--nice is '-5', accepted is 0 to 19"))
+    }
+
+    @Test(
+        "A refusal of what no option has stated is as the daemon said it",
+        arguments: [
+            (["apply", "-f", "a.yaml"], "parameter 'cwd' is ''"),
+            (["add", "--", "x", "--nice", "5"], "parameter 'nice' is '5'"),
+            (["apply", "--nice", "5"], "a.yaml:1:1: job 'a': parameter 'nice' is 5"),
+            (["show", "2"], "there is no job 2"),
+        ]
+    )
+    func unstated(arguments: [String], message: String) {
+        let failure = Failure(.refused, message)
+        #expect(
+            StatedRefusal.named(failure, arguments: ["timerctl"] + arguments) == failure
+        )
+    }
+
     @Test("Without a daemon, the message says what to do")
     func noDaemon() {
         #expect(

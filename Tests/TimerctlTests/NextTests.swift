@@ -105,7 +105,7 @@ import Testing
 
     @Test(
         "A schedule without a coming date is refused",
-        arguments: [["--at", "2026-01-01"], ["--at", "09:30", "--after", "x"], ["--every", "0"]]
+        arguments: [["--at", "2026-01-01"], ["--at", "09:30", "--after", "x"]]
     )
     func refused(arguments: [String]) {
         #expect(throws: ScheduleError.self) { try preview(arguments) }

@@ -25,7 +25,7 @@ final class ClientConnection: ChannelDuplexHandler {
     private let path: String
     /// Nil once the events have ended.
     private var events: EventStream.Producer.Source?
-    private var lines = LineDecoder(limit: .max)
+    private var lines = LineDecoder(limit: Limits.lineToClient)
     private var context: ChannelHandlerContext?
     /// The oldest first: replies keep the order of the requests.
     private var calls = CircularBuffer<Call>()
@@ -140,7 +140,10 @@ final class ClientConnection: ChannelDuplexHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         lines.append(unwrapInboundIn(data))
         while let line = lines.next() {
-            if case .line(let bytes) = line { receive(bytes) }
+            switch line {
+            case .line(let bytes): receive(bytes)
+            case .tooLong: giveUp("a line of more than \(Limits.lineToClient >> 20) MiB")
+            }
         }
     }
 

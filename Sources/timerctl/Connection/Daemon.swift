@@ -103,8 +103,13 @@ struct Daemon {
         }
     }
 
+    /// Says on standard error where the daemon does not answer, for as long as the task goes on.
+    func watchSilence() -> Task<Void, Never> { SilenceWatch(socket: socket).start() }
+
     /// Stays connected until the job or the connection has ended.
     func waitForEnd(of job: JobID) async throws(Failure) {
+        let silence = watchSilence()
+        defer { silence.cancel() }
         do {
             var subscribe = Subscribe()
             subscribe.jobs = [job]

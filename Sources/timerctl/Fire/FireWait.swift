@@ -46,6 +46,8 @@ struct FireWait {
         _ = try await daemon.answer(to: "events.subscribe") { try await client.subscribe(request) }
         let fired = try await daemon.ask(.fireJob(.id(known.id)), for: FireReply.self)
         guard fired.value.job.definition.command != nil else { return End(fire: fired) }
+        let silence = daemon.watchSilence()
+        defer { silence.cancel() }
         do {
             if let end = try await end(of: fired, known, tell) { return end }
         } catch let error as Failure {

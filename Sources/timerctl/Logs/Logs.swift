@@ -93,6 +93,8 @@ struct Logs: AsyncParsableCommand {
 
     func run() async throws {
         var daemon = try await Daemon.connect(common)
+        let silence = follow ? daemon.watchSilence() : nil
+        defer { silence?.cancel() }
         let run =
             if let runNumber { RunID(rawValue: runNumber) } else { try await newestRun(daemon) }
         guard let end = try await show(run, &daemon) else { return }

@@ -51,12 +51,15 @@ struct ScheduleOptions: ParsableArguments {
 
     /// Checks that durations and dates can be read, so that a refusal names their option.
     private func checkWords() throws {
-        // try?: an unknown zone is refused by itself.
-        let zone = (try? zone(local: .local)) ?? .local
-        for (option, words) in [("--in", delay), ("--every", every)] {
-            try Self.check(option, words) { (text) throws(ScheduleError) in
-                _ = try TimeSpan(parsing: text)
-            }
+        var zone = Zone.local
+        try Self.check("--tz", tz) { (text) throws(ScheduleError) in
+            zone = try Zone(named: text)
+        }
+        try Self.check("--in", delay) { (text) throws(ScheduleError) in
+            _ = try TimeSpan(parsing: text).validatedDelay(words: text)
+        }
+        try Self.check("--every", every) { (text) throws(ScheduleError) in
+            _ = try TimeSpan(parsing: text).validatedInterval(words: text)
         }
         try Self.check("--from", from) { (text) throws(ScheduleError) in
             _ = try DateExpression.parse(text, now: .now, zone: zone)

@@ -50,9 +50,10 @@ struct Surroundings: Hashable {
         guard let sign = bytes.firstIndex(of: UInt8(ascii: "=")), sign > 0 else { return }
         let name = String(decoding: bytes[..<sign], as: UTF8.self)
         if Self.ofTheSession.contains(name) || name.hasPrefix("TIMERD_") { return }
-        guard let value = String(validating: bytes[(sign + 1)...], as: UTF8.self) else {
-            return leftOut.append(name)
-        }
+        // A repaired name would be that of another variable.
+        guard name.utf8.elementsEqual(bytes[..<sign]),
+            let value = String(validating: bytes[(sign + 1)...], as: UTF8.self)
+        else { return leftOut.append(name) }
         environment[name] = value
     }
 

@@ -45,6 +45,7 @@ struct QueueReserve: AsyncParsableCommand {
 
     mutating func validate() throws {
         try checkCount(count, 1...Limits.tasks)
+        try checkQueues(queues)
         if queues.count > Limits.queuesReserved {
             throw ValidationError(
                 "\(queues.count) queues; at most \(Limits.queuesReserved) are accepted"
@@ -64,6 +65,17 @@ struct QueueReserve: AsyncParsableCommand {
         if answer.value.tasks.isEmpty {
             let names = queues.map { "'\(Printable.escaped($0))'" }.joined(separator: ", ")
             throw Failure(.refused, "no task is ready in \(names)")
+        }
+    }
+}
+
+/// Refuses a name that no queue can have.
+func checkQueues(_ queues: [String]) throws {
+    for queue in queues {
+        do throws(OptionRefusal) {
+            try JobOption.queue.check(.text(queue))
+        } catch {
+            throw ValidationError("a queue's name\(error.predicate)")
         }
     }
 }

@@ -78,6 +78,7 @@ struct QueueWork: AsyncParsableCommand {
 
     mutating func validate() throws {
         guard !queues.isEmpty else { throw ValidationError("say which queue") }
+        try checkQueues(queues)
         guard !command.isEmpty else {
             throw ValidationError(
                 "say what to run for each task: 'timerctl queue work \(queues[0]) -- COMMAND'"
@@ -97,7 +98,10 @@ struct QueueWork: AsyncParsableCommand {
 
     func run() async throws {
         // A daemon that is not there at the beginning is an error; later ones are waited for.
-        await (try await Daemon.connect(common)).client.close()
+        let daemon = try await Daemon.connect(common)
+        await daemon.client.close()
+        let silence = daemon.watchSilence()
+        defer { silence.cancel() }
         let (reasons, unstartable) = AsyncStream<String>.makeStream()
         let runner = TaskCommand(command) { unstartable.yield($0) }
         var settings = TimerWorker.Settings(socket: common.socketPath, queues: queues)

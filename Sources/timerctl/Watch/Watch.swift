@@ -13,7 +13,8 @@ struct Watch: AsyncParsableCommand {
         discussion: """
             --since first prints what followed that event, without a gap; --since 0 all that is \
             kept. --json prints the events as JSON with their numbers (seq). When the daemon goes \
-            away it ends with 69 and says how to go on from there.
+            away it ends with 69 and says how to go on from there; of one that does not answer for \
+            a minute it says so, and waits.
 
             Examples:
               timerctl watch
@@ -83,6 +84,8 @@ struct Watch: AsyncParsableCommand {
         } catch {
             throw Failure(answering: error)
         }
+        let silence = daemon.watchSilence()
+        defer { silence.cancel() }
         var left = number ?? .max
         do {
             for try await event in client.events {

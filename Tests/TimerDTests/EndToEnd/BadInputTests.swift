@@ -19,11 +19,31 @@ struct BadInputTests {
     }
 
     static let rows: [Row] = [
-        Row(arguments: ["add", "--every", "0"], status: 1, names: ["'0'", "1ms to 100 years"]),
+        Row(arguments: ["add", "--every", "0"], status: 64, names: ["--every", "'0'"]),
         Row(arguments: ["add", "--every=-1s"], status: 64, names: ["--every", "'-1s'"]),
         Row(arguments: ["add", "--every", "1e300"], status: 64, names: ["'1e300'"]),
         Row(arguments: ["add", "--every", "NaN"], status: 64, names: ["'NaN'"]),
-        Row(arguments: ["add", "--in", "101y"], status: 1, names: ["'101y'", "100 years"]),
+        Row(arguments: ["add", "--in", "101y"], status: 64, names: ["--in", "'101y'"]),
+        Row(
+            arguments: ["add", "--every", "1h", "--misfire-limit", "3"],
+            status: 64,
+            names: ["--misfire-limit", "'misfire'"]
+        ),
+        Row(
+            arguments: ["add", "--every", "1h", "--cwd", "", "--", "true"],
+            status: 64,
+            names: ["--cwd is ''", "an absolute path"]
+        ),
+        Row(
+            arguments: ["queue", "reserve", "mails", "--wait", "2h"],
+            status: 64,
+            names: ["--wait", "'2h'"]
+        ),
+        Row(
+            arguments: ["add", "--cron", "0 9 * * *", "--tz", ""],
+            status: 64,
+            names: ["--tz", "''"]
+        ),
         Row(arguments: ["add", "--at", "2020-01-01"], status: 1, names: ["2020-01-01", "passed"]),
         Row(
             arguments: ["add", "--at", "2020-01-01", "--misfire", "skip"],

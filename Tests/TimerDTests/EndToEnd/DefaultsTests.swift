@@ -111,10 +111,10 @@ struct DefaultsTests {
                 "--",
                 "true"
             )
-            #expect(refused.status == 1)
+            #expect(refused.status == 64)
             #expect(
                 refused.errors.contains(
-                    "'keepRuns' is 51, accepted here is 1 to 50 (the setting maxRunsKept)"
+                    "--keep-runs is 51, accepted here is 1 to 50 (the setting maxRunsKept)"
                 ),
                 "\(refused.errors)"
             )

@@ -77,8 +77,8 @@ struct WeakTargetTests {
     func noProcess() async throws {
         try await DaemonProcess.with { daemon in
             let gone = try await daemon.timerctl("add", "--in", "1h", "--while-pid", "4194305")
-            #expect(gone.status == 1)
-            #expect(gone.errors.contains("'whilePid' is 4194305, but there is no such process"))
+            #expect(gone.status == 64)
+            #expect(gone.errors.contains("--while-pid is 4194305, but there is no such process"))
             for pid in ["0", "-1"] {
                 let answer = try await daemon.timerctl("add", "--in", "1h", "--while-pid", pid)
                 #expect(answer.status == 64)

@@ -154,6 +154,17 @@ import TimerControl
         #expect(here.notes == ["the job goes without L: not UTF-8"])
     }
 
+    @Test("A variable whose name is not UTF-8 stays behind with a note, and goes by no other name")
+    func unreadableName() {
+        let here = Surroundings(
+            folder: "/",
+            umask: 0,
+            entries: [[0x4C, 0xFF, 0x3D, 0x78], Array("é=x".utf8)]
+        )
+        #expect(here.environment == ["é": "x"])
+        #expect(here.notes == ["the job goes without L\u{FFFD}: not UTF-8"])
+    }
+
     @Test("The current surroundings are those of this process")
     func current() throws {
         let here = try Surroundings.current()
