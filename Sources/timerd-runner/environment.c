@@ -46,8 +46,12 @@ static _Noreturn void refuse_line(const struct text *text, const char *what) {
 
 // All of a file, with a NUL behind it; NULL if there is none and there need not be.
 static char *contents(const char *path, bool may_lack) {
-    int file = open(path, O_RDONLY | O_CLOEXEC);
+    // A pipe would be waited for until somebody writes to it, which may be never; a terminal would become the session's.
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (file == -1 && errno == ENOENT && may_lack) return NULL;
+    struct stat status;
+    if (file != -1 && fstat(file, &status) == 0 && S_ISFIFO(status.st_mode))
+        refuse(UNREADABLE, "%s: it is a pipe, and no file", path);
     char *bytes = file == -1 ? NULL : malloc(LARGEST + 1);
     size_t count = 0;
     while (bytes != NULL && count <= LARGEST) {

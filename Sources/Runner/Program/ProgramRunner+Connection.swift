@@ -19,6 +19,8 @@ extension ProgramRunner {
     var patience: Duration { remote?.patience ?? .seconds(10) }
     /// How often in a row a connection may end at once, or within `patience`, before there is some waiting.
     private static let hastyFailures = 3
+    /// How long, in seconds, a runner that is lost again and again is not looked for at most.
+    private static let longestPause = 5
 
     // MARK: - Its beginning
 
@@ -100,7 +102,8 @@ extension ProgramRunner {
         }
         connection = .away
         failures += 1
-        later(.seconds(min(1 << min(failures, 5), 30))) { $0.lookIfAway() }
+        // A look costs little, and everybody's commands wait for it.
+        later(.seconds(min(failures, Self.longestPause))) { $0.lookIfAway() }
     }
 
     /// Calls `body` on the loop's thread after a time.

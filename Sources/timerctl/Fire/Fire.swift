@@ -14,7 +14,9 @@ struct Fire: AsyncParsableCommand {
             A job that repeats keeps its schedule; a one-shot is finished by it. Does not wait for \
             the command, 'timerctl runs' tells what became of it; with --wait it does, and ends as \
             the command did, after its retries: with its exit status, 128 and the signal, 124 at \
-            its timeout, 127 if it could not be started, 75 if its end is not known.
+            its timeout, 127 if it could not be started, 75 if its end is not known, or whether it was \
+            fired. Where the daemon is restarted, or another node takes over, it goes on with the next \
+            one; 69 means that nothing was fired.
 
             Examples:
               timerctl fire 2
@@ -83,8 +85,7 @@ struct Fire: AsyncParsableCommand {
     }
 
     private func fireAndWait(_ job: JobReference) async throws {
-        let daemon = try await Daemon.connect(common)
-        let end = try await FireWait(daemon: daemon, job: job).run { Output.tell($0) }
+        let end = try await FireWait(common: common, job: job).run { Output.tell($0) }
         let fired = end.fire.value.job
         guard let run = end.run else {
             let reason =

@@ -5,10 +5,11 @@ import Schedules
 import TimerControl
 import TimerWords
 
-/// Fires a job, and waits until what it runs has ended for good.
+/// Fires a job, and waits until what it runs has ended for good; where the daemon goes away meanwhile, with the next one.
 struct FireWait {
-    let daemon: Daemon
+    let common: CommonOptions
     let job: JobReference
+    var reconnection = Reconnection()
 
     /// How long the end of a later attempt is waited for where the runs of the fire are no longer kept: an event may
     /// come behind the answer that knows of what it tells.
@@ -25,6 +26,8 @@ struct FireWait {
 
     private enum Signal: Sendable {
         case event(Event)
+        /// It is listened again: the fire may have ended meanwhile.
+        case look
         /// The grace is over.
         case quiet
     }
@@ -33,45 +36,99 @@ struct FireWait {
     ///
     /// `tell` is called with what happens before that: an attempt that failed and is to be followed by another.
     ///
-    /// - Throws: `Failure` where the fire was dropped, where nobody knows how it ended, and where the daemon went
-    ///   away.
-    func run(tell: (String) -> Void) async throws -> End {
+    /// - Throws: `Failure` where nothing was fired; 1 where the fire was dropped; 75 where nobody knows how it ended, or
+    ///   whether it was fired at all.
+    func run(tell: (String) -> Void) async throws(Failure) -> End {
+        var daemon = try await Daemon.connect(common)
         let known = try await daemon.ask(.getJob(job), for: JobReply.self).value.job
-        var subscribe = Subscribe()
-        subscribe.jobs = [known.id]
-        // A change may leave it without the command that it was to be tried again with.
-        subscribe.types = [.runFinished, .fireSkipped, .jobInvalidated, .jobChanged]
-        let (client, request) = (daemon.client, subscribe)
         // Before it fires: its end may come at once.
-        _ = try await daemon.answer(to: "events.subscribe") { try await client.subscribe(request) }
-        let fired = try await daemon.ask(.fireJob(.id(known.id)), for: FireReply.self)
+        var seen = try await subscribe(to: known.id, after: nil, daemon)
+        let fired = try await order(known, daemon)
         guard fired.value.job.definition.command != nil else { return End(fire: fired) }
         let silence = daemon.watchSilence()
         defer { silence.cancel() }
-        do {
-            if let end = try await end(of: fired, known, tell) { return end }
-        } catch let error as Failure {
-            throw error
-        } catch {
-            throw Failure(
-                .unavailable,
-                "\(error); 'timerctl runs \(known.id)' tells what became of it"
-            )
+        var fire = WaitedFire(fired.value.fire)
+        var isAgain = false
+        while true {
+            do throws(Failure) {
+                return try await end(of: fired, &fire, &seen, daemon, isAgain: isAgain, tell)
+            } catch {
+                guard error.status == .unavailable else { throw error }
+                daemon = try await next(after: error, fired.value, seen)
+                isAgain = true
+            }
         }
-        throw Failure(
-            .unavailable,
-            "the daemon went away; 'timerctl runs \(known.id)' tells what became of it"
-        )
     }
 
-    /// Nil where the events end before the fire does.
+    /// The number of the last event that is not to come: `seq`, or the newest one now.
+    private func subscribe(
+        to job: JobID,
+        after seq: Int64?,
+        _ daemon: Daemon
+    ) async throws(Failure) -> Int64 {
+        var subscribe = Subscribe()
+        (subscribe.since, subscribe.jobs) = (seq, [job])
+        // A change may leave it without the command that it was to be tried again with.
+        subscribe.types = [.runFinished, .fireSkipped, .jobInvalidated, .jobChanged]
+        let (client, request) = (daemon.client, subscribe)
+        do {
+            let reply = try await daemon.answer(to: "events.subscribe") {
+                try await client.subscribe(request)
+            }
+            return seq ?? reply.seq
+        } catch {
+            throw Failure(answering: error)
+        }
+    }
+
+    private func order(_ job: Job, _ daemon: Daemon) async throws(Failure) -> Answer<FireReply> {
+        do {
+            let json = try await daemon.client.call(.fireJob(.id(job.id)), as: JSONValue.self)
+            return Answer(value: try json.decoded(), json: json)
+        } catch let error as ControlError {
+            throw Failure(error)
+        } catch {
+            // Not 69, which whoever tries again takes for nothing done.
+            throw Failure(
+                .unknownEnd,
+                "\(Failure(answering: error).message); \(job.title) may have been fired: "
+                    + "'timerctl runs \(job.id)' shows it"
+            )
+        }
+    }
+
+    /// The next daemon, which is listened to from the last event on that was heard.
+    private func next(
+        after loss: Failure,
+        _ fired: FireReply,
+        _ seen: Int64
+    ) async throws(Failure) -> Daemon {
+        let seconds = reconnection.limit.components.seconds
+        Output.complain("\(loss.message); looking for it for \(seconds) s, the fire goes on")
+        do throws(Failure) {
+            return try await reconnection.answer(after: loss) {
+                () async throws(Failure) -> Daemon in
+                let daemon = try await Daemon.connect(common)
+                _ = try await subscribe(to: fired.job.id, after: seen, daemon)
+                return daemon
+            }
+        } catch {
+            throw unknownEnd(of: fired, error.message)
+        }
+    }
+
+    /// - Throws: `unavailable` where the daemon went away.
     private func end(
         of fired: Answer<FireReply>,
-        _ job: Job,
+        _ fire: inout WaitedFire,
+        _ seen: inout Int64,
+        _ daemon: Daemon,
+        isAgain: Bool,
         _ tell: (String) -> Void
-    ) async throws -> End? {
-        var fire = WaitedFire(fired.value.fire)
+    ) async throws(Failure) -> End {
+        let job = fired.value.job
         let (signals, sender) = AsyncThrowingStream<Signal, any Error>.makeStream()
+        if isAgain { sender.yield(.look) }
         // Apart: a client whose events are not taken reads no answers either.
         let listening = Task { [client = daemon.client] in
             do {
@@ -84,51 +141,70 @@ struct FireWait {
         defer { listening.cancel() }
         var resting: Task<Void, Never>?
         defer { resting?.cancel() }
-        for try await signal in signals {
-            var isQuiet = false
-            switch signal {
-            case .event(let event) where event.type == .fireSkipped && event.fire == fire.id:
-                let reason = event.reason.map { FireReason(rawValue: $0)?.sentence ?? $0 }
-                throw dropped(fire.id, job, reason)
-            case .event(let event): fire.hear(event)
-            case .quiet: isQuiet = true
-            }
-            // An event may be told late: what counts is how it stands now.
-            let answers = try await list(fire.id)
-            let rows = answers.map(\.value)
-            func report(before last: RunID?) {
-                let dates = LocalDate(now: .now, zone: .local)
-                for run in fire.followed(rows, last: last) {
-                    tell("\(job.title): \(RunSentence(run, dates: dates).text)")
+        do {
+            for try await signal in signals {
+                var isQuiet = false
+                switch signal {
+                case .event(let event) where event.type == .fireSkipped && event.fire == fire.id:
+                    let reason = event.reason.map { FireReason(rawValue: $0)?.sentence ?? $0 }
+                    throw dropped(fire.id, job, reason)
+                case .event(let event):
+                    fire.hear(event)
+                    seen = event.seq
+                case .look: break
+                case .quiet: isQuiet = true
+                }
+                // An event may be told late: what counts is how it stands now.
+                let answers = try await list(fire.id, daemon)
+                let rows = answers.map(\.value)
+                func report(before last: RunID?) {
+                    let dates = LocalDate(now: .now, zone: .local)
+                    for run in fire.followed(rows, last: last) {
+                        tell("\(job.title): \(RunSentence(run, dates: dates).text)")
+                    }
+                }
+                switch fire.standing(rows) {
+                case .open: report(before: nil)
+                case .ended(let last):
+                    report(before: last.id)
+                    return End(fire: fired, run: answers.first { $0.value.id == last.id })
+                case .gone(let last?) where isQuiet:
+                    report(before: last.id)
+                    let json = try JSONValue(encoding: last)
+                    return End(fire: fired, run: Answer(value: last, json: json), isKept: false)
+                case .gone where isQuiet:
+                    throw Failure(
+                        .unknownEnd,
+                        "\(job.title): fire \(fire.id) is over, but its run is no longer kept: "
+                            + "how it ended is not known"
+                    )
+                case .gone:
+                    guard resting == nil else { continue }
+                    resting = Task {
+                        // try?: cancelled, nobody listens any more.
+                        try? await Task.sleep(for: Self.grace)
+                        sender.yield(.quiet)
+                    }
+                case .dropped(let reason): throw dropped(fire.id, job, reason?.sentence)
+                case .event: return End(fire: fired)
                 }
             }
-            switch fire.standing(rows) {
-            case .open: report(before: nil)
-            case .ended(let last):
-                report(before: last.id)
-                return End(fire: fired, run: answers.first { $0.value.id == last.id })
-            case .gone(let last?) where isQuiet:
-                report(before: last.id)
-                let json = try JSONValue(encoding: last)
-                return End(fire: fired, run: Answer(value: last, json: json), isKept: false)
-            case .gone where isQuiet:
-                throw Failure(
-                    .unknownEnd,
-                    "\(job.title): fire \(fire.id) is over, but its run is no longer kept: "
-                        + "how it ended is not known"
-                )
-            case .gone:
-                guard resting == nil else { continue }
-                resting = Task {
-                    // try?: cancelled, nobody listens any more.
-                    try? await Task.sleep(for: Self.grace)
-                    sender.yield(.quiet)
-                }
-            case .dropped(let reason): throw dropped(fire.id, job, reason?.sentence)
-            case .event: return End(fire: fired)
-            }
+        } catch let error as Failure {
+            throw error
+        } catch {
+            let failure = Failure(answering: error)
+            guard failure.status != .unavailable else { throw failure }
+            throw unknownEnd(of: fired.value, failure.message)
         }
-        return nil
+        throw Failure(.unavailable, "the daemon went away")
+    }
+
+    private func unknownEnd(of fired: FireReply, _ reason: String) -> Failure {
+        Failure(
+            .unknownEnd,
+            "\(reason); how fire \(fired.fire) of \(fired.job.title) ends is not known: "
+                + "'timerctl runs \(fired.job.id)' shows it"
+        )
     }
 
     private func dropped(_ fire: FireID, _ job: Job, _ reason: String?) -> Failure {
@@ -139,7 +215,7 @@ struct FireWait {
     }
 
     /// The rows of the fire, the last attempt first; none where it is no longer kept.
-    private func list(_ fire: FireID) async throws -> [Answer<Run>] {
+    private func list(_ fire: FireID, _ daemon: Daemon) async throws -> [Answer<Run>] {
         var request = ListRuns()
         (request.fire, request.limit) = (fire, 100)
         do {
@@ -148,8 +224,6 @@ struct FireWait {
             return try rows.map { Answer(value: try $0.decoded(as: Run.self), json: $0) }
         } catch let error as ControlError where error.reason == .notFound {
             return []
-        } catch {
-            throw Failure(answering: error)
         }
     }
 }

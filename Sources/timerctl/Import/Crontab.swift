@@ -34,13 +34,34 @@ struct Crontab {
     /// The lines that set variables.
     var variableLines: [(line: Int, name: String, value: String)] = []
 
-    /// `hasUsers`: whether there is a user between schedule and command, as in /etc/crontab.
-    init(parsing text: String, hasUsers: Bool) {
+    /// Whether lines end with CR LF, the CR of which is left out.
+    var hasReturns = false
+
+    /// A file's bytes: a line that is not UTF-8 is refused, unless it is a comment.
+    init(reading bytes: [UInt8], hasUsers: Bool) {
+        let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+        let broken = lines.indices.filter { String(validating: lines[$0], as: UTF8.self) == nil }
+        self.init(
+            parsing: String(decoding: bytes, as: UTF8.self),
+            hasUsers: hasUsers,
+            broken: Set(broken.map { $0 + 1 })
+        )
+    }
+
+    /// `hasUsers`: whether there is a user between schedule and command, as in /etc/crontab; `broken`: the lines that are
+    /// not as they stood, since that was no UTF-8.
+    init(parsing text: String, hasUsers: Bool, broken: Set<Int> = []) {
+        hasReturns = text.contains { $0 == "\r\n" }
         var variables: [String: String] = [:]
         let lines = text.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" }
         for (index, line) in lines.enumerated() {
             let words = line.drop(while: isBlank)
             if words.isEmpty || words.first == "#" { continue }
+            if broken.contains(index + 1) {
+                let text = String(words)
+                refusals.append(Refusal(line: index + 1, text: text, reason: "it is not UTF-8"))
+                continue
+            }
             if let variable = CrontabVariable(parsing: words) {
                 variables[variable.name] = variable.value
                 variableLines.append((index + 1, variable.name, variable.value))

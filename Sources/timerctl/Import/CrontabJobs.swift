@@ -180,6 +180,11 @@ struct CrontabJobs {
         notes += crontab.unloggedLines.map {
             "line \($0): the '-' that keeps cron from logging is left out"
         }
+        if crontab.hasReturns {
+            notes.append(
+                "lines end with CR LF: the CR is left out, which cron takes for a part of the line"
+            )
+        }
         return notes
     }
 

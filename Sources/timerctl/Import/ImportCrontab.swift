@@ -35,7 +35,7 @@ struct ImportCrontab: AsyncParsableCommand {
         let path = file == "-" ? "-" : InputFile.realPath(file)
         // cron reads links there as well.
         let systems = file == "-" ? nil : SystemCrontab(InputFile.inRealFolder(file), path)
-        let text = try InputFile.text(of: path, atMost: InputFile.largestOfJobs) {
+        let bytes = try InputFile.bytes(of: path, atMost: InputFile.largestOfJobs) {
             status throws(Failure) in try systems?.requireRoots(status)
         }
         let hasUsers = system || systems != nil
@@ -44,7 +44,7 @@ struct ImportCrontab: AsyncParsableCommand {
         }
         let owner = try user ?? (hasUsers ? nil : owner(of: path))
         let jobs = CrontabJobs(path: path, owner: owner)
-        var plan = jobs.plan(of: Crontab(parsing: text, hasUsers: hasUsers))
+        var plan = jobs.plan(of: Crontab(reading: bytes, hasUsers: hasUsers))
         let fault = systems?.nameFault
         if let fault { plan.warnings.append(fault) }
         let place = file == "-" ? "its crontab" : "'\(file)'"

@@ -15,9 +15,9 @@ struct Logs: AsyncParsableCommand {
             they were and in the order in which they came, each on its own stream again. Of a run \
             that wrote more than is kept (64 KiB of each stream; --output-kept of the job) the \
             beginning and the end are there, and standard error says between them how many bytes \
-            are left out. Of a run that wrote nothing, it says what became of it, and of a job's newest \
-            run whether a newer date was skipped; --on-failure shows what the job's on-failure \
-            command wrote as well.
+            are left out. Of a run that wrote nothing, or of whose output nothing is known, it says \
+            what became of it, and of a job's newest run whether a newer date was skipped; \
+            --on-failure shows what the job's on-failure command wrote as well.
 
             -t shows both streams as lines on standard output, each behind the date at which it \
             came and 'out' or 'err'.
@@ -220,13 +220,18 @@ struct Logs: AsyncParsableCommand {
     private func tell(of run: Run, wroteNothing: Bool) {
         if wroteNothing, let id = run.id {
             let dates = LocalDate(now: .now, zone: .local)
-            Output.tell(
-                "run \(id) of job \(run.job), \(dates.distance(run.fireDate)), wrote nothing: "
-                    + RunSentence(run, dates: dates).text
-            )
+            let subject = "run \(id) of job \(run.job), \(dates.distance(run.fireDate)),"
+            let words = RunSentence(run, dates: dates).text
+            Output.tell(Self.silence(of: subject, run.outcome) + ": " + words)
         }
         guard let count = run.survivors, let id = run.id else { return }
         Output.complain("run \(id): \(RunWords.survivors(count))")
+    }
+
+    /// That there is nothing of a run; timerd-runner may have ended with what an interrupted one had written.
+    static func silence(of subject: String, _ outcome: Run.Outcome?) -> String {
+        outcome == .interrupted
+            ? "nothing is known of what \(subject) wrote" : "\(subject) wrote nothing"
     }
 
     /// Says why there is nothing of an on-failure command, which was asked for.

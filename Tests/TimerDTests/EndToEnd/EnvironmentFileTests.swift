@@ -129,6 +129,20 @@ struct EnvironmentFileTests {
         #expect(folder.status == 66 && folder.errors == "timerd: --env-file /: Is a directory\n")
     }
 
+    @Test("A pipe, to which nobody writes, is refused and not waited for")
+    func pipe() async throws {
+        let folder = try TemporaryFolder()
+        let path = folder.file("pipe")
+        #expect(mkfifo(path, 0o600) == 0)
+        for name in [path, "-" + path] {
+            let answer = try await Self.run(["--with-environment", name, "--", "true"], in: [:])
+            #expect(answer.status == 66)
+            #expect(answer.errors == "timerd: --env-file \(path): it is a pipe, and no file\n")
+        }
+        // It is removed with the object.
+        withExtendedLifetime(folder) {}
+    }
+
     @Test("Each run reads it anew, the handler of a failure too; what is in it is shown nowhere")
     func runs() async throws {
         try await DaemonProcess.with { daemon in

@@ -2,6 +2,7 @@
 
 import Foundation
 import Glibc
+import NIOCore
 import Schedules
 import Testing
 import TimerControl
@@ -157,6 +158,62 @@ struct FireWaitTests {
             #expect(answer.output.contains("exit 9"))
             await client.close()
         }
+    }
+
+    @Test("Where the daemon is killed, or stopped, it goes on with the next one")
+    func restarts() async throws {
+        try await DaemonProcess.with { daemon in
+            let gate = FileGate(daemon, "gate")
+            let client = try await ControlClient.connect(to: daemon.socket)
+            var definition = JobDefinition(schedule: ScheduleWords(every: "1h"))
+            definition.command = ["/bin/sh", "-c", "\(gate.wait); exit 3"]
+            let job = try await client.addJob(definition).job
+            var subscribe = Subscribe()
+            subscribe.types = [.runStarted]
+            try await client.subscribe(subscribe)
+            var events = client.events.makeAsyncIterator()
+            async let waited = daemon.timerctl("fire", "--wait", "\(job.id)")
+            let begin = try await events.next()
+            #expect(begin?.type == .runStarted)
+            await client.close()
+            await daemon.end(SIGKILL)
+            try await daemon.start()
+            await daemon.end(SIGTERM)
+            // It ends while no daemon runs.
+            gate.open()
+            try await daemon.start()
+            let answer = try await waited
+            #expect(answer.status == 3)
+            #expect(answer.output.hasPrefix("job 1: exit 3"))
+            #expect(answer.errors.contains("looking for it for 60 s, the fire goes on"))
+        }
+    }
+
+    @Test("Where the answer to the fire is lost, it says that the job may have been fired")
+    func unanswered() async throws {
+        let daemon = try await FakeDaemon.start { line, context in
+            let request = try? JSONValue(parsing: line)
+            let result: String
+            switch request?["method"] {
+            case .string("job.get")?:
+                result = """
+                    {"job":{"id":7,"addedAt":"2026-12-01T08:00:00.000000Z","command":["true"],\
+                    "fires":0,"owner":"ann","schedule":{"every":"1h"},"state":"scheduled"}}
+                    """
+            case .string("events.subscribe")?: result = #"{"seq":0}"#
+            default: return context.close(promise: nil)
+            }
+            let id = request?["id"]?.jsonText ?? "null"
+            let reply = #"{"jsonrpc":"2.0","id":\#(id),"result":\#(result)}"# + "\n"
+            context.writeAndFlush(NIOAny(ByteBuffer(string: reply)), promise: nil)
+        }
+        let shell = Shell(variables: ["TIMERD_SOCKET": daemon.path])
+        let answer = try await shell("timerctl fire --wait 7")
+        #expect(answer.status == 75)
+        #expect(answer.errors.contains("job 7 may have been fired: 'timerctl runs 7' shows it"))
+        try await daemon.stop()
+        let nobody = try await shell("timerctl fire --wait 7")
+        #expect(nobody.status == 69)
     }
 
     @Test("A fire that becomes a task is not called an event")

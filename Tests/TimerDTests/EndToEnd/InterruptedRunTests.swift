@@ -7,7 +7,7 @@ import TimerControl
 
 @testable import TimerD
 
-/// What the log says of runs that were in progress when the daemon ended.
+/// What the log, and logs, say of runs that were in progress when the daemon ended.
 @Suite("Runs in progress in the log", .timeLimit(.minutes(2)))
 struct InterruptedRunTests {
     /// Starts a run of a named job that goes on until it is ended; its number.
@@ -34,7 +34,9 @@ struct InterruptedRunTests {
         }
     }
 
-    @Test("After the runner's death each of them is told with its job, name, number and owner")
+    @Test(
+        "After the runner's death each of them is told with its job, name, number and owner, and none of them is said to have written nothing"
+    )
     func crash() async throws {
         try await DaemonProcess.with { daemon in
             let run = try await begin(daemon)
@@ -44,6 +46,10 @@ struct InterruptedRunTests {
             try await daemon.start()
             try await eventually("it is logged") { daemon.log.contains("a run was interrupted") }
             try requireLine(daemon.log, "a run was interrupted", of: run)
+            // Its end is stored behind that line.
+            let logs = try await daemon.timerctl("logs", "-f", "nightly")
+            #expect(logs.errors.contains("nothing is known of what run \(run) of job 1"))
+            #expect(!logs.errors.contains("wrote nothing"))
         }
     }
 

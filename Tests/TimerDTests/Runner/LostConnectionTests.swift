@@ -43,6 +43,24 @@ struct LostConnectionTests {
         await runner.detach()
     }
 
+    @Test("A runner that dies again and again is looked for after some seconds each time, at most")
+    func diesAgain() async throws {
+        let (runner, _) = try await script.attached()
+        var longest = Duration.zero
+        for number in 0..<12 {
+            let link = try await script.connection(number)
+            if number > 0 { await link.greet(epoch: Int64(number + 1)) }
+            // It does not live long enough to count as one that stays.
+            _ = script.takeLater()
+            await link.lose()
+            guard script.connections == number + 1 else { continue }
+            longest = max(longest, script.pauses.max() ?? .zero)
+            await script.pass(script.takeLater())
+        }
+        #expect(longest == .seconds(5))
+        await runner.detach()
+    }
+
     @Test(
         "An end that is stored while there is no connection is told over the next one, and forgotten"
     )

@@ -14,6 +14,7 @@ final class ScriptedRunner: RunnerLoop {
     private struct State {
         var links: [ScriptedLink] = []
         var later: [@Sendable () -> Void] = []
+        var pauses: [Duration] = []
     }
 
     private let state = Locked(State())
@@ -21,7 +22,10 @@ final class ScriptedRunner: RunnerLoop {
     func perform(_ work: @escaping @Sendable () -> Void) { EpollLoop.test.perform(work) }
 
     func perform(after time: Duration, _ work: @escaping @Sendable () -> Void) {
-        state.withLock { $0.later.append(work) }
+        state.withLock {
+            $0.later.append(work)
+            $0.pauses.append(time)
+        }
     }
 
     func perform(afterEndOf pid: Int32, _ work: @escaping @Sendable () -> Void) {
@@ -65,10 +69,13 @@ final class ScriptedRunner: RunnerLoop {
     /// What is to happen later, and does not unless it is passed.
     func takeLater() -> [@Sendable () -> Void] {
         state.withLock { state in
-            defer { state.later = [] }
+            defer { (state.later, state.pauses) = ([], []) }
             return state.later
         }
     }
+
+    /// After how long each of that is to happen.
+    var pauses: [Duration] { state.withLock { $0.pauses } }
 
     /// Returns once the thread has done all that it was given before.
     func flush() async {

@@ -37,6 +37,31 @@ extension CrontabTests {
         )
     }
 
+    @Test("A line that is not UTF-8 is refused by its number, and no other; a comment need not be")
+    func latin1() {
+        let parts = ["# ", " ber\nA=1\n@daily echo ", "\r\n* * * * * true\nB=", "\n"]
+        let bytes = Array(parts.map { Array($0.utf8) }.joined(separator: [0xfc]))
+        let crontab = Crontab(reading: bytes, hasUsers: false)
+        #expect(
+            crontab.refusals == [
+                .init(line: 3, text: "@daily echo \u{fffd}", reason: "it is not UTF-8"),
+                .init(line: 5, text: "B=\u{fffd}", reason: "it is not UTF-8"),
+            ]
+        )
+        #expect(crontab.entries.map(\.line) == [4])
+        #expect(crontab.entries.first?.variables == ["A": "1"])
+    }
+
+    @Test("That the CR of lines that end with CR LF is left out is said once")
+    func returns() {
+        let jobs = CrontabJobs(path: "-", owner: .root, caller: .root)
+        let crontab = Crontab(parsing: "A=1\r\n@daily a\r\n@daily b\r\n", hasUsers: false)
+        #expect(crontab.entries.map(\.command) == ["a", "b"])
+        #expect(jobs.plan(of: crontab).notes.map { $0.prefix(21) } == ["lines end with CR LF:"])
+        let plain = Crontab(parsing: "@daily a\n", hasUsers: false)
+        #expect(jobs.plan(of: plain).notes == [])
+    }
+
     @Test("Blanks behind the '-' that keeps a line out of the log are none of its fields")
     func unlogged() throws {
         let crontab = Crontab(parsing: "- */5 * * * * a\n-@daily b\n", hasUsers: false)

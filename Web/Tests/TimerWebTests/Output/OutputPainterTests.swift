@@ -119,6 +119,15 @@ import TimerControl
         }
     }
 
+    @Test("Of a run that was interrupted, nothing that is known of is not called nothing")
+    func interrupted() {
+        let nothing = [OutputReply.Total(), OutputReply.Total()]
+        #expect(RunOutput.size(nothing) == "nothing")
+        #expect(RunOutput.size(nothing, isInterrupted: true) == "not known")
+        let some = [OutputReply.Total(bytes: 5), OutputReply.Total()]
+        #expect(RunOutput.size(some, isInterrupted: true) == RunOutput.size(some))
+    }
+
     @Test("Where more is to be read, nothing is said of a gap behind")
     func more() {
         var document = OutputDocument(only: .stdout)

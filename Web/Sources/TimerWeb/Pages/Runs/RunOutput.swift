@@ -50,12 +50,14 @@ struct RunOutput {
         (isRunning, stdout, stderr) = (reply.running, reply.stdout, reply.stderr)
     }
 
-    func section(_ parts: Parts, _ id: String, isRunning: Bool) -> Node {
+    func section(_ parts: Parts, _ id: String, isRunning: Bool, isInterrupted: Bool) -> Node {
         HTML.section(.aria("labelledby", "h-out")) {
             div(.class("head")) {
                 h2(.id("h-out")) { "Output" }
                 " "
-                span(.class("count"), .data("live", "bytes")) { size }
+                span(.class("count"), .data("live", "bytes")) {
+                    Self.size(totals, isInterrupted: isInterrupted)
+                }
                 nav(.class("views"), .aria("label", "Which output")) {
                     view("both", nil, id)
                     " "
@@ -97,8 +99,6 @@ struct RunOutput {
         ) { word }
     }
 
-    private var size: String { Self.size(totals) }
-
     private var isWhole: Bool { totals.allSatisfy { $0.dropped == 0 } }
 
     /// Of the streams that are shown.
@@ -107,10 +107,12 @@ struct RunOutput {
     }
 
     /// "1.2 KiB, 183 KiB more are not kept".
-    static func size(_ totals: [OutputReply.Total]) -> String {
+    ///
+    /// `isInterrupted`: timerd-runner may have ended with what the run had written.
+    static func size(_ totals: [OutputReply.Total], isInterrupted: Bool = false) -> String {
         let bytes = totals.reduce(0) { $0 + $1.bytes }
         let dropped = totals.reduce(0) { $0 + $1.dropped }
-        if bytes == 0 { return "nothing" }
+        if bytes == 0 { return isInterrupted ? "not known" : "nothing" }
         let kept = ByteCount.words(bytes - dropped)
         return dropped == 0 ? kept : "\(kept), \(ByteCount.words(dropped)) more are not kept"
     }

@@ -54,7 +54,14 @@ extension RunPage: PageContent {
                 p(.class("lead"), .data("live", "words")) { bdi { sentence } }
             }
             div(.class("beside")) {
-                div { output.section(parts, id, isRunning: output.isRunning) }
+                div {
+                    output.section(
+                        parts,
+                        id,
+                        isRunning: output.isRunning,
+                        isInterrupted: run.outcome == .interrupted
+                    )
+                }
                 aside(.aria("label", "About this run")) {
                     section(.data("live", "facts")) {
                         h2 { "Times" }
