@@ -13,7 +13,7 @@ struct LeaseGapsTests {
     private static let lease = TimeSpan.seconds(10)
 
     /// Has a worker reserve so many tasks.
-    private static func reserve(_ count: Int = 1, _ test: TestScheduler) async throws
+    private static func reserve(_ test: TestScheduler, _ count: Int = 1) async throws
         -> [QueuedTask]
     {
         for _ in 0..<count {
@@ -111,7 +111,7 @@ struct LeaseGapsTests {
     )
     func many(hangs: Bool) async throws {
         try await TestScheduler.with { test in
-            let tasks = try await Self.reserve(250, test)
+            let tasks = try await Self.reserve(test, 250)
             #expect(tasks.count == 250)
             if hangs {
                 test.stall(.seconds(30))

@@ -265,7 +265,7 @@ struct SharedOriginTests {
         let (epoch, number) = (rows.integer(0, 0) ?? 0, rows.integer(0, 1) ?? 0)
         for late in [number - 2, number - 1] {
             let answer = try other.execute(
-                PostgresHome.Statements.settle,
+                PostgresHome.Statements.resolve,
                 [.integer(epoch), .integer(late)],
                 within: .seconds(30)
             )
