@@ -167,7 +167,7 @@ struct AtTests {
             #expect(list.status == 0 && list.output == "")
             #expect(list.errors.hasPrefix("no live jobs; "), "\(list.errors)")
             #expect(list.errors.contains("\n\(words)"), "\(list.errors)")
-            #expect(try await daemon.timerctl("add", "--in", "1h", "--", "true").status == 0)
+            #expect(try await daemon.timerctl("every", "1h", "--", "true").status == 0)
             #expect(try await daemon.timerctl("list").errors.contains(words))
             for others in [["--all"], ["--json"], ["-n", "1"], ["--state", "paused"]] {
                 let list = try await daemon.timerctl(["list"] + others)

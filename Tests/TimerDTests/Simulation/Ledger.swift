@@ -34,6 +34,9 @@ struct Ledger {
         /// Whether a fire of it was told, whatever became of that.
         var hasFired: Bool
 
+        /// Whether it waited as its job was ended.
+        var isDropped: Bool { state == .skipped && reason == .invalidated && dates == 1 }
+
         /// Whether it is of no date of the schedule, but of a user's.
         var isByHand: Bool { reason == .manual || reason == .withdrawn }
 
@@ -180,8 +183,9 @@ struct Ledger {
         case .invalidated, .replaced, .targetGone:
             let wallOffset = job.clock == .elapsed ? self.wallOffset + ahead : .zero
             let end = min(stored.endedAt.map { $0 - wallOffset } ?? now, now)
-            // It may have finished before, and was ended while its last fire was not over.
-            let hasAllFires = stored.policy.count.map { stored.fires >= $0 } ?? false
+            // It may have finished before, and was ended while its last fire was not over: one that waited counts no more.
+            let all = stored.fires + rows.count { $0.isDropped }
+            let hasAllFires = stored.policy.count.map { all >= $0 } ?? false
             return min(end, hasAllFires ? lastFire : end, job.until ?? end)
         case .count: return lastFire
         default: return .distantFuture
@@ -190,7 +194,7 @@ struct Ledger {
 
     private var lastFire: Timestamp {
         // A task that was dropped, or that no worker took in time, had its fire before.
-        rows.filter { $0.state != .skipped || $0.hasFired }
+        rows.filter { $0.state != .skipped || $0.hasFired || $0.isDropped }
             .max { $0.id < $1.id }?.first ?? now
     }
 
