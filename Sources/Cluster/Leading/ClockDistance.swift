@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Whether this node's wall clock is far from the database's, told when that changes.
+/// How far this node's wall clock is from the database's, as far as that is beyond doubt.
 package struct ClockDistance: Sendable {
     package enum News: Sendable, Equatable {
         /// By how much it is ahead of the database's, in µs; negative where it is behind.
@@ -8,6 +8,10 @@ package struct ClockDistance: Sendable {
         case isRightAgain
     }
 
+    /// By how much it is ahead of the database's, in µs; negative where it is behind.
+    ///
+    /// A clock counts as right until a comparison proves that it is not.
+    package private(set) var difference: Int64 = 0
     /// The distance that is told, in µs: from there on a node that takes over fires at other times.
     private let limit: Int64
     /// What was told last; nil for nothing, or that it is right again.
@@ -17,18 +21,22 @@ package struct ClockDistance: Sendable {
 
     /// Takes in a comparison whose answer was under way for `roundTrip`, so that it is wrong by half of that at most.
     ///
+    /// The difference moves just as far as the comparison proves. The truth lies within that error, so a slow answer never
+    /// leads away from it.
+    ///
     /// - Returns: what is new. A distance that was told is told again once it has doubled, or changed sides.
-    package mutating func compare(_ difference: Int64, roundTrip: Int64) -> News? {
-        let (distance, error) = (abs(difference), roundTrip / 2)
+    package mutating func compare(_ measured: Int64, roundTrip: Int64) -> News? {
+        let error = roundTrip / 2
+        difference = min(max(difference, measured - error), measured + error)
         if let told {
             // Well within, so that one at the limit is not told of each time.
-            if distance + error < limit / 2 {
+            if abs(measured) + error < limit / 2 {
                 self.told = nil
                 return .isRightAgain
             }
-            guard abs(difference - told) - error > abs(told) else { return nil }
+            guard abs(difference - told) > abs(told) else { return nil }
         }
-        guard distance - error >= limit else { return nil }
+        guard abs(difference) >= limit else { return nil }
         told = difference
         return .isOff(difference)
     }

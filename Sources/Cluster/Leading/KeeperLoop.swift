@@ -150,7 +150,8 @@ final class KeeperLoop {
         on connection: PostgresConnection,
         within: Int64
     ) throws(ClusterError) -> LeaseAnswer {
-        let (before, sent) = (Self.wallClock(), Fence.now())
+        // In this order: where the thread has to wait in between, the round trip has that, too.
+        let (sent, before) = (Fence.now(), Self.wallClock())
         let reply: LeaseStatements.Reply?
         do throws(PostgresError) {
             reply = try send(request, on: connection, .microseconds(within))
@@ -163,11 +164,9 @@ final class KeeperLoop {
             throw .away("the row of node '\(settings.node.name)' is of another process, or is gone")
         }
         let roundTrip = Fence.now() - sent
-        let difference = before + roundTrip / 2 - reply.clock
-        mailbox.update { $0.clockDifference = difference }
-        if let news = clock.compare(difference, roundTrip: roundTrip) {
-            listeners.onClockNews(news)
-        }
+        let news = clock.compare(before + roundTrip / 2 - reply.clock, roundTrip: roundTrip)
+        mailbox.update { $0.clockDifference = clock.difference }
+        if let news { listeners.onClockNews(news) }
         return reply.answer
     }
 

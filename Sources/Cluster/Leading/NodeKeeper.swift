@@ -127,7 +127,7 @@ package final class NodeKeeper: Sendable {
         mailbox.add(.notified)
     }
 
-    /// The wall clock minus the database's, in µs, as of the last renewal; nil before the first.
+    /// The wall clock minus the database's, in µs, as far as the answers up to the last one prove it; nil before the first.
     package var clockDifference: Int64? { mailbox.row.clockDifference }
 
     /// All nodes of the last week, by name.
