@@ -29,6 +29,25 @@ enum Diagnosis {
         }
     }
 
+    /// Something listens at the socket, and has not said how it is; `error`: why not.
+    static func unanswered(_ error: any Error, at path: String) -> Finding {
+        let failure = Failure(answering: error)
+        switch failure.status {
+        case .unavailable: return silence(failure)
+        case .protocolBroken: return stranger(failure, at: path)
+        default: break
+        }
+        // Not as somebody may not ask, or asks too much: nothing is carried out there.
+        guard let refusal = error as? ControlError, refusal.reason == .storageFailed else {
+            return unchecked("daemon", failure)
+        }
+        return .broken(
+            "daemon",
+            "it carries out no request: \(failure.message)",
+            "mend what it says; journalctl -u timerd has more"
+        )
+    }
+
     /// A daemon listens at the socket but does not answer.
     static func silence(_ failure: Failure) -> Finding {
         .broken(
