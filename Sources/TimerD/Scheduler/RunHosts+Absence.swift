@@ -36,6 +36,16 @@ extension RunHosts {
         return found.isEmpty ? nil : StatusReply.Absence.allCases.filter(found.contains)
     }
 
+    /// The names of those whose node is there, and whose runner does not answer.
+    var silent: Set<String> {
+        Set(hosts.filter { isSilent($0.key, $0.value) }.keys)
+    }
+
+    /// This node is there in any case.
+    private func isSilent(_ name: String, _ host: Host) -> Bool {
+        host.standing.isSilent || name == own && host.standing.away != nil
+    }
+
     /// How many commands wait for a host that is not there, by the label that they ask for.
     private var absentWaits: [String: Int] {
         waits.filter { wish, _ in
@@ -50,7 +60,7 @@ extension RunHosts {
     /// Why one that is not there takes no command.
     private func absence(of name: String, _ host: Host) -> StatusReply.Absence {
         if host.standing.drains { return .drains }
-        return host.standing.isSilent || name == own ? .silent : .gone
+        return isSilent(name, host) ? .silent : .gone
     }
 
     /// In words, of the first of those that are called that.

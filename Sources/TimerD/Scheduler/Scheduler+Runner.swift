@@ -110,6 +110,9 @@ extension Scheduler {
     /// How many commands are in progress on each node.
     func runs(onEach nodes: [String]) -> [Int] { nodes.map { hosts.taken(on: $0) } }
 
+    /// The nodes that are there and whose runner does not answer.
+    var silentHosts: Set<String> { hosts.silent }
+
     /// What clients are told of whatever minds the runs; hosts that others asked for are `named` to administrators.
     func runnerStanding(named: Bool) -> StatusReply.Runner {
         let known = runner.known

@@ -180,7 +180,7 @@ enum Diagnosis {
     }
 
     /// What to do about a node that takes none of the commands that wait for it.
-    private static func advice(on absence: StatusReply.Absence) -> String {
+    static func advice(on absence: StatusReply.Absence) -> String {
         switch absence {
         case .unknown:
             "start the node, or 'timerctl change JOB --on LABEL'; 'timerctl nodes' has names and labels"

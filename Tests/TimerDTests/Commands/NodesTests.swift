@@ -93,6 +93,7 @@ import TimerControl
             let handler = handler(test, Registry(Self.nodes))
             let reply = try await handler.handle(.listNodes, from: 1000).get() as? NodesReply
             #expect(reply?.nodes.map(\.name) == ["alpha", "beta", "gamma"])
+            #expect(reply?.nodes.compactMap(\.runnerIsSilent) == [])
             let away = ControlError(.storageFailed, "the database does not answer")
             let mute = self.handler(test, Registry([], trouble: away))
             #expect(await mute.handle(.listNodes, from: 1000).failure == away)
