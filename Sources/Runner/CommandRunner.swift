@@ -110,6 +110,8 @@ extension CommandRunner {
 package enum RunnerChange: Sendable {
     /// It is lost, for that reason: no command begins until it is `back`.
     case away(String)
+    /// Its node is there, and it does not answer, for that reason: no command begins until it is `back`.
+    case silent(String)
     /// It is of that release, has nothing left to mind, and makes room for one of this daemon's: no command
     /// begins until that is `back`.
     case replaced(String)

@@ -17,6 +17,8 @@ final class RunAgent: Sendable {
         var session: AgentSession?
         /// How often in a row there was no answer.
         var failures = 0
+        /// Whether the runner of this node was found not to answer.
+        var isSilent = false
         var isStopped = false
     }
 
@@ -94,6 +96,7 @@ final class RunAgent: Sendable {
                     guard let self else { throw StartRefusal("this node stops") }
                     return try await self.prepare(run, offer)
                 },
+                silent: { [weak self] in self?.noteSilence($0) },
                 ended: { [weak self] in self?.ended($0, hadBegun: $1) }
             )
             let session = try AgentSession(on: loop, own, surroundings)
@@ -122,6 +125,20 @@ final class RunAgent: Sendable {
         loop.perform(after: .milliseconds(100) * (1 << min(failures, 6))) { [weak self] in
             self?.open()
         }
+    }
+
+    /// Says once that the runner of this node does not answer, and why, and once that it does again.
+    private func noteSilence(_ reason: String?) {
+        let isNews = state.withLock { state in
+            defer { state.isSilent = reason != nil }
+            return state.isSilent != (reason != nil)
+        }
+        guard isNews else { return }
+        guard let reason else { return log.notice("timerd-runner answers again") }
+        log.error(
+            "timerd-runner does not answer; no command begins on this node",
+            metadata: ["error": "\(reason)"]
+        )
     }
 
     // MARK: - What is to be run

@@ -10,7 +10,8 @@ struct Backup: AsyncParsableCommand {
         abstract: "Copy the daemon's database to a file, while it is in use.",
         discussion: """
             The daemon writes the copy, complete as of now, one file that only its user can read; \
-            it takes its name once it is checked and on disk. 'timerd --restore FILE' puts it back.
+            it takes its name once it is checked and on disk. 'timerd --restore FILE' puts it back. \
+            Of several hosts the one that leads writes it; another refuses, and says which does.
 
             Examples:
               timerctl backup /var/backups/timerd.db

@@ -47,9 +47,18 @@ struct Failure: Error, Hashable {
         case let error as ClientError: self.init(error)
         default: self.init(.protocolBroken, "the daemon's answer cannot be read: \(error)")
         }
-        if let request, !request.changesNothing, status == .unavailable, !(error is ControlError) {
-            message += "; '\(request.rawValue)' may have been carried out nevertheless"
-        }
+        // Of parts that are kept nothing is done before they are applied.
+        guard let request, !request.changesNothing, request != .putPart, status == .unavailable,
+            !(error is ControlError)
+        else { return }
+        message += "; '\(request.rawValue)' may have been carried out nevertheless"
+    }
+
+    /// The same of a command that had not asked for its change yet.
+    var aheadOfChange: Self {
+        let words = "nothing was changed"
+        guard status == .unavailable, !message.contains(words) else { return self }
+        return Self(status, "\(message); \(words)")
     }
 
     init(_ error: ClientError) {

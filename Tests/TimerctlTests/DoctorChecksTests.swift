@@ -3,6 +3,7 @@
 import Foundation
 import Glibc
 import Testing
+import TimerControl
 
 @testable import timerctl
 
@@ -214,6 +215,23 @@ import Testing
         #expect(nonsense?.level == .broken)
         let sound = await Doctor.finding("runs") { () throws(Failure) in .ok("runs", "none") }
         #expect(sound == .ok("runs", "none"))
+    }
+
+    @Test("A node that takes none of its commands is told with its cure; a drain is no fault")
+    func absences() {
+        var runner = StatusReply.Runner(pid: 7, version: "1.0.0", runs: 2, absentHosts: "why")
+        for (absence, cure) in [
+            (.unknown, "change JOB"), (.gone, "start timerd"), (.silent, "timerd-runner"),
+            (.drains, "--undo"),
+        ] as [(StatusReply.Absence, String)] {
+            runner.absences = [absence]
+            let finding = Diagnosis.runner(runner, of: "1.0.0")
+            #expect(finding.text == "why" && finding.advice?.contains(cure) == true)
+            #expect(finding.level == (absence == .drains ? .warning : .broken))
+        }
+        runner.absences = [.gone, .drains]
+        let both = Diagnosis.runner(runner, of: "1.0.0")
+        #expect(both.level == .broken && both.advice?.contains("; timerctl drain") == true)
     }
 
     @Test("Little room is told in KiB")

@@ -52,6 +52,22 @@ import TimerWords
         #expect(finding.advice?.contains("--socket") == true)
     }
 
+    @Test("A daemon that carries out nothing is broken; one that is asked too much is not")
+    func refusal() {
+        let inUse = "'b' takes no part: the name 'b' is in use"
+        let noPart = Diagnosis.unanswered(ControlError(.storageFailed, inUse), at: "/s")
+        #expect(noPart.level == .broken && noPart.subject == "daemon")
+        #expect(noPart.text.hasSuffix(inUse))
+        for reason in [ControlError.Reason.limitReached, .notPermitted] {
+            let refused = Diagnosis.unanswered(ControlError(reason, "why"), at: "/s")
+            #expect(refused.level == .warning && refused.text == "not checked: why")
+        }
+        let stopping = Diagnosis.unanswered(ControlError(.stopping, "it stops"), at: "/s")
+        #expect(stopping.level == .broken && stopping.subject == "socket")
+        let nonsense = Diagnosis.unanswered(ClientError(.badReply, "nonsense"), at: "/s")
+        #expect(nonsense.text.hasPrefix("what listens at '/s' is not timerd"))
+    }
+
     @Test("A runner that is away or of another release is named; so is one that takes no more")
     func runner() {
         var runner = StatusReply.Runner(pid: 7, version: "1.0.0", runs: 2)

@@ -37,6 +37,21 @@ import TimerControl
         #expect(!failure.isRefusal)
     }
 
+    @Test("Where the answer to a change is lost, it may have been made; ahead of it nothing was")
+    func lostAnswers() {
+        let lost = ClientError(.disconnected, "gone")
+        let applied = Failure(answering: lost, to: .applyJobs)
+        #expect(applied.message == "gone; 'job.apply' may have been carried out nevertheless")
+        // Parts of a change are kept, and change nothing.
+        for request in [Request.Method.listJobs, .listUploads, .putPart] {
+            let ahead = Failure(answering: lost, to: request).aheadOfChange
+            #expect(ahead == Failure(.unavailable, "gone; nothing was changed"))
+            #expect(ahead.aheadOfChange == ahead)
+        }
+        let refused = Failure(answering: ControlError(.conflict, "no"), to: .putPart)
+        #expect(refused.aheadOfChange.message == "no")
+    }
+
     @Test("A socket that the user may not open is no permission")
     func notPermitted() {
         #expect(Failure(ClientError(.notPermitted, "no")).status == .notPermitted)

@@ -271,6 +271,16 @@ import TimerControl
         #expect(Diagnosis.nodes(nil) == [])
     }
 
+    @Test("A node whose runner does not answer is told; of the one that leads status tells it")
+    func silentRunner() {
+        let leader = Self.node("alpha", .leading) { $0.runnerIsSilent = true }
+        let findings = diagnosis([leader, Self.node("beta") { $0.runnerIsSilent = true }])
+        let told = findings.map(\.text)
+        #expect(told == ["timerd-runner of 'beta' does not answer: no command begins there"])
+        #expect(findings.first?.level == .warning)
+        #expect(leader.stateWords == "leading, no runner")
+    }
+
     @Test("A node that nobody takes over from is a warning")
     func alone() {
         let leader = Self.node("alpha", .leading)

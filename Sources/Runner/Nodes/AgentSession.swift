@@ -25,6 +25,8 @@ package final class AgentSession: @unchecked Sendable {
         var connect: @Sendable () throws(RunnerUnreachable) -> FileDescriptor
         /// Finds out how this node is to run what it is offered.
         var prepare: Prepare
+        /// Told why the runner of this node does not answer; nil once it does.
+        var silent: @Sendable (_ reason: String?) -> Void
         /// Called once, when the session is over; `hadBegun`: whether the node that leads had answered.
         var ended: @Sendable (_ reason: String, _ hadBegun: Bool) -> Void
 
@@ -32,10 +34,11 @@ package final class AgentSession: @unchecked Sendable {
             limit: Int,
             connect: @escaping @Sendable () throws(RunnerUnreachable) -> FileDescriptor,
             prepare: @escaping Prepare,
+            silent: @escaping @Sendable (_ reason: String?) -> Void = { _ in },
             ended: @escaping @Sendable (_ reason: String, _ hadBegun: Bool) -> Void
         ) {
             (self.limit, self.connect, self.prepare) = (limit, connect, prepare)
-            self.ended = ended
+            (self.silent, self.ended) = (silent, ended)
         }
     }
 
@@ -59,9 +62,13 @@ package final class AgentSession: @unchecked Sendable {
     /// What the runner has been asked to begin, to say in words why it could not.
     private var lookups: [Int64: CommandLookup] = [:]
     private var isOver = false
+    /// Whether the runner has said who it is.
+    private var hasMet = false
 
     /// How many bytes may wait for the node that leads before the runner is not read any more.
     private static let mostUnsent = 256 * 1024
+    /// How long the runner may take to say who it is: less than the node that leads waits for it.
+    private static let patience = Duration.seconds(2)
 
     /// Takes over `descriptor`, at whose other end the node that leads is, or will be; on the loop's thread.
     package init(
@@ -145,9 +152,16 @@ package final class AgentSession: @unchecked Sendable {
                 throw RunnerUnreachable("cannot watch its connection: \(error.text)")
             }
         } catch {
+            surroundings.silent("\(error)")
             end("\(error)")
         }
-        return runner != nil
+        guard runner != nil else { return false }
+        loop.perform(after: Self.patience) { [weak self] in
+            guard let self, !self.hasMet, !self.isOver else { return }
+            let seconds = Self.patience.components.seconds
+            self.surroundings.silent("it has not answered within \(seconds) s")
+        }
+        return true
     }
 
     private func take(_ run: Int64, offer: [UInt8]) {
@@ -214,6 +228,8 @@ package final class AgentSession: @unchecked Sendable {
         case 129:
             guard case .welcome(let welcome)? = RunnerReport(frame) else { return false }
             version = welcome.version
+            hasMet = true
+            surroundings.silent(nil)
         case 132, 133, 137:
             guard let report = RunnerReport(frame) else { return false }
             takeAnswer(report)

@@ -168,6 +168,17 @@ extension ProgramRunner {
         waitForNode(after: losses)
     }
 
+    /// The node's agent has come, and its runner has not said who it is.
+    ///
+    /// The agent comes again within 7 s, so that one that does not has gone.
+    func tellSilence(_ reason: String) {
+        changed(.silent(reason))
+        let look = looks
+        later(.seconds(15)) { runner in
+            if runner.isAway, runner.looks == look { runner.changed(.away("its node has gone")) }
+        }
+    }
+
     /// Gives up the runs of a node that has gone, and not of one that is there: they go on, also where their runner hangs.
     private func waitForNode(after loss: Int) {
         guard let remote else { return }

@@ -11,6 +11,8 @@ import TimerControl
 struct RunnerGreeting {
     var welcome: RunnerReport.Welcome?
     var known: [Int64: KnownRun] = [:]
+    /// Whether the agent of its node has said something.
+    var hasAgent = false
 }
 
 /// The connection with the runner; all of it on the loop's thread.
@@ -32,6 +34,7 @@ extension ProgramRunner {
                 ended: { [weak self] in self?.lost($0) }
             )
             connection = .greeting(link, RunnerGreeting())
+            looks += 1
             link.send(.hello(version: language.version))
             later(patience) { runner in
                 guard case .greeting(let current, _) = runner.connection, current === link else {
@@ -61,7 +64,10 @@ extension ProgramRunner {
             look()
         case .greeting(_, let greeting):
             connection = .away
-            guard remote == nil else { return lostNode() }
+            guard remote == nil else {
+                if greeting.hasAgent, greeting.welcome == nil { tellSilence(reason) }
+                return lostNode()
+            }
             // One that was about to end, as it had nothing left, may have been asked: another one follows.
             guard greeting.welcome == nil, failures < Self.hastyFailures else {
                 return failed(reason)
@@ -82,7 +88,7 @@ extension ProgramRunner {
         if isAway { look() }
     }
 
-    private var isAway: Bool { if case .away = connection { true } else { false } }
+    var isAway: Bool { if case .away = connection { true } else { false } }
 
     /// There is no runner now: tells whoever waits for the first one, or tries again, later each time.
     private func failed(_ reason: String) {
@@ -122,7 +128,10 @@ extension ProgramRunner {
             greeting.welcome = welcome
             connection = .greeting(link, greeting)
         case (.greeting, .groups(let groups)): state.withLock { $0.groups = groups }
-        case (.greeting, .room(let limit)) where remote != nil: changed(.limit(limit))
+        case (.greeting(let link, var greeting), .room(let limit)) where remote != nil:
+            greeting.hasAgent = true
+            connection = .greeting(link, greeting)
+            changed(.limit(limit))
         case (.greeting(let link, var greeting), .known(let run, let known)):
             greeting.known[run] = known
             connection = .greeting(link, greeting)

@@ -63,6 +63,8 @@ package final class ProgramRunner: CommandRunner, @unchecked Sendable {
     /// Whether its node has not said what it knows since it was lost, and how often it was.
     var isAbsent = false
     var losses = 0
+    /// How many connections there were.
+    var looks = 0
     /// Whether a check for an absent node is scheduled.
     var isMinded = false
 

@@ -102,6 +102,8 @@ public struct StatusReply: Codable, Hashable, Sendable {
         public var troubleSince: Timestamp?
         /// How many commands wait for a host that is not there, and for which, in words; nil where none does.
         public var absentHosts: String?
+        /// Why those hosts take none, each reason once; nil where no command waits for one.
+        public var absences: [Absence]?
         /// Whether `trouble` is that its node drains, as an administrator has asked for.
         public var drains: Bool?
 
@@ -112,13 +114,26 @@ public struct StatusReply: Codable, Hashable, Sendable {
             trouble: String? = nil,
             troubleSince: Timestamp? = nil,
             absentHosts: String? = nil,
+            absences: [Absence]? = nil,
             drains: Bool? = nil
         ) {
             (self.pid, self.version, self.runs) = (pid, version, runs)
-            self.absentHosts = absentHosts
+            (self.absentHosts, self.absences) = (absentHosts, absences)
             self.drains = drains
             (self.trouble, self.troubleSince) = (trouble, troubleSince)
         }
+    }
+
+    /// Why a host takes no command that waits for it.
+    public enum Absence: String, Codable, Hashable, Sendable, CaseIterable {
+        /// No node that has come is called that.
+        case unknown
+        /// Nothing is heard of its node.
+        case gone
+        /// Its node is there, and its timerd-runner does not answer.
+        case silent
+        /// Its node drains, as an administrator has asked for.
+        case drains
     }
 
     /// The node that answers, which leads; nil of a daemon that shares its jobs with no other.

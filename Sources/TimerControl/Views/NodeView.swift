@@ -27,10 +27,12 @@ public struct NodeView: Codable, Hashable, Sendable {
     public var epoch: Int64?
     /// Since when it drains; nil if it does not, or if that is not known.
     public var drainingSince: Timestamp?
+    /// True where it is there and its timerd-runner does not answer, so that no command begins on it; else nil.
+    public var runnerIsSilent: Bool?
 
     private enum CodingKeys: String, CodingKey {
         case name, state, version, host, startedAt, leaseUntil, clockDifference, runs, epoch
-        case drainingSince
+        case drainingSince, runnerIsSilent
         case statedLabels = "labels"
     }
 

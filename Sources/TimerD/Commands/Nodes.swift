@@ -16,7 +16,12 @@ extension CommandHandler {
     private func views(of registry: any NodeRegistry) async throws -> [NodeView] {
         var views = try await registry.nodes().sorted { $0.name < $1.name }
         let runs = await scheduler.runs(onEach: views.map(\.name))
-        for (index, count) in runs.enumerated() { views[index].runs = count }
+        let silent = await scheduler.silentHosts
+        for (index, count) in runs.enumerated() {
+            views[index].runs = count
+            let isSilent = views[index].state != .gone && silent.contains(views[index].name)
+            views[index].runnerIsSilent = isSilent ? true : nil
+        }
         return views
     }
 

@@ -46,7 +46,7 @@ struct RunHosts: Sendable {
     }
 
     /// What a fire asks for that may run anywhere.
-    private static let anywhere = ""
+    static let anywhere = ""
 
     init(own: String?, labels: Set<String> = [], limit: Int) {
         self.own = own ?? ""
@@ -166,32 +166,6 @@ struct RunHosts: Sendable {
         return waiting.keys.sorted()
     }
 
-    /// How many commands wait for hosts that are not there, in words; nil where none does.
-    ///
-    /// One that is there and has no room is none of these. What they wait for is `named` to administrators alone, since
-    /// others wrote it, and only the first of many.
-    func absent(named: Bool) -> String? {
-        let absent = waits.filter { wish, _ in
-            wish != Self.anywhere
-                && !hosts.contains {
-                    $0.value.standing.trouble == nil && Self.isMeant($0.key, $0.value, by: wish)
-                }
-        }
-        guard !absent.isEmpty else { return nil }
-        func words(_ count: Int, _ host: String) -> String {
-            count == 1 ? "1 command waits for \(host)" : "\(count) commands wait for \(host)"
-        }
-        guard named else {
-            return words(absent.values.reduce(0, +), "nodes that are not there, or take none")
-        }
-        let told = absent.sorted { $0.key < $1.key }.prefix(8)
-        var sentence = told.map { words($1, "'\($0)'") }.joined(separator: ", ")
-        if told.count < absent.count {
-            sentence += ", and others for \(absent.count - told.count) more"
-        }
-        return sentence + ": no node that is there and takes commands is called that"
-    }
-
     /// Returns whether it waited.
     @discardableResult
     private mutating func endWait(of fire: FireID) -> Bool {
@@ -201,7 +175,7 @@ struct RunHosts: Sendable {
         return true
     }
 
-    private static func isMeant(_ name: String, _ host: Host, by label: String) -> Bool {
+    static func isMeant(_ name: String, _ host: Host, by label: String) -> Bool {
         label == name || host.labels.contains(label)
     }
 

@@ -7,6 +7,8 @@ import Schedules
 struct RunnerStanding {
     /// Why nobody answers, in a sentence; nil while somebody does.
     private(set) var away: String?
+    /// Whether its node is there while nobody answers.
+    private(set) var isSilent = false
     /// Whether it has no room for more.
     private(set) var isFull = false
     /// The epoch of the one that answers, or answered last: of this one it is asked for runs.
@@ -39,6 +41,9 @@ struct RunnerStanding {
         return isFull ? "timerd-runner has no room for more runs" : nil
     }
 
+    /// Whether there is one that takes commands, or will as soon as it has room.
+    var isThere: Bool { away == nil && !drains }
+
     mutating func drain(_ drains: Bool = true, at now: Timestamp) {
         self.drains = drains
         since = trouble == nil ? nil : since ?? now
@@ -49,14 +54,18 @@ struct RunnerStanding {
     mutating func take(_ change: RunnerChange, at now: Timestamp) -> Bool {
         var isNews = true
         switch change {
-        case .away(let reason): away = "timerd-runner does not answer: \(reason)"
+        case .away(let reason), .silent(let reason):
+            let wasSilent = isSilent
+            if case .silent = change { isSilent = true } else { isSilent = false }
+            isNews = !(wasSilent && isSilent)
+            away = "timerd-runner does not answer: \(reason)"
         case .replaced: away = "timerd-runner of another release is being replaced"
         case .full:
             isFull = true
             isNews = hadRoomAt.map { now - $0 > Self.hope || now < $0 } ?? true
             if isNews { fullSince = now }
         case .hasRoom: (isFull, hadRoomAt) = (false, now)
-        case .back(let epoch, _): (away, self.epoch) = (nil, epoch)
+        case .back(let epoch, _): (away, isSilent, self.epoch) = (nil, false, epoch)
         case .limit, .unexpected: return false
         }
         since = trouble == nil ? nil : since ?? (isFull ? fullSince : nil) ?? now

@@ -21,9 +21,14 @@ extension Scheduler {
             guard host != hosts.own else {
                 return log.error("timerd-runner does not answer; commands wait", metadata: metadata)
             }
-            // It comes and goes with the node, and with both nodes' connections with the database; its runner may be well.
-            log.notice(
-                "the connection with a node is lost; no command begins there",
+            // It comes and goes with the node, and with both nodes' connections with the database; its runner may be well, or
+            // what says nothing while all else is: that is told next.
+            log.notice("nothing is heard of a node; no command begins there", metadata: metadata)
+        case .silent(let reason):
+            guard isNews else { return }
+            metadata["error"] = "\(reason)"
+            log.error(
+                "timerd-runner of a node does not answer; no command begins there",
                 metadata: metadata
             )
         case .replaced(let release):
@@ -105,6 +110,9 @@ extension Scheduler {
     /// How many commands are in progress on each node.
     func runs(onEach nodes: [String]) -> [Int] { nodes.map { hosts.taken(on: $0) } }
 
+    /// The nodes that are there and whose runner does not answer.
+    var silentHosts: Set<String> { hosts.silent }
+
     /// What clients are told of whatever minds the runs; hosts that others asked for are `named` to administrators.
     func runnerStanding(named: Bool) -> StatusReply.Runner {
         let known = runner.known
@@ -117,6 +125,7 @@ extension Scheduler {
             trouble: standing.trouble,
             troubleSince: standing.since,
             absentHosts: hosts.absent(named: named),
+            absences: hosts.absences,
             drains: standing.drains ? true : nil
         )
     }

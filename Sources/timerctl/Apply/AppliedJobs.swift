@@ -12,21 +12,26 @@ struct AppliedJobs {
 
     /// Compares the daemon's jobs with those that the files declare.
     func plan(_ files: JobFiles, adopts: Bool) async throws(Failure) -> ApplyPlan {
-        let labelled = try await Self.own(daemon, tag: Label.tag(label), all: true)
-        let known = Set(
-            labelled.lazy.filter(\.state.isLive).compactMap(\.definition.name).map { ByteText($0) }
-        )
-        let named = try await daemon.jobs(
-            named: files.jobs.lazy.map(\.name).filter { !known.contains(ByteText($0)) }
-        )
-        return ApplyPlan(
-            files,
-            labelled: labelled,
-            named: named,
-            adopts: adopts,
-            now: .now,
-            zone: .local
-        )
+        do throws(Failure) {
+            let labelled = try await Self.own(daemon, tag: Label.tag(label), all: true)
+            let known = Set(
+                labelled.lazy.filter(\.state.isLive).compactMap(\.definition.name)
+                    .map { ByteText($0) }
+            )
+            let named = try await daemon.jobs(
+                named: files.jobs.lazy.map(\.name).filter { !known.contains(ByteText($0)) }
+            )
+            return ApplyPlan(
+                files,
+                labelled: labelled,
+                named: named,
+                adopts: adopts,
+                now: .now,
+                zone: .local
+            )
+        } catch {
+            throw error.aheadOfChange
+        }
     }
 
     /// The caller's own jobs, picked out because an administrator is shown everybody's.
@@ -75,7 +80,11 @@ struct AppliedJobs {
             return outcome
         default:
             let upload = try JobUpload(parts.map(\.request), to: daemon)
-            try await upload.send(progress) { parts[$0].placed($1) }
+            do throws(Failure) {
+                try await upload.send(progress) { parts[$0].placed($1) }
+            } catch {
+                throw error.aheadOfChange
+            }
             let whole = ApplyPart.joined(parts)
             let reply = try await upload.apply(dryRun: dryRun) { whole.placed($0) }
             let existing = Set(reply.existing ?? [])
@@ -97,7 +106,8 @@ struct AppliedJobs {
         } catch let error as ControlError {
             throw Failure(ControlError(error.reason, part.placed(error.message)))
         } catch {
-            throw Failure(answering: error, to: dryRun ? nil : .applyJobs)
+            let failure = Failure(answering: error, to: dryRun ? nil : .applyJobs)
+            throw dryRun ? failure.aheadOfChange : failure
         }
         let existing = Set(answer.value.existing ?? [])
         var added = answer.json["added"]

@@ -241,7 +241,11 @@ struct CrontabCommand: AsyncParsableCommand {
         let total = parts.reduce(0) { $0 + $1.count }
         let title = dryRun ? "trying" : "applying"
         let reply = try await Progress.show(title, of: total) { progress in
-            try await upload.send(progress) { parts[$0].placed($1) }
+            do throws(Failure) {
+                try await upload.send(progress) { parts[$0].placed($1) }
+            } catch {
+                throw error.aheadOfChange
+            }
             let whole = ApplyPart.joined(parts)
             return try await upload.apply(dryRun: dryRun) { whole.placed($0) }
         }

@@ -23,10 +23,13 @@ extension Diagnosis {
     /// One for all of them if all is well, else one for each thing that is not.
     static func nodes(_ reply: NodesReply) -> [Finding] {
         let nodes = reply.nodes
+        // Of the one that leads, status says it.
+        let silent = nodes.filter { $0.runnerIsSilent == true && !$0.leads }.map(silentRunner(of:))
         let findings =
             nodes.filter(\.isClockOff).map(distantClock)
             + nodes.filter { $0.state == .gone && reply.now - $0.leaseUntil > restart }
             .map { gone($0, at: reply.now) }
+            + silent
             + nodes.compactMap { draining($0, among: nodes, at: reply.now) }
             + [alone(nodes)].compactMap(\.self)
         return findings.isEmpty ? [.ok("nodes", sentence(nodes))] : findings
@@ -56,6 +59,14 @@ extension Diagnosis {
             "nodes",
             "'\(node.name)' is gone: its lease ended \(RelativeTime.words(from: now, to: node.leaseUntil))",
             "start timerd on \(node.place); journalctl -u timerd there says why it ended, or does not reach the database"
+        )
+    }
+
+    private static func silentRunner(of node: NodeView) -> Finding {
+        .warning(
+            "nodes",
+            "timerd-runner of '\(node.name)' does not answer: no command begins there",
+            advice(on: .silent)
         )
     }
 

@@ -29,6 +29,25 @@ enum Diagnosis {
         }
     }
 
+    /// Something listens at the socket, and has not said how it is; `error`: why not.
+    static func unanswered(_ error: any Error, at path: String) -> Finding {
+        let failure = Failure(answering: error)
+        switch failure.status {
+        case .unavailable: return silence(failure)
+        case .protocolBroken: return stranger(failure, at: path)
+        default: break
+        }
+        // Not as somebody may not ask, or asks too much: nothing is carried out there.
+        guard let refusal = error as? ControlError, refusal.reason == .storageFailed else {
+            return unchecked("daemon", failure)
+        }
+        return .broken(
+            "daemon",
+            "it carries out no request: \(failure.message)",
+            "mend what it says; journalctl -u timerd has more"
+        )
+    }
+
     /// A daemon listens at the socket but does not answer.
     static func silence(_ failure: Failure) -> Finding {
         .broken(
@@ -143,10 +162,12 @@ enum Diagnosis {
             )
         }
         if let absentHosts = runner.absentHosts {
-            return .broken(
-                "runner",
-                absentHosts,
-                "start the node, or 'timerctl change JOB --on LABEL'; 'timerctl nodes' has names and labels"
+            let absences = runner.absences ?? [.unknown]
+            return Finding(
+                level: absences == [.drains] ? .warning : .broken,
+                subject: "runner",
+                text: absentHosts,
+                advice: absences.map(advice(on:)).joined(separator: "; ")
             )
         }
         let text = "process \(runner.pid ?? 0) minds \(runner.runs)"
@@ -156,6 +177,20 @@ enum Diagnosis {
             "\(text); it is of timerd \(version), the daemon of \(daemon)",
             "it goes on until it has no runs, and is replaced then; if it is not, its program was not upgraded"
         )
+    }
+
+    /// What to do about a node that takes none of the commands that wait for it.
+    static func advice(on absence: StatusReply.Absence) -> String {
+        switch absence {
+        case .unknown:
+            "start the node, or 'timerctl change JOB --on LABEL'; 'timerctl nodes' has names and labels"
+        case .gone:
+            "start timerd on that node's host; journalctl -u timerd there says why it ended, or does not reach the database"
+        case .silent:
+            "on that node's host journalctl -u timerd-runner, and timerd's log, have the reason; 'systemctl restart "
+                + "timerd-runner' ends what it minds, and begins anew"
+        case .drains: "timerctl drain NODE --undo, once that node may run commands again"
+        }
     }
 
     // MARK: - The database

@@ -44,18 +44,16 @@ struct Doctor: AsyncParsableCommand {
             return [Diagnosis.socket(facts, trouble: error)] + host(facts, nil)
         }
         let daemon = Daemon(client: client, socket: path)
-        do throws(Failure) {
-            let status = try await daemon.ask(.status, for: StatusReply.self).value
-            return await examine(daemon, status, at: path)
+        let status: StatusReply
+        do {
+            status = try await daemon.answer(to: Request.Method.status.rawValue) {
+                try await client.status()
+            }
         } catch {
-            let finding =
-                switch error.status {
-                case .unavailable: Diagnosis.silence(error)
-                case .protocolBroken: Diagnosis.stranger(error, at: path)
-                default: Diagnosis.unchecked("daemon", error)
-                }
-            return [finding] + host(HostFacts.read(socket: path, daemon: nil), nil)
+            return [Diagnosis.unanswered(error, at: path)]
+                + host(HostFacts.read(socket: path, daemon: nil), nil)
         }
+        return await examine(daemon, status, at: path)
     }
 
     private func examine(

@@ -54,7 +54,7 @@ struct Nodes: AsyncParsableCommand {
             if showsHost { cells.append(.init(node.host ?? "-")) }
             if showsLabels { cells.append(.init(node.labelWords)) }
             return cells + [
-                .init(node.stateWords, node.state.style), .init(node.lease(at: reply.now)),
+                .init(node.stateWords, node.stateStyle), .init(node.lease(at: reply.now)),
                 .init(node.clockWords, node.isClockOff ? .red : nil),
                 .init(node.runs.map { "\($0)" } ?? "-"), .init(node.version),
                 .init(node.startedAt.map { RelativeTime.words(from: reply.now, to: $0) } ?? "-"),
@@ -71,10 +71,14 @@ extension NodeView {
     /// "gpu,ssd", as `--labels` takes them; "-" of a node that has none.
     var labelWords: String { labels.isEmpty ? "-" : labels.joined(separator: ",") }
 
-    /// "standby"; of a node that drains, whether it leads still.
+    /// "standby"; of a node that drains, whether it leads still; "standby, no runner" where that does not answer.
     var stateWords: String {
-        state == .draining && leads ? "draining, leads" : state.rawValue
+        (state == .draining && leads ? "draining, leads" : state.rawValue)
+            + (runnerIsSilent == true ? ", no runner" : "")
     }
+
+    /// Red where it does nothing that it is there for.
+    var stateStyle: Terminal.Style? { runnerIsSilent == true ? .red : state.style }
 
     /// "8 s", or since when the lease is over: "ended 5 min ago".
     func lease(at now: Timestamp) -> String {

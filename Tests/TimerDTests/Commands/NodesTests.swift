@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import JobModel
+import LinuxSystem
 import Locks
 import Schedules
 import Testing
@@ -91,6 +93,7 @@ import TimerControl
             let handler = handler(test, Registry(Self.nodes))
             let reply = try await handler.handle(.listNodes, from: 1000).get() as? NodesReply
             #expect(reply?.nodes.map(\.name) == ["alpha", "beta", "gamma"])
+            #expect(reply?.nodes.compactMap(\.runnerIsSilent) == [])
             let away = ControlError(.storageFailed, "the database does not answer")
             let mute = self.handler(test, Registry([], trouble: away))
             #expect(await mute.handle(.listNodes, from: 1000).failure == away)
@@ -132,6 +135,27 @@ import TimerControl
             #expect(registry.drained.map(\.name) == ["alpha", "beta", "gamma", "alpha", "beta"])
             #expect(registry.drained.map(\.drains) == [true, true, true, false, false])
             #expect(registry.drained.map(\.uid) == [0, 900, 0, 0, 0])
+        }
+    }
+
+    @Test("A backup that is asked for at a node that stands by is refused with who leads")
+    func backup() async throws {
+        try await TestScheduler.with { test in
+            let backup = Request.backUp(BackUp(file: test.folder + "/copy.db"))
+            let relayed = ConnectionLife(from: "beta")
+            let away = ControlError(.storageFailed, "the database does not answer")
+            for (registry, who) in [
+                (Registry(Self.nodes), "ask 'alpha', which leads"),
+                (Registry([], trouble: away), "ask the node that leads"),
+            ] {
+                let answer = await handler(test, registry)
+                    .handle(backup, from: Owner(uid: 0), over: relayed)
+                #expect(answer.failure?.reason == .invalidParams)
+                #expect(answer.failure?.message.hasSuffix(who) == true)
+            }
+            let here = await handler(test, Registry(Self.nodes))
+                .handle(backup, from: Owner(uid: 0), over: ConnectionLife())
+            #expect(here.failure == nil)
         }
     }
 

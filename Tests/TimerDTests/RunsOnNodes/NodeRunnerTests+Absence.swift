@@ -69,6 +69,28 @@ extension NodeRunnerTests {
         await runner.detach()
     }
 
+    @Test("A runner that is silent though its node is there is told; so is that the node goes")
+    func silence() async throws {
+        let terms = RemoteTerms(node: "b", absence: .seconds(5))
+        let runner = ProgramRunner(on: script, remote: terms, fence: fence) { 5_000_000 }
+        let changes = Locked<[String]>([])
+        for visit in 0...1 {
+            runner.come { change in changes.withLock { $0.append("\(change)") } }
+            let link = try await script.connection(visit)
+            await link.say(.room(4))
+            await link.lose("it hangs")
+        }
+        await script.flush()
+        let silent = [#"limit(4)"#, #"silent("it hangs")"#]
+        let early = changes.withLock { $0 }
+        #expect(early == silent + silent)
+        // Of the first visit nothing is told, as there was another.
+        await script.pass()
+        let late = changes.withLock { $0 }
+        #expect(late == silent + silent + [#"away("its node has gone")"#])
+        await runner.detach()
+    }
+
     @Test("A node that is there though its runner says nothing is not given up until it has gone")
     func silentRunner() async throws {
         let answers = Locked([true, true, false])

@@ -226,6 +226,32 @@ final class RunAgentTests: Sendable {
         await second.stop()
     }
 
+    @Test("Where the node's runner hangs, its own log says so, and the node that leads hears of it")
+    func hangs() async throws {
+        var hung = program
+        hung.socket = folder.file("hung")
+        // As one that is stopped: it can be connected with, and says nothing.
+        let socket = try SocketFile.listen(at: hung.socket)
+        let log = RecordedLog()
+        let agent = try RunAgent(for: "a", settings, runner: hung, log: log.logger) {
+            [runners] in runners.take($0, of: "b")
+        }
+        let line =
+            "timerd-runner does not answer; no command begins on this node "
+            + "error=it has not answered within 2 s"
+        try await eventually("its log says so") { log.all == [line] }
+        try await eventually("the node that leads hears of it") {
+            self.changes.withLock { $0.contains { $0.hasPrefix("b silent") } }
+        }
+        socket.remove()
+        close(socket.descriptor)
+        try await arrived()
+        try await eventually("its log says that, too") {
+            log.all == [line, "timerd-runner answers again"]
+        }
+        await agent.stop()
+    }
+
     @Test(
         "A command that writes more than may be on its way keeps its head and its tail, and the node its memory"
     )

@@ -131,9 +131,10 @@ import TimerControl
         hosts.take(.away("it has gone"), of: "c", at: .start(1))
         #expect(
             hosts.absent(named: true)
-                == "1 command waits for 'c', 2 commands wait for 'north': no node that is there and takes commands "
-                + "is called that"
+                == "1 command waits for 'c': nothing is heard of 'c'; "
+                + "2 commands wait for 'north': no node that is there is called that"
         )
+        #expect(hosts.absences == [.unknown, .gone])
         #expect(
             hosts.absent(named: false)
                 == "3 commands wait for nodes that are not there, or take none"
@@ -142,9 +143,38 @@ import TimerControl
             hosts.wait(try Self.fire(id, on: "z\(id)"))
         }
         let many = try #require(hosts.absent(named: true))
-        #expect(many.contains("'z9'") == false && many.contains(", and others for 4 more: no node"))
+        #expect(many.contains("'z9'") == false && many.hasSuffix("; and others for 4 more"))
         _ = hosts.takeWaiting()
+        #expect(hosts.absent(named: true) == nil && hosts.absences == nil)
+    }
+
+    @Test("A node that drains, or whose runner is silent, is told as that; one without room is not")
+    func absences() throws {
+        var hosts = Self.three(limit: 1)
+        for (id, label) in [(1, "b"), (2, "west")] as [(Int64, String)] {
+            hosts.wait(try Self.fire(id, on: label))
+        }
+        hosts.take(.full, of: "b", at: .start(1))
         #expect(hosts.absent(named: true) == nil)
+        hosts.drain("b", true, at: .start(2))
+        #expect(hosts.absent(named: true) == "1 command waits for 'b': 'b' drains")
+        #expect(hosts.absences == [.drains])
+        var news = [hosts.take(.silent("why"), of: "c", at: .start(3))]
+        #expect(
+            hosts.absent(named: true) == "1 command waits for 'b': 'b' drains; "
+                + "1 command waits for 'west': 'b' drains, timerd-runner of 'c' does not answer"
+        )
+        #expect(hosts.absences == [.silent, .drains])
+        news.append(hosts.take(.silent("why"), of: "c", at: .start(4)))
+        #expect(news == [true, false])
+        hosts.take(.away("it has gone"), of: "c", at: .start(5))
+        #expect(hosts.absences == [.gone, .drains])
+        hosts.take(.back(epoch: 3), of: "c", at: .start(6))
+        #expect(hosts.absent(named: true) == "1 command waits for 'b': 'b' drains")
+        // This node's own is no connection away.
+        hosts.wait(try Self.fire(3, on: "east"))
+        hosts.take(.away("it hangs"), of: "a", at: .start(7))
+        #expect(hosts.absences == [.silent, .drains])
     }
 
     @Test(

@@ -157,22 +157,28 @@ struct SchedulerNodesTests {
         }
     }
 
-    @Test("A lost connection with another node is not told of its runner, which may be well")
+    @Test("A node that is lost is told as that, and one whose runner hangs with its runner, once")
     func lostNode() async throws {
         let log = RecordedLog()
         let folder = try TemporaryFolder()
         let test = try await TestScheduler(folder: folder.path, log: log.logger, node: "a")
         try await Self.join("b", test)
         await test.loop.ask { [scheduler = test.scheduler] in
-            scheduler.assumeIsolated { $0.runnerChanged(.away("why"), of: "b") }
+            scheduler.assumeIsolated {
+                $0.runnerChanged(.away("why"), of: "b")
+                // Its agent comes again and again.
+                for _ in 0..<2 { $0.runnerChanged(.silent("it hangs"), of: "b") }
+            }
         }
         let lines = log.all.filter { $0.hasSuffix(" node=b") }
         #expect(
             lines == [
                 "a node that runs commands is connected node=b",
-                "the connection with a node is lost; no command begins there error=why node=b",
+                "nothing is heard of a node; no command begins there error=why node=b",
+                "timerd-runner of a node does not answer; no command begins there error=it hangs node=b",
             ]
         )
+        #expect(await test.scheduler.silentHosts == ["b"])
         try await test.close()
     }
 
