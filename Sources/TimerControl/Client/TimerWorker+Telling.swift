@@ -79,7 +79,7 @@ extension TimerWorker {
 
 extension ControlError {
     /// Whether the same request may be accepted a little later.
-    var isPassing: Bool {
+    package var isPassing: Bool {
         switch reason {
         case .stopping, .storageFailed, .limitReached, .internalError: true
         default: false
