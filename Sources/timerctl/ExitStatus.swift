@@ -34,6 +34,13 @@ struct Failure: Error, Hashable {
         self.message = message
     }
 
+    /// The same failure in other words.
+    func saying(_ message: String) -> Self {
+        var failure = self
+        failure.message = message
+        return failure
+    }
+
     private static func localized(_ message: String) -> String {
         LocalDate(now: .now, zone: .local).localized(message)
     }

@@ -76,7 +76,7 @@ struct JobUpload {
             guard error.isRefusal else { throw error }
             // try?: there may be none yet, and what stays goes in a day.
             _ = try? await daemon.ask(.dropUpload(name), for: UploadReply.self)
-            throw Failure(error.status, placed(error.message))
+            throw error.saying(placed(error.message))
         }
     }
 }

@@ -237,7 +237,7 @@ struct CrontabCommand: AsyncParsableCommand {
         do throws(Failure) {
             answer = try await daemon.ask(.applyJobs(request), for: ApplyReply.self)
         } catch {
-            throw Failure(error.status, part.placed(error.message))
+            throw error.saying(part.placed(error.message))
         }
         let lists = ["invalidated", "changed", "added"].map { answer.jsonLines($0) }
         // Of what the reply has no room for it has the ids.
