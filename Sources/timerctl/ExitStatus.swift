@@ -26,10 +26,19 @@ struct Failure: Error, Hashable {
     var status: ExitStatus
     /// One line: lower case, no full stop.
     var message: String
+    /// Whether the daemon refused a value, as it would again; and not for how it stands now.
+    var isOfValue = false
 
     init(_ status: ExitStatus, _ message: String) {
         self.status = status
         self.message = message
+    }
+
+    /// The same failure in other words.
+    func saying(_ message: String) -> Self {
+        var failure = self
+        failure.message = message
+        return failure
     }
 
     private static func localized(_ message: String) -> String {
@@ -47,9 +56,9 @@ struct Failure: Error, Hashable {
         case let error as ClientError: self.init(error)
         default: self.init(.protocolBroken, "the daemon's answer cannot be read: \(error)")
         }
-        // Of parts that are kept nothing is done before they are applied.
-        guard let request, !request.changesNothing, request != .putPart, status == .unavailable,
-            !(error is ControlError)
+        // Parts that are kept, or go, change no job.
+        guard let request, !request.changesNothing, ![.putPart, .dropUpload].contains(request),
+            status == .unavailable, !(error is ControlError)
         else { return }
         message += "; '\(request.rawValue)' may have been carried out nevertheless"
     }
@@ -84,6 +93,7 @@ struct Failure: Error, Hashable {
         // The dates of these refusals are the daemon's own; others quote what was said, and a name may look like a date.
         let tellsDates = error.reason == .badSchedule || error.reason == .conflict
         self.init(status, tellsDates ? Self.localized(error.message) : error.message)
+        isOfValue = error.reason == .invalidParams || error.reason == .badSchedule
     }
 
     init(_ error: ScheduleError) {

@@ -61,7 +61,7 @@ struct Timerctl: AsyncParsableCommand {
             do {
                 try RepeatedOption.check(arguments, of: command)
             } catch {
-                end(with: error, of: type(of: command))
+                end(with: error, of: command)
             }
             if let command = command as? any AsyncParsableCommand { return command }
             do {
@@ -69,7 +69,7 @@ struct Timerctl: AsyncParsableCommand {
                 try command.run()
                 Glibc.exit(EXIT_SUCCESS)
             } catch {
-                end(with: error, of: type(of: command))
+                end(with: error, of: command)
             }
         } catch {
             end(with: error)
@@ -151,7 +151,7 @@ struct Timerctl: AsyncParsableCommand {
             try await command.run()
             Glibc.exit(EXIT_SUCCESS)
         } catch {
-            end(with: error, of: type(of: command))
+            end(with: error, of: command)
         }
     }
 
@@ -171,11 +171,15 @@ struct Timerctl: AsyncParsableCommand {
     /// `command`: whose `run` has thrown it; of one that did not come so far the error itself says which.
     private static func end(
         with error: any Error,
-        of command: (any ParsableCommand.Type)? = nil
+        of command: (any ParsableCommand)? = nil
     ) -> Never {
         switch error {
         case let error as Failure:
-            let error = StatedRefusal.named(error, arguments: CommandLine.arguments)
+            let error = StatedRefusal.named(
+                error,
+                arguments: CommandLine.arguments,
+                of: command
+            )
             if !error.message.isEmpty { Output.complain(error.message) }
             Glibc.exit(error.status.rawValue)
         case let error as ScheduleError:
@@ -184,7 +188,7 @@ struct Timerctl: AsyncParsableCommand {
             Terminal.widenForHelp()
             if let status = error as? ExitCode { Glibc.exit(status.rawValue) }
             guard exitCode(for: error).isSuccess else {
-                let help = command.flatMap { words(for: $0) }.map { "See '\($0) --help'" }
+                let help = command.flatMap { words(for: type(of: $0)) }.map { "See '\($0) --help'" }
                 Output.complain(
                     UsageSentence.text(
                         message(for: error),

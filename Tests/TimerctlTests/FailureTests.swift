@@ -42,8 +42,8 @@ import TimerControl
         let lost = ClientError(.disconnected, "gone")
         let applied = Failure(answering: lost, to: .applyJobs)
         #expect(applied.message == "gone; 'job.apply' may have been carried out nevertheless")
-        // Parts of a change are kept, and change nothing.
-        for request in [Request.Method.listJobs, .listUploads, .putPart] {
+        // Parts of a change are kept or go, and change nothing.
+        for request in [Request.Method.listJobs, .listUploads, .putPart, .dropUpload] {
             let ahead = Failure(answering: lost, to: request).aheadOfChange
             #expect(ahead == Failure(.unavailable, "gone; nothing was changed"))
             #expect(ahead.aheadOfChange == ahead)
@@ -87,10 +87,35 @@ import TimerControl
     )
     func stated(arguments: [String], message: String, named: String) {
         let failure = StatedRefusal.named(
-            Failure(.refused, message),
+            Failure(ControlError(.invalidParams, message)),
             arguments: ["timerctl"] + arguments
         )
         #expect(failure == Failure(.usage, named))
+    }
+
+    @Test(
+        "What is refused as the daemon stands now is no wrong usage",
+        arguments: [ControlError.Reason.limitReached, .storageFailed, .conflict]
+    )
+    func statedInVain(reason: ControlError.Reason) {
+        let failure = StatedRefusal.named(
+            Failure(ControlError(reason, "parameter 'whilePid' is 123: no file is left")),
+            arguments: ["timerctl", "add", "--while-pid", "123", "--", "x"]
+        )
+        #expect(failure == Failure(.refused, "--while-pid is 123: no file is left"))
+    }
+
+    @Test("The options of the job's own command state nothing, without '--' before it either")
+    func ownOptions() throws {
+        let arguments = ["add", "--in", "1h", "rsync", "--cwd", "/x"]
+        let command = try Timerctl.parseAsRoot(arguments)
+        let failure = Failure(ControlError(.invalidParams, "parameter 'cwd' is '/home'"))
+        let named = StatedRefusal.named(
+            failure,
+            arguments: ["timerctl"] + arguments,
+            of: command
+        )
+        #expect(named == failure)
     }
 
     @Test("What the user may not state is named by its option, and stays a missing permission")

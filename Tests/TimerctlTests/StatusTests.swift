@@ -107,4 +107,12 @@ import TimerControl
     func notices(notices: StatusReply.Notices, words: String?) {
         #expect(notices.sentence(testDates) == words)
     }
+
+    @Test("A reason of a newer daemon why a host takes no command leaves the rest readable")
+    func newerAbsence() throws {
+        let text = #"{"runs":0,"absentHosts":"1 waits","absences":["gone","asleep"]}"#
+        let runner = try JSONValue(parsing: text).decoded(as: StatusReply.Runner.self)
+        #expect(runner.absentHosts == "1 waits")
+        #expect(runner.absences == [.gone])
+    }
 }

@@ -70,7 +70,13 @@ extension TimerWorker {
             } catch {
                 if Task.isCancelled { return }
                 report("the leases cannot be extended: \(error)")
-                // Also one that did not admit the worker, and is over.
+                // A refusal ends no connection that tasks share, unless it is over, as where it did not admit the worker, or is
+                // about to be.
+                if let refusal = error as? ControlError, refusal.reason != .stopping,
+                    await client?.isConnected() == true
+                {
+                    continue
+                }
                 await telling.drop(client)
             }
         }
@@ -79,7 +85,7 @@ extension TimerWorker {
 
 extension ControlError {
     /// Whether the same request may be accepted a little later.
-    var isPassing: Bool {
+    package var isPassing: Bool {
         switch reason {
         case .stopping, .storageFailed, .limitReached, .internalError: true
         default: false

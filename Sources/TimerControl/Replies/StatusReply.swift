@@ -122,6 +122,20 @@ public struct StatusReply: Codable, Hashable, Sendable {
             self.drains = drains
             (self.trouble, self.troubleSince) = (trouble, troubleSince)
         }
+
+        public init(from decoder: any Decoder) throws {
+            let values = try decoder.container(keyedBy: CodingKeys.self)
+            pid = try values.decodeIfPresent(Int32.self, forKey: .pid)
+            version = try values.decodeIfPresent(String.self, forKey: .version)
+            runs = try values.decode(Int.self, forKey: .runs)
+            trouble = try values.decodeIfPresent(String.self, forKey: .trouble)
+            troubleSince = try values.decodeIfPresent(Timestamp.self, forKey: .troubleSince)
+            absentHosts = try values.decodeIfPresent(String.self, forKey: .absentHosts)
+            // A newer daemon may know reasons that this client has no name for: they are passed over.
+            absences = try values.decodeIfPresent([String].self, forKey: .absences)?
+                .compactMap { Absence(rawValue: $0) }
+            drains = try values.decodeIfPresent(Bool.self, forKey: .drains)
+        }
     }
 
     /// Why a host takes no command that waits for it.

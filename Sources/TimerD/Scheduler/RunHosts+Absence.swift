@@ -36,9 +36,9 @@ extension RunHosts {
         return found.isEmpty ? nil : StatusReply.Absence.allCases.filter(found.contains)
     }
 
-    /// The names of those whose node is there, and whose runner does not answer.
+    /// The names of those whose node is there, and whose runner does not answer; one that is replaced does in a moment.
     var silent: Set<String> {
-        Set(hosts.filter { isSilent($0.key, $0.value) }.keys)
+        Set(hosts.filter { isSilent($0.key, $0.value) && !$0.value.standing.isReplaced }.keys)
     }
 
     /// This node is there in any case.

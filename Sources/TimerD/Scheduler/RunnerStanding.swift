@@ -9,6 +9,8 @@ struct RunnerStanding {
     private(set) var away: String?
     /// Whether its node is there while nobody answers.
     private(set) var isSilent = false
+    /// Whether nobody answers for the moment that another release takes to begin.
+    private(set) var isReplaced = false
     /// Whether it has no room for more.
     private(set) var isFull = false
     /// The epoch of the one that answers, or answered last: of this one it is asked for runs.
@@ -55,17 +57,21 @@ struct RunnerStanding {
         var isNews = true
         switch change {
         case .away(let reason), .silent(let reason):
-            let wasSilent = isSilent
+            let wasSilent = isSilent && !isReplaced
+            isReplaced = false
             if case .silent = change { isSilent = true } else { isSilent = false }
             isNews = !(wasSilent && isSilent)
             away = "timerd-runner does not answer: \(reason)"
-        case .replaced: away = "timerd-runner of another release is being replaced"
+        case .replaced:
+            away = "timerd-runner of another release is being replaced"
+            (isSilent, isReplaced) = (true, true)
         case .full:
             isFull = true
             isNews = hadRoomAt.map { now - $0 > Self.hope || now < $0 } ?? true
             if isNews { fullSince = now }
         case .hasRoom: (isFull, hadRoomAt) = (false, now)
-        case .back(let epoch, _): (away, isSilent, self.epoch) = (nil, false, epoch)
+        case .back(let epoch, _):
+            (away, isSilent, isReplaced, self.epoch) = (nil, false, false, epoch)
         case .limit, .unexpected: return false
         }
         since = trouble == nil ? nil : since ?? (isFull ? fullSince : nil) ?? now

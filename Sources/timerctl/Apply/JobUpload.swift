@@ -54,10 +54,14 @@ struct JobUpload {
         placed: (String) -> String
     ) async throws(Failure) -> UploadedReply {
         let request = Request.applyJobs(ApplyJobs(dryRun: dryRun, upload: name))
-        return try await asking(placed) { () throws(Failure) in
-            let reply = try await daemon.ask(request, for: UploadedReply.self).value
-            if dryRun { _ = try await daemon.ask(.dropUpload(name), for: UploadReply.self) }
-            return reply
+        do throws(Failure) {
+            return try await asking(placed) { () throws(Failure) in
+                let reply = try await daemon.ask(request, for: UploadedReply.self).value
+                if dryRun { _ = try await daemon.ask(.dropUpload(name), for: UploadReply.self) }
+                return reply
+            }
+        } catch {
+            throw dryRun ? error.aheadOfChange : error
         }
     }
 
@@ -72,7 +76,7 @@ struct JobUpload {
             guard error.isRefusal else { throw error }
             // try?: there may be none yet, and what stays goes in a day.
             _ = try? await daemon.ask(.dropUpload(name), for: UploadReply.self)
-            throw Failure(error.status, placed(error.message))
+            throw error.saying(placed(error.message))
         }
     }
 }

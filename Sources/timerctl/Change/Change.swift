@@ -103,7 +103,7 @@ extension Daemon {
             answer = try await ask(request, for: ApplyReply.self)
         } catch {
             // Its place among others says nothing where it is the only one.
-            throw Failure(error.status, error.message.replacing("change[0]: ", with: ""))
+            throw error.saying(error.message.replacing("change[0]: ", with: ""))
         }
         guard let job = answer.value.changed.first else { return }
         try Output.write(

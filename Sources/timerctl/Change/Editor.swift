@@ -90,7 +90,7 @@ struct Editor {
         do {
             bytes = try InputFile.bytes(of: path, atMost: InputFile.largestOfJobs)
         } catch {
-            throw Failure(error.status, "\(error.message); the text is kept in \(path)")
+            throw error.saying("\(error.message); the text is kept in \(path)")
         }
         guard let text = String(validating: bytes, as: UTF8.self) else {
             throw Failure(.badData, "the text is not UTF-8; it is kept in \(path)")

@@ -63,7 +63,12 @@ struct CrontabCommand: AsyncParsableCommand {
     func run() async throws {
         let owner = try owner()
         let daemon = try await owner.connect(common)
-        let jobs = try await jobs(of: owner, daemon)
+        let jobs: [Job]
+        do {
+            jobs = try await self.jobs(of: owner, daemon)
+        } catch let error as Failure {
+            throw list || edit ? error : error.aheadOfChange
+        }
         let text = CrontabText(of: jobs)
         let page = text.page(LocalDate(now: .now, zone: .local))
         if list {
@@ -203,7 +208,12 @@ struct CrontabCommand: AsyncParsableCommand {
     private func apply(_ changes: CrontabChanges, _ daemon: Daemon) async throws {
         for note in changes.notes { Output.complain("note: \(note)") }
         guard !changes.isEmpty else { return Output.tell("no changes") }
-        let names = try await daemon.freeNames(changes.additions.map(\.definition.name))
+        let names: [String?]
+        do throws(Failure) {
+            names = try await daemon.freeNames(changes.additions.map(\.definition.name))
+        } catch {
+            throw error.aheadOfChange
+        }
         let parts = try changes.parts(names: names)
         let done =
             try await parts.count == 1 ? send(parts[0], daemon) : upload(parts, daemon)
@@ -227,7 +237,7 @@ struct CrontabCommand: AsyncParsableCommand {
         do throws(Failure) {
             answer = try await daemon.ask(.applyJobs(request), for: ApplyReply.self)
         } catch {
-            throw Failure(error.status, part.placed(error.message))
+            throw error.saying(part.placed(error.message))
         }
         let lists = ["invalidated", "changed", "added"].map { answer.jsonLines($0) }
         // Of what the reply has no room for it has the ids.

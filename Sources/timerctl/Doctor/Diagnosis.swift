@@ -167,7 +167,8 @@ enum Diagnosis {
                 level: absences == [.drains] ? .warning : .broken,
                 subject: "runner",
                 text: absentHosts,
-                advice: absences.map(advice(on:)).joined(separator: "; ")
+                advice: absences.isEmpty
+                    ? nil : absences.map(advice(on:)).joined(separator: "; ")
             )
         }
         let text = "process \(runner.pid ?? 0) minds \(runner.runs)"

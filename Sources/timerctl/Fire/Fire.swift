@@ -16,7 +16,8 @@ struct Fire: AsyncParsableCommand {
             the command did, after its retries: with its exit status, 128 and the signal, 124 at \
             its timeout, 127 if it could not be started, 75 if its end is not known, or whether it was \
             fired. Where the daemon is restarted, or another node takes over, it goes on with the next \
-            one; 69 means that nothing was fired.
+            one. 69 with a message of timerctl's own, and no line on standard output, means that \
+            nothing was fired; the command's own 69 is passed on as any status is.
 
             Examples:
               timerctl fire 2

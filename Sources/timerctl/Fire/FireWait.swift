@@ -15,6 +15,12 @@ struct FireWait {
     /// come behind the answer that knows of what it tells.
     private static let grace = Duration.seconds(2)
 
+    /// How often in a row it goes on without having heard anything.
+    ///
+    /// A daemon that answers, and refuses each time, would be asked for ever. With the pauses this takes as long as a daemon
+    /// is looked for.
+    private static let tries = 240
+
     /// What became of the fire.
     struct End {
         var fire: Answer<FireReply>
@@ -43,17 +49,33 @@ struct FireWait {
         let known = try await daemon.ask(.getJob(job), for: JobReply.self).value.job
         // Before it fires: its end may come at once.
         var seen = try await subscribe(to: known.id, after: nil, daemon)
-        let fired = try await order(known, daemon)
-        guard fired.value.job.definition.command != nil else { return End(fire: fired) }
         let silence = daemon.watchSilence()
         defer { silence.cancel() }
+        let fired = try await order(known, daemon)
+        guard fired.value.job.definition.command != nil else { return End(fire: fired) }
         var fire = WaitedFire(fired.value.fire)
         var isAgain = false
+        var losses = 0
         while true {
+            let (heard, begin) = (seen, ContinuousClock.now)
             do throws(Failure) {
                 return try await end(of: fired, &fire, &seen, daemon, isAgain: isAgain, tell)
             } catch {
                 guard error.status == .unavailable else { throw error }
+                // What went well for so long is no trouble that stays.
+                let wentOn = seen != heard || ContinuousClock.now - begin > reconnection.limit
+                losses = wentOn ? 1 : losses + 1
+                guard losses <= Self.tries else { throw unknownEnd(of: fired.value, error.message) }
+                if losses == 1 {
+                    let seconds = reconnection.limit.components.seconds
+                    Output.complain(
+                        "\(error.message); looking for it for \(seconds) s, the fire goes on"
+                    )
+                }
+                // One that refuses is there still.
+                await daemon.client.close()
+                // try?: cancelled, the next one is not looked for.
+                try? await Task.sleep(for: reconnection.pause)
                 daemon = try await next(after: error, fired.value, seen)
                 isAgain = true
             }
@@ -103,8 +125,6 @@ struct FireWait {
         _ fired: FireReply,
         _ seen: Int64
     ) async throws(Failure) -> Daemon {
-        let seconds = reconnection.limit.components.seconds
-        Output.complain("\(loss.message); looking for it for \(seconds) s, the fire goes on")
         do throws(Failure) {
             return try await reconnection.answer(after: loss) {
                 () async throws(Failure) -> Daemon in
@@ -117,7 +137,7 @@ struct FireWait {
         }
     }
 
-    /// - Throws: `unavailable` where the daemon went away.
+    /// - Throws: `unavailable` where the daemon went away, or has trouble that passes.
     private func end(
         of fired: Answer<FireReply>,
         _ fire: inout WaitedFire,
@@ -193,6 +213,9 @@ struct FireWait {
             throw error
         } catch {
             let failure = Failure(answering: error)
+            if let refusal = error as? ControlError, refusal.isPassing {
+                throw Failure(.unavailable, failure.message)
+            }
             guard failure.status != .unavailable else { throw failure }
             throw unknownEnd(of: fired.value, failure.message)
         }

@@ -53,6 +53,8 @@ struct Crontab {
     init(parsing text: String, hasUsers: Bool, broken: Set<Int> = []) {
         hasReturns = text.contains { $0 == "\r\n" }
         var variables: [String: String] = [:]
+        // The first line whose variable cannot be read: what stands below would run without it.
+        var unread: Int?
         let lines = text.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" }
         for (index, line) in lines.enumerated() {
             let words = line.drop(while: isBlank)
@@ -60,6 +62,7 @@ struct Crontab {
             if broken.contains(index + 1) {
                 let text = String(words)
                 refusals.append(Refusal(line: index + 1, text: text, reason: "it is not UTF-8"))
+                if CrontabVariable(parsing: words) != nil { unread = unread ?? index + 1 }
                 continue
             }
             if let variable = CrontabVariable(parsing: words) {
@@ -74,6 +77,11 @@ struct Crontab {
                 unloggedLines.append(index + 1)
             }
             do throws(Mistake) {
+                if let unread {
+                    throw Mistake(
+                        reason: "line \(unread), which sets a variable for it, is not UTF-8"
+                    )
+                }
                 entries.append(
                     try Self.entry(rest, String(line), index + 1, hasUsers, variables)
                 )

@@ -92,7 +92,7 @@ struct Importer {
             } catch {
                 let failure = Failure(answering: error)
                 let rest = await remove(added.map(\.job.id))
-                throw Failure(failure.status, "as '\(owner.name)': \(failure.message)\(rest)")
+                throw failure.saying("as '\(owner.name)': \(failure.message)\(rest)")
             }
         }
         return added
@@ -136,7 +136,7 @@ struct Importer {
             return zip(answer.value.jobs, lines).map { ($0, $1) }
         } catch {
             // The daemon's "jobs[3]: ..." is replaced by the job's line in the source.
-            throw Failure(error.status, sentence(error.message, jobs, list: "jobs"))
+            throw error.saying(sentence(error.message, jobs, list: "jobs"))
         }
     }
 

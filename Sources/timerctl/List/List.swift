@@ -73,7 +73,8 @@ struct List: AsyncParsableCommand {
         if jobs.isEmpty {
             if !common.json { await SystemJobs.tell(beside: common.socketPath) }
             try NothingFound.tell(filter.emptySentence, owner: filter.owner)
-            return await tellOfUnfinished(besides: jobs, daemon)
+            if let note = await unfinishedNote(besides: jobs, daemon) { Output.tell(note) }
+            return
         }
         if !common.json {
             let dates = LocalDate(now: .now, zone: .local)
@@ -85,25 +86,27 @@ struct List: AsyncParsableCommand {
             let status =
                 jobs.contains(where: isLate)
                 ? try? await daemon.ask(.status, for: StatusReply.self) : nil
+            // Ahead of a pager that may be open for long: these runs belong to the jobs as they were listed.
+            let note = await unfinishedNote(besides: jobs, daemon)
             try pager.write(table.text(for: .current))
             if let trouble = status?.value.unwritable {
                 Output.tell("dates that have passed are as they were last stored: \(trouble)")
             }
             await SystemJobs.tell(beside: common.socketPath)
-            await tellOfUnfinished(besides: jobs, daemon)
+            if let note { Output.tell(note) }
         }
     }
 
-    /// Tells on standard error of jobs that have ended and whose commands wait or run, where the list would have them if
-    /// they had not.
-    private func tellOfUnfinished(besides jobs: [Job], _ daemon: Daemon) async {
+    /// What is to be told of jobs that have ended and whose commands wait or run, where the list would have them if they
+    /// had not; nil where there are none.
+    private func unfinishedNote(besides jobs: [Job], _ daemon: Daemon) async -> String? {
         guard !common.json, jobs.count < number ?? .max, let request = filter.openRuns,
             // try?: the list is whole without it.
             let page = try? await daemon.runs(request, atMost: Limits.page).page
-        else { return }
+        else { return nil }
         let count = Atq.unfinished(page.runs, besides: jobs).count
-        guard count > 0 else { return }
-        Output.tell(Self.unfinishedSentence(count, areMore: page.cursor != nil))
+        guard count > 0 else { return nil }
+        return Self.unfinishedSentence(count, areMore: page.cursor != nil)
     }
 
     /// "2 jobs that have ended have commands that wait or run: 'timerctl atq' has those that fire once, 'top' all";

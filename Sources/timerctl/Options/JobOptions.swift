@@ -192,7 +192,7 @@ struct OptionsOfJob<Use: JobUse>: ParsableArguments {
             // Its place among others says nothing where it is the only one.
             let message = error.message.replacing("add[0]: ", with: "")
                 .replacing("change[0]: ", with: "")
-            throw Failure(error.status, message)
+            throw error.saying(message)
         }
         let job = answer.value.added.first ?? answer.value.changed.first
         if common.json {

@@ -9,9 +9,7 @@ enum RepeatedOption {
     ///
     /// - Throws: `ValidationError`, for the first that is said again.
     static func check(_ words: [String], of command: any ParsableCommand) throws {
-        // Behind these words stands a command of the job's, with options of its own.
-        let own = words.dropLast((command as? Add)?.words.count ?? 0).prefix { $0 != "--" }
-        let said = names(in: own)
+        let said = names(in: own(words, of: command))
         // What it takes to know the options is a millisecond of every call's three.
         guard mayRepeat(said) else { return }
         let options = try single(of: type(of: command))
@@ -25,6 +23,11 @@ enum RepeatedOption {
                     : "\(first) and \(name) are one option, which takes one value"
             )
         }
+    }
+
+    /// Those ahead of a command of the job's, which has options of its own.
+    static func own(_ words: [String], of command: (any ParsableCommand)?) -> ArraySlice<String> {
+        words.dropLast((command as? Add)?.words.count ?? 0).prefix { $0 != "--" }
     }
 
     /// The names of what may be options, as they stand there: "--cron" for "--cron=…", "-n" for "-n5" too.

@@ -51,4 +51,19 @@ import Testing
         #expect(standing.epoch == 7)
         #expect(standing.since == nil)
     }
+
+    @Test("One that is replaced is not taken for silent for long; that the next hangs is news")
+    func replaced() {
+        var standing = RunnerStanding()
+        _ = standing.take(.silent("it hangs"), at: Self.at(0))
+        #expect(standing.isSilent && !standing.isReplaced)
+        _ = standing.take(.replaced("1.0"), at: Self.at(1))
+        #expect(standing.isReplaced)
+        let isNews = standing.take(.silent("it hangs"), at: Self.at(2))
+        #expect(isNews)
+        #expect(standing.isSilent && !standing.isReplaced)
+        _ = standing.take(.replaced("1.0"), at: Self.at(3))
+        _ = standing.take(.back(epoch: 8), at: Self.at(4))
+        #expect(!standing.isSilent && !standing.isReplaced)
+    }
 }

@@ -52,6 +52,16 @@ extension CrontabTests {
         #expect(crontab.entries.first?.variables == ["A": "1"])
     }
 
+    @Test("A line below a variable that is not UTF-8 is refused, too: it would run without that")
+    func latin1Variable() {
+        let bytes = Array("@daily a\nB=".utf8) + [0xfc] + Array("\n@daily b\n".utf8)
+        let crontab = Crontab(reading: bytes, hasUsers: false)
+        #expect(crontab.entries.map(\.line) == [1])
+        #expect(crontab.refusals.map(\.line) == [2, 3])
+        let reason = "line 2, which sets a variable for it, is not UTF-8"
+        #expect(crontab.refusals.last?.reason == reason)
+    }
+
     @Test("That the CR of lines that end with CR LF is left out is said once")
     func returns() {
         let jobs = CrontabJobs(path: "-", owner: .root, caller: .root)

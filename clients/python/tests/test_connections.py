@@ -105,15 +105,17 @@ class ConnectionTests(unittest.TestCase):
             answering(connection)
 
         server = Server(self, serve)
-        right, wrong = ("job.fire", {"id": 1}), ("job.add", {"userInfo": float("nan")})
+        right = ("job.fire", {"id": 1})
 
-        async def ask():
+        async def ask(wrong):
             async with timerd.AsyncClient(server.path, timeout=LIMIT) as client:
                 await client.calls([right, wrong])
 
-        with timerd.Client(server.path, timeout=LIMIT) as client:
-            self.assertRaises(ValueError, client.calls, [right] * 500 + [wrong])
-        self.assertRaises(ValueError, self.run_async, ask())
+        for told, error in ((float("nan"), ValueError), ("x" * 2_000_000, timerd.InvalidRequest)):
+            wrong = ("job.add", {"userInfo": told})
+            with timerd.Client(server.path, timeout=LIMIT) as client:
+                self.assertRaises(error, client.calls, [right] * 500 + [wrong])
+            self.assertRaises(error, self.run_async, ask(wrong))
         self.assertEqual(count, [])
 
     def test_what_is_changed_while_the_connection_is_made_is_not_said(self):

@@ -12,6 +12,7 @@ from .aio_connection import AsyncConnection
 from .aio_methods import AsyncMethods
 from .call import Call
 from .client import time_limit
+from .conversation import LONGEST_NUMBER, Conversation
 from .errors import ConnectionFailed, ConnectionLost, Refused
 from .paths import default_socket
 from .repeats import Attempts
@@ -81,6 +82,8 @@ class AsyncClient(AsyncMethods):
         Where one of them cannot be said, none is sent.
         """
         said = [encode_params(params) for _, params in requests]
+        for (method, _), text in zip(requests, said):
+            Conversation.line_of(LONGEST_NUMBER, method, text)  # also where one is too long, no other is sent
         asked = [asyncio.ensure_future(self._ask(*ask, timeout, text)) for ask, text in zip(requests, said)]
         try:
             return list(await asyncio.gather(*asked))

@@ -10,13 +10,13 @@ from typing import Any, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar
 
 from .call import Call, waits
 from .connection import Connection
+from .conversation import LONGEST_NUMBER, Conversation
 from .errors import ConnectionFailed, ConnectionLost, Refused, TimedOut
 from .forks import mind_forks
 from .methods import Methods
 from .paths import default_socket
 from .repeats import Ask, Attempts
 from .wake import Wake, wait_for_end
-from .wire import encode_params
 
 T = TypeVar("T")
 
@@ -96,8 +96,8 @@ class Client(Methods):
 
         Where one of them cannot be said, none is sent.
         """
-        for _, params in requests[IN_PROGRESS:]:
-            encode_params(params)  # the others are looked at together as they are sent
+        for method, params in requests[IN_PROGRESS:]:
+            Conversation.line_of(LONGEST_NUMBER, method, params)  # the others are looked at together as they are sent
         answers: List[Any] = []
         for start in range(0, len(requests), IN_PROGRESS):
             answers += self._ask(requests[start : start + IN_PROGRESS], timeout)

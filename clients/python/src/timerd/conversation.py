@@ -8,6 +8,10 @@ from .errors import InvalidRequest, LimitReached, NotPermitted, ProtocolError, R
 from .wire import LINE_LIMIT, REQUEST_LIMIT, Notification, Reply, decode, encode
 
 
+#: Of a request whose line is looked at before it has one: no number of a connection is longer.
+LONGEST_NUMBER = 0x7FFFFFFF
+
+
 class Answer(NamedTuple):
     """The reply to the request of this number."""
 
@@ -53,13 +57,14 @@ class Conversation:
     def ask_all(self, asks: Sequence[Tuple[str, Params]]) -> Tuple[List[int], bytes]:
         """As `ask`. Where one of them cannot be said, none is asked."""
         numbers = [self._number + 1 + index for index in range(len(asks))]
-        lines = [self._line_of(number, *ask) for number, ask in zip(numbers, asks)]
+        lines = [self.line_of(number, *ask) for number, ask in zip(numbers, asks)]
         self._number += len(asks)
         self._open.update(zip(numbers, (method for method, _ in asks)))
         return numbers, b"".join(lines)
 
     @staticmethod
-    def _line_of(number: int, method: str, params: Params) -> bytes:
+    def line_of(number: int, method: str, params: Params) -> bytes:
+        """What cannot be said raises, as in `ask`."""
         line = encode(number, method, params)
         if len(line) > REQUEST_LIMIT:
             raise InvalidRequest("the request '%s' has %d bytes; accepted are %d" % (method, len(line), REQUEST_LIMIT), "invalidRequest", -32600)
