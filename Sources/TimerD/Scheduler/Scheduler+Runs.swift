@@ -276,9 +276,7 @@ extension Scheduler {
         switch await runner.kill(run.rawValue, by: teardown, asDaemon: caller.uid == 0) {
         case .refused:
             fires.noteRefused(stop, of: run)
-            // Others may have told it to end meanwhile.
-            let other = fires[run]?.stops.first.map { $0.by?.stored ?? RunStop.storedUnknown }
-            record(of: command.job) { try $0.runs.restateStop(run, other) }
+            restateStop(of: run, command.job)
             return .refused
         case .gone:
             // A run without a process yet gets none.
@@ -286,6 +284,21 @@ extension Scheduler {
         case .sent, .unknown, nil: break
         }
         return .sent
+    }
+
+    /// Stores who else has told a run to end, as one was refused; nobody has, mostly.
+    private func restateStop(of run: RunID, _ job: StoredJob) {
+        let stop = storedStop(of: run)
+        record(of: job) {
+            try $0.runs.restateStop(run, stop)
+        } durable: { scheduler, _ in
+            // Somebody's was stored ahead of that, and noted behind it.
+            if scheduler.storedStop(of: run) != stop { scheduler.restateStop(of: run, job) }
+        }
+    }
+
+    private func storedStop(of run: RunID) -> Int? {
+        fires[run]?.stops.first.map { $0.by?.stored ?? RunStop.storedUnknown }
     }
 
     /// Begins to end a run of which it is stored that it is not tried again, by its job's rules as it began; does nothing if
