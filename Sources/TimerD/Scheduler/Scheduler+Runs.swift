@@ -249,10 +249,8 @@ extension Scheduler {
 
     /// Begins to end all runs of `jobs`.
     func endRuns(of jobs: [StoredJob]) {
-        for job in jobs {
-            for command in fires.begun(of: job.id).compactMap(\.command) {
-                stop(command.run, .invalidate)
-            }
+        for command in jobs.flatMap({ fires.begun(of: $0.id) }).compactMap(\.command) {
+            stop(command.run, .invalidate)
         }
     }
 
