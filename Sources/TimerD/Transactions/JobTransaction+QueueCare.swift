@@ -140,15 +140,24 @@ extension JobTransaction {
         let count = count ?? Self.standardCount
         var done = 0
         // Where some of the first are passed over, others are looked for behind them.
-        for limit in [count, Limits.manyTasks] where done < count {
-            for task in try tasks.resting(key, state, limit: limit) where done < count {
-                guard let job = try jobToChange(task.job, of: nil), !isOver(job) else { continue }
+        for limit in [count, count + Self.mostPassedOver] where done < count {
+            let resting = try tasks.resting(key, state, limit: limit)
+            var passedOver = 0
+            for task in resting where done < count && passedOver < Self.mostPassedOver {
+                guard let job = try jobToChange(task.job, of: nil), !isOver(job) else {
+                    passedOver += 1
+                    continue
+                }
                 state == .dead ? try retry(task, of: job) : try makeReady(task, of: job)
                 done += 1
             }
+            if resting.count < limit { break }
         }
         return done
     }
+
+    /// How many tasks that stay as they are one request looks at: other writes wait meanwhile, and it can be repeated.
+    private static let mostPassedOver = 1000
 
     /// How many tasks of a queue are changed, where the request does not say it.
     private static let standardCount = 1000

@@ -2,7 +2,7 @@
 
 @testable import TimerD
 
-/// What functions make, for each of their cases.
+/// What functions make, for each of their cases; and the statements about the rules of zones.
 extension AllStatements {
     static let jobLists: [(String, String)] = jobWalks + dueJobs
 
@@ -57,4 +57,13 @@ extension AllStatements {
         + [
             ("Queries.SQL.rangesOver", Queries.SQL.rangesOver)
         ]
+
+    static let zoneRuleStore = [
+        ("ZoneRuleStore.SQL.all", ZoneRuleStore.SQL.all),
+        ("ZoneRuleStore.SQL.deleteUnused", ZoneRuleStore.SQL.deleteUnused),
+        ("ZoneRuleStore.SQL.insert", ZoneRuleStore.SQL.insert),
+        ("ZoneRuleStore.SQL.jobs", ZoneRuleStore.SQL.jobs),
+        ("ZoneRuleStore.SQL.names", ZoneRuleStore.SQL.names),
+        ("ZoneRuleStore.SQL.setOfJob", ZoneRuleStore.SQL.setOfJob),
+    ]
 }

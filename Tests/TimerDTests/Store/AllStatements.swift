@@ -340,13 +340,4 @@ enum AllStatements {
         ("QueueStore.SQL.setRateUntil", QueueStore.SQL.setRateUntil),
         ("QueueStore.SQL.tasks", QueueStore.SQL.tasks),
     ]
-
-    private static let zoneRuleStore = [
-        ("ZoneRuleStore.SQL.all", ZoneRuleStore.SQL.all),
-        ("ZoneRuleStore.SQL.deleteUnused", ZoneRuleStore.SQL.deleteUnused),
-        ("ZoneRuleStore.SQL.insert", ZoneRuleStore.SQL.insert),
-        ("ZoneRuleStore.SQL.jobs", ZoneRuleStore.SQL.jobs),
-        ("ZoneRuleStore.SQL.names", ZoneRuleStore.SQL.names),
-        ("ZoneRuleStore.SQL.setOfJob", ZoneRuleStore.SQL.setOfJob),
-    ]
 }
