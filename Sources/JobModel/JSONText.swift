@@ -44,22 +44,26 @@ public struct JSONText: Hashable, Sendable {
 
     /// How many arrays and objects are inside each other where they are most.
     package var depth: Int {
-        var (depth, deepest): (Int, Int) = (0, 0)
-        var (isInString, isEscaped) = (false, false)
-        for byte in text.utf8 {
-            switch byte {
-            case _ where isEscaped: isEscaped = false
-            case UInt8(ascii: "\\") where isInString: isEscaped = true
-            case UInt8(ascii: "\""): isInString.toggle()
-            case _ where isInString: break
-            case UInt8(ascii: "["), UInt8(ascii: "{"):
-                depth += 1
-                deepest = max(deepest, depth)
-            case UInt8(ascii: "]"), UInt8(ascii: "}"): depth -= 1
-            default: break
+        var text = text
+        return text.withUTF8 { bytes in
+            var (depth, deepest, place): (Int, Int, Int) = (0, 0, 0)
+            while place < bytes.count {
+                switch bytes[place] {
+                case UInt8(ascii: "\""):
+                    place += 1
+                    while place < bytes.count, bytes[place] != UInt8(ascii: "\"") {
+                        place += bytes[place] == UInt8(ascii: "\\") ? 2 : 1
+                    }
+                case UInt8(ascii: "["), UInt8(ascii: "{"):
+                    depth += 1
+                    deepest = max(deepest, depth)
+                case UInt8(ascii: "]"), UInt8(ascii: "}"): depth -= 1
+                default: break
+                }
+                place += 1
             }
+            return deepest
         }
-        return deepest
     }
 
     private static func isBlank(_ byte: UInt8) -> Bool {

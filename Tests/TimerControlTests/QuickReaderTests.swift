@@ -24,6 +24,7 @@ import Testing
             switch request {
             case .addJobs, .getJob, .fireJob, .setFireDate: true
             case .invalidateJobs, .pauseJobs, .resumeJobs: true
+            case .reserveTasks, .extendTasks, .finishTasks: true
             case .listJobs(let list):
                 switch list.cursor {
                 case nil, .id: true
@@ -104,6 +105,17 @@ import Testing
             ("job.setFireDate", #"{"id":1}"#), ("job.setFireDate", #"{"fireDate":"09:00"}"#),
             ("job.list", #"{"limit":0}"#), ("job.list", #"{"limit":1001}"#),
             ("job.list", #"{"search":""}"#),
+            ("task.reserve", #"{}"#), ("task.reserve", #"{"queues":[]}"#),
+            ("task.reserve", #"{"queues":[],"queues":["a"]}"#),
+            ("task.reserve", #"{"queues":["a"],"count":0}"#),
+            ("task.reserve", #"{"queues":["a"],"lease":"1ms"}"#),
+            ("task.reserve", #"{"queues":["a",""]}"#),
+            ("task.reserve", #"{"queues":["a"],"fire":1}"#),
+            ("task.finish", #"{"fire":1}"#), ("task.finish", #"{"tasks":[]}"#),
+            ("task.finish", #"{"fire":1,"token":2,"tasks":[{"fire":1,"token":2}]}"#),
+            ("task.finish", #"{"fire":1,"token":2,"lease":"5s"}"#),
+            ("task.finish", #"{"tasks":[{"fire":1,"token":2,"fire":1}]}"#),
+            ("task.extend", #"{"fire":1,"token":2,"lease":"x"}"#),
             ("job.list", #"{"state":"lost"}"#), ("job.list", #"{"order":"nextFire","cursor":5}"#),
             ("job.add", #"{"name":"a"}"#), ("job.add", #"{"jobs":[]}"#),
             ("job.add", #"{"schedule":{"in":"5s"},"schedule":{"in":"5s"}}"#),

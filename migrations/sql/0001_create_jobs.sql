@@ -477,7 +477,8 @@ END;
 -- What watchers are to be told and were not, for all we know: stored with the change itself, up to 64 events of
 -- one write in a row, and moved to events once they have numbers. What a crash leaves here is told again, with
 -- the same words. A row counts as well what its write has changed in owners and daemon_state: these are
--- two pages that each write would have to write. Its removal adds it there; until then the sum of both is true.
+-- two pages that each write would have to write. Who removes it adds it there; until then the sum of both is true.
+-- Reasons are counted with their events: see reason_added.
 CREATE TABLE outbox (
     id INTEGER PRIMARY KEY,
     -- How many of its events, from the first on, are in events.
@@ -494,14 +495,6 @@ CREATE TABLE outbox (
     -- that the numbers before it are read without it.
     events TEXT NOT NULL
 ) STRICT;
-
--- By a trigger, so that what was moved is counted once. Reasons are counted with their events: see reason_added.
-CREATE TRIGGER outbox_removed AFTER DELETE ON outbox BEGIN
-    UPDATE owners SET live = live + old.live, bytes = bytes + old.bytes
-    WHERE id = old.owner_id AND (old.live <> 0 OR old.bytes <> 0);
-    UPDATE daemon_state SET scheduled = scheduled + old.scheduled, paused = paused + old.paused
-    WHERE old.scheduled <> 0 OR old.paused <> 0;
-END;
 
 -- The name and userInfo that a job had and has no more: it was changed or removed, and events that told
 -- them are kept.
@@ -703,8 +696,10 @@ CREATE INDEX tasks_reserved ON tasks (fire_id) WHERE state = 'reserved';
 CREATE INDEX tasks_by_owner ON tasks (owner_id, fire_id);
 CREATE INDEX tasks_by_job ON tasks (job_id, fire_id);
 
+-- The first task of a queue makes it.
 CREATE TRIGGER task_added AFTER INSERT ON tasks BEGIN
-    UPDATE queues SET ready = ready + (new.state = 'ready') WHERE owner_id = new.owner_id AND name = new.queue;
+    INSERT INTO queues (owner_id, name, ready) VALUES (new.owner_id, new.queue, new.state = 'ready')
+    ON CONFLICT (owner_id, name) DO UPDATE SET ready = ready + excluded.ready;
 END;
 
 CREATE TRIGGER task_changed AFTER UPDATE OF state ON tasks WHEN old.state <> new.state BEGIN

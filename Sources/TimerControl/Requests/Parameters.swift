@@ -134,20 +134,25 @@ extension JSONPath {
     }
 }
 
-func checkSize(_ size: Int, _ limit: Int, _ path: String) throws(ControlError) {
-    try checkCount(size, limit, "bytes", path)
+// A path is put together where it is told.
+func checkSize(
+    _ size: Int,
+    _ limit: Int,
+    _ path: @autoclosure () -> String
+) throws(ControlError) {
+    try checkCount(size, limit, "bytes", path())
 }
 
 func checkCount(
     _ count: Int,
     _ limit: Int,
     _ things: String,
-    _ path: String
+    _ path: @autoclosure () -> String
 ) throws(ControlError) {
     guard count <= limit else {
         throw ControlError(
             .limitReached,
-            "parameter '\(path)' has \(count) \(things); at most \(limit) are accepted"
+            "parameter '\(path())' has \(count) \(things); at most \(limit) are accepted"
         )
     }
 }

@@ -17,11 +17,12 @@ extension RequestEnvelope {
 
 extension QuickReader {
     /// The words of requests, as numbers.
-    private enum Word: String, CaseIterable {
+    enum Word: String, CaseIterable {
         case id, jsonrpc, method, params
         case jobs, replace
         case ids, name, tag, owner, kill, fireDate
         case all, state, held, search, order, last, limit, cursor
+        case queues, count, lease, wait, whileConnected, fire, token, tasks
 
         private static let words = allCases
         private static let names = words.map { Name($0.rawValue) }
@@ -94,11 +95,14 @@ extension QuickReader {
         case .pauseJobs: return .pauseJobs(try selection())
         case .resumeJobs: return .resumeJobs(try selection())
         case .listJobs: return .listJobs(try listJobs())
+        case .reserveTasks: return .reserveTasks(try reserveTasks())
+        case .extendTasks: return .extendTasks(try extendTasks())
+        case .finishTasks: return .finishTasks(try finishTasks())
         default: throw Unusual()
         }
     }
 
-    private static func nothingElse(_: inout Self, _: Word) throws(Unusual) { throw Unusual() }
+    static func nothingElse(_: inout Self, _: Word) throws(Unusual) { throw Unusual() }
 
     /// One definition beside `replace`, or several under `jobs`.
     private mutating func addJobs() throws(Unusual) -> AddJobs {

@@ -5,6 +5,10 @@ import Schedules
 extension ReserveTasks {
     init(_ parameters: Parameters) throws(ControlError) {
         self = try parameters.decoded(Self.self, fields: Self.fieldNames)
+        try check()
+    }
+
+    func check() throws(ControlError) {
         guard !queues.isEmpty else { throw .wrong("queues", "empty", "one name or more") }
         try checkCount(queues.count, Limits.queuesReserved, "names", "queues")
         for (index, name) in queues.enumerated() { try checkQueue(name, "queues[\(index)]") }
@@ -20,9 +24,11 @@ extension ExtendTasks {
             (part) throws(ControlError) in try part.task()
         }
         lease = try parameters.optional(String.self, "lease")
-        try checkSpan(lease, ReserveTasks.leases, "lease")
+        try check()
         whileConnected = try parameters.optional(Bool.self, "whileConnected")
     }
+
+    func check() throws(ControlError) { try checkSpan(lease, ReserveTasks.leases, "lease") }
 }
 
 extension FinishTasks {
@@ -184,14 +190,17 @@ extension Parameters {
     }
 }
 
-private func checkQueue(_ name: String, _ path: String) throws(ControlError) {
-    guard !name.isEmpty else { throw .wrong(path, "empty", "the name of a queue") }
-    try checkSize(name.utf8.count, Limits.name, path)
+private func checkQueue(
+    _ name: String,
+    _ path: @autoclosure () -> String
+) throws(ControlError) {
+    guard !name.isEmpty else { throw .wrong(path(), "empty", "the name of a queue") }
+    try checkSize(name.utf8.count, Limits.name, path())
     let isPlain = name.unicodeScalars.allSatisfy {
         $0.value >= 0x20 && !(0x7F...0x9F).contains($0.value)
     }
     guard isPlain else {
-        throw .wrong(path, JSONValue.string(name).jsonText, "text without control characters")
+        throw .wrong(path(), JSONValue.string(name).jsonText, "text without control characters")
     }
 }
 

@@ -25,16 +25,23 @@ struct EventLog {
         let words = EventWords(database)
         let unchanged = try words.unchanged(events)
         var reasons: Int64 = 0
+        var counted = JobTally()
         for (index, next) in events.enumerated() {
-            if unchanged[next.event.job] != next.event.revision { try words.keep(next.event) }
-            try database.insert(next.event)
+            let following = index + 1 < events.count ? events[index + 1] : nil
+            let event = next.event
+            if unchanged[event.job] != event.revision,
+                following?.event.tellsWords(of: event) != true
+            {
+                try words.keep(event)
+            }
+            try database.insert(event)
+            reasons += Event.countedBytes(ofReason: event.reason)
             // A row is written once for all of its events that are here.
-            let isEnd = index + 1 == events.count || events[index + 1].outbox != next.outbox
-            reasons += Event.countedBytes(ofReason: next.event.reason)
-            guard isEnd else { continue }
-            try Outbox(database).remove(through: next, reasons: reasons)
+            guard following?.outbox != next.outbox else { continue }
+            try Outbox(database).remove(through: next, reasons: reasons, into: &counted)
             reasons = 0
         }
+        try counted.storeWithGroup(in: database)
     }
 
     /// The events after `seq` and before `end`, in order, as watchers saw them; at most `limit`.

@@ -119,3 +119,11 @@ struct EventWords {
             """
     }
 }
+
+extension Event {
+    /// Whether what `EventWords` keeps of this event is all that it would keep of `earlier`.
+    func tellsWords(of earlier: Event) -> Bool {
+        job == earlier.job && revision == earlier.revision
+            && (name != nil || earlier.name == nil) && (userInfo != nil || earlier.userInfo == nil)
+    }
+}

@@ -47,6 +47,20 @@ struct JobTally: Sendable {
         for (owner, share) in tally.owners { sum.owners[owner, default: Share()] += share }
     }
 
+    /// Counts what a row of the outbox has counted that is removed, but for reasons: they count with their events.
+    mutating func count(_ row: OutboxSums.Row) {
+        scheduled += row.scheduled
+        paused += row.paused
+        guard let owner = row.owner, row.share.live != 0 || row.share.bytes != 0 else { return }
+        owners[owner, default: Share()] += Share(live: row.share.live, bytes: row.share.bytes)
+    }
+
+    /// Changes the numbers that are stored: at once, or together with those of the group of records that it is counted in.
+    func storeWithGroup(in database: Database) throws {
+        if database.notes.groupTally == nil { return try store(in: database) }
+        database.notes.groupTally? += self
+    }
+
     /// Changes the numbers that are stored.
     func store(in database: Database) throws {
         if scheduled != 0 || paused != 0 {

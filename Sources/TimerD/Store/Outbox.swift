@@ -20,23 +20,26 @@ struct Outbox {
         stored.reserveCapacity(events.count)
         var (left, rest) = (events[...], tally)
         while !left.isEmpty {
-            var owner = rest.owners.first
-            let part = Self.row(of: left, countingFor: &owner)
+            var counted = OutboxSums.Row(scheduled: rest.scheduled, paused: rest.paused)
+            if let (owner, share) = rest.owners.first {
+                (counted.owner, counted.share) = (owner, share)
+            }
+            let part = Self.row(of: left, countingIn: &counted)
             left = left[part.endIndex...]
             let text = OutboxText.of(part)
             try refreshSums()
             try database.prepare(SQL.insert).run {
-                $0.add(owner?.key)
-                $0.add(owner?.value.live ?? 0)
-                $0.add(owner?.value.bytes ?? 0)
-                $0.add(owner?.value.reasons ?? 0)
-                $0.add(rest.scheduled)
-                $0.add(rest.paused)
+                $0.add(counted.owner)
+                $0.add(counted.share.live)
+                $0.add(counted.share.bytes)
+                $0.add(counted.share.reasons)
+                $0.add(counted.scheduled)
+                $0.add(counted.paused)
                 $0.add(text)
             }
             rest = JobTally()
             let row = database.lastInsertRowID
-            if let owner { database.notes.outboxSums?.add(row, owner.key, owner.value) }
+            database.notes.outboxSums?.add(row, counted)
             for (place, event) in part.enumerated() {
                 stored.append(
                     OutboxEvent(
@@ -55,20 +58,19 @@ struct Outbox {
     /// row counts for that one.
     private static func row(
         of events: ArraySlice<Event>,
-        countingFor owner: inout (key: OwnerID, value: JobTally.Share)?
+        countingIn row: inout OutboxSums.Row
     ) -> ArraySlice<Event> {
         let part = events.prefix(rowLimit)
         for (place, event) in zip(part.indices, part) {
             let bytes = Event.countedBytes(ofReason: event.reason)
             guard bytes > 0, let id = event.ownerID else { continue }
-            if let owner, owner.key != id {
+            if let owner = row.owner, owner != id {
                 // A row has one event at least.
                 if place > part.startIndex { return part[..<place] }
                 continue
             }
-            var share = owner?.value ?? JobTally.Share()
-            share.reasons += bytes
-            owner = (key: id, value: share)
+            row.owner = id
+            row.share.reasons += bytes
         }
         return part
     }
@@ -105,26 +107,30 @@ struct Outbox {
         }
     }
 
-    /// Gives up a row that cannot be read; what it counts is counted as of any other.
+    /// Gives up a row that cannot be read; what it counts is stored as of any other.
     ///
     /// `last`: the newest number that an event has. Whoever has not seen it yet is told that events are lost up to there.
     func giveUp(_ row: Int64, last: Int64) throws {
         let owner: OwnerID? = try database.prepare(SQL.owner).value(row, as: OwnerID?.self) ?? nil
         try EventLog(database).notePruned(of: owner ?? .nobody, through: last)
+        var tally = JobTally()
+        try remove(row, into: &tally)
+        try tally.storeWithGroup(in: database)
+    }
+
+    private func remove(_ row: Int64, into tally: inout JobTally) throws {
         try refreshSums()
         try database.prepare(SQL.delete).run(row)
-        database.notes.outboxSums?.remove(row)
+        if let counted = database.notes.outboxSums?.remove(row) { tally.count(counted) }
     }
 
     /// Takes out an event that is in the log, and all before it in its row; with the last of them the row, whose
-    /// numbers the database counts then.
+    /// numbers are the caller's to store then, in the same write.
     ///
     /// `reasons`: the bytes of what these have as reasons, which count with the log from now on.
-    func remove(through event: OutboxEvent, reasons: Int64) throws {
+    func remove(through event: OutboxEvent, reasons: Int64, into tally: inout JobTally) throws {
         if event.isLast {
-            try refreshSums()
-            try database.prepare(SQL.delete).run(event.outbox)
-            database.notes.outboxSums?.remove(event.outbox)
+            try remove(event.outbox, into: &tally)
         } else {
             if reasons > 0 { try refreshSums() }
             try database.prepare(SQL.setTold).run(event.outbox, event.place + 1, reasons)
@@ -152,16 +158,22 @@ struct Outbox {
                 reasons: try row.get(4)
             )
             return (
-                row: try row.get(0, as: Int64.self), owner: try row.get(1, as: OwnerID.self), share
+                row: try row.get(0, as: Int64.self),
+                counted: OutboxSums.Row(
+                    owner: try row.get(1),
+                    share: share,
+                    scheduled: try row.get(5),
+                    paused: try row.get(6)
+                )
             )
         }
-        for (row, owner, share) in counted { sums.add(row, owner, share) }
+        for (row, counted) in counted { sums.add(row, counted) }
         database.notes.outboxSums = sums
     }
 
     enum SQL {
         static let counts = """
-            SELECT id, owner_id, live, bytes, reasons FROM outbox WHERE owner_id IS NOT NULL
+            SELECT id, owner_id, live, bytes, reasons, scheduled, paused FROM outbox
             """
         static let insert = """
             INSERT INTO outbox (owner_id, live, bytes, reasons, scheduled, paused, events)

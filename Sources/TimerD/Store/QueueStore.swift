@@ -87,7 +87,7 @@ struct QueueStore {
     }
 
     func add(_ key: QueueKey) throws {
-        try database.prepare(TaskStore.SQL.addQueue).run(key.owner, key.name)
+        try database.prepare(SQL.add).run(key.owner, key.name)
     }
 
     /// Removes the owner's queues that hold nothing and that nothing was set of.
@@ -147,6 +147,7 @@ struct QueueStore {
             owner_id, name, paused, max_reserved, rate_count, rate_us, rate_until_us, ready, delayed,
             reserved, dead
             """
+        static let add = "INSERT OR IGNORE INTO queues (owner_id, name) VALUES (?1, ?2)"
         static let queue = "SELECT \(columns) FROM queues WHERE owner_id = ?1 AND name = ?2"
         static let page = """
             SELECT \(columns) FROM queues

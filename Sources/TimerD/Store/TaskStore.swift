@@ -50,7 +50,6 @@ struct TaskStore {
         at now: Timestamp,
         until: Timestamp?
     ) throws {
-        try database.prepare(SQL.addQueue).run(job.ownerID, queue.queue)
         try database.prepare(SQL.insert).run {
             $0.add(fire)
             $0.add(job.id)
@@ -230,7 +229,6 @@ struct TaskStore {
             fire_id, job_id, owner_id, queue, priority, state, ready_us, lease_us, run_id, attempt,
             failures, losses
             """
-        static let addQueue = "INSERT OR IGNORE INTO queues (owner_id, name) VALUES (?1, ?2)"
         static let insert = """
             INSERT INTO tasks (fire_id, job_id, owner_id, queue, priority, state, ready_us, due_us)
             VALUES (?1, ?2, ?3, ?4, ?5, 'ready', ?6, ?7)

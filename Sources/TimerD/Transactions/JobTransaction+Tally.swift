@@ -64,7 +64,7 @@ extension JobTransaction {
         defer { (enqueued, tally, reasons) = ([], JobTally(), [:]) }
         // A row of the outbox counts for one owner, and is there for its events.
         if enqueued.isEmpty || countsForSeveral {
-            try storeTally()
+            try tally.storeWithGroup(in: database)
             tally = JobTally()
         }
         outcome.outboxEvents += try Outbox(database).insert(enqueued, tally)
@@ -73,10 +73,5 @@ extension JobTransaction {
     private var countsForSeveral: Bool {
         guard let owner = tally.owners.keys.first else { return false }
         return tally.owners.count > 1 || reasons.keys.contains { $0 != owner }
-    }
-
-    private func storeTally() throws {
-        if database.notes.groupTally == nil { return try tally.store(in: database) }
-        database.notes.groupTally? += tally
     }
 }

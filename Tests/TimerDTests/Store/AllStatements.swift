@@ -297,7 +297,7 @@ enum AllStatements {
     ]
 
     private static let taskStore = [
-        ("TaskStore.SQL.addQueue", TaskStore.SQL.addQueue),
+        ("QueueStore.SQL.add", QueueStore.SQL.add),
         ("TaskStore.SQL.busyQueue", TaskStore.SQL.busyQueue),
         ("TaskStore.SQL.delete", TaskStore.SQL.delete),
         ("TaskStore.SQL.deleteDropped", TaskStore.SQL.deleteDropped),
