@@ -174,6 +174,11 @@ class CallTests(unittest.TestCase):
             with self.subTest(call.method):
                 self.assertRaisesRegex(timerd.ProtocolError, call.method.replace(".", "[.]"), call.value, result)
 
+    def test_of_a_queue_that_was_made_with_its_settings_that_is_said(self):
+        call = calls.set_queue("q", paused=True)
+        self.assertEqual(call.value({"queue": {"queue": "q"}, "made": True}), {"queue": "q", "made": True})
+        self.assertEqual(call.value({"queue": {"queue": "q"}}), {"queue": "q"})
+
     def test_of_a_change_of_very_many_jobs_the_others_are_named(self):
         changed = calls.cancel(tag="t").value({"jobs": [{"id": 1}], "others": [2, 3]})
         self.assertEqual((list(changed), changed.others), ([{"id": 1}], [2, 3]))

@@ -56,7 +56,7 @@ extension Visit {
             return (words, true)
         case .limit:
             let request = try QueueLimits(self, name).request(changing: await own(name, client))
-            let limits = try await client.setQueue(request).limits
+            let limits = try await client.setQueue(request).queue.limits
             return (limits.isEmpty ? "it has no limits" : limits, true)
         case .kick, .retry, .drop, .tasks:
             return (try await doneWithTasks(action, name, client), true)
