@@ -66,11 +66,21 @@ class ConversationTests(unittest.TestCase):
                 # Nothing is asked any more, so it is the connection that ends.
                 self.assertIsInstance(self.said.next(), TurnedAway)
 
-    def test_once_something_was_answered_an_error_without_an_id_is_that_of_the_oldest_request(self):
+    def test_also_once_something_was_answered_a_line_that_could_not_be_read_is_the_oldest_request(self):
         for number in range(3):
             self.ask()
-        self.said.feed(line(id=1, result=None) + line(id=None, error=REFUSED) + line(id=3, result=None))
+        self.said.feed(line(id=1, result=None) + line(id=None, error={"code": -32700, "message": "no JSON"}) + line(id=3, result=None))
         self.assertEqual([self.said.next().number for _ in range(3)], [1, 2, 3])
+
+    def test_a_connection_that_ends_once_something_was_answered_refuses_nothing_that_may_have_been_carried_out(self):
+        for reason in ("notPermitted", "limitReached", "stopping", "storageFailed"):
+            with self.subTest(reason):
+                self.said = Conversation()
+                self.ask()
+                self.ask("job.fire")
+                self.said.feed(line(id=1, result="a") + line(id=None, error={"code": -32000, "message": "you may not", "data": {"reason": reason}}))
+                self.assertEqual(self.said.next(), Answer(1, "a"))
+                self.assertRaisesRegex(ConnectionLost, "ended the connection: you may not", self.said.next)
 
     def test_tasks_that_come_for_an_abandoned_reserve_are_given_back(self):
         number = self.ask("task.reserve", queues=["q"])
