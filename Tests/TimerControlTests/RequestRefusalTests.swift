@@ -192,6 +192,11 @@ import TimerControl
                 "job.list", #"{"limit":0}"#,
                 "parameter 'limit' is 0, expected a number from 1 to 1000"
             ),
+            ("job.list", #"{"ids":[]}"#, "parameter 'ids' is empty, expected one id or more"),
+            (
+                "job.list", #"{"ids":[1],"tag":"a"}"#,
+                "parameter 'ids' is beside another one than 'limit' and 'cursor', expected no other"
+            ),
             (
                 "job.list", #"{"search":""}"#,
                 "parameter 'search' is empty, expected a part of a name or of a command, or a number"

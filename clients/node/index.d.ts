@@ -52,7 +52,7 @@ export interface Task extends Fields {
   state?: 'ready' | 'delayed' | 'reserved' | 'dead'
 }
 export interface Told extends Fields { fire: Integer; state?: string; leaseUntil?: string; readyAt?: string; error?: TimerdError }
-export interface Queue extends Fields { queue: string; owner: string; paused: boolean; ready: number; delayed: number; reserved: number; dead: number; oldest?: string }
+export interface Queue extends Fields { queue: string; owner: string; paused: boolean; ready: number; delayed: number; reserved: number; dead: number; oldest?: string; made?: boolean }
 export interface TimerEvent extends Fields { type: string; seq?: Integer; job?: Integer; fire?: Integer; after?: Integer; through?: Integer }
 export type Target = Integer | string | Integer[] | Fields
 export type Held = { fire: Integer; token: Integer }

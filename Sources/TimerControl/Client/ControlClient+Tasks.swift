@@ -71,8 +71,9 @@ extension ControlClient {
         return queues
     }
 
+    /// The reply says whether the queue was made: there was none of this name before.
     @discardableResult
-    public func setQueue(_ request: SetQueue) async throws -> TaskQueue {
-        try await call(.setQueue(request), as: QueueReply.self).queue
+    public func setQueue(_ request: SetQueue) async throws -> QueueReply {
+        try await call(.setQueue(request))
     }
 }

@@ -1,6 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension ListJobs {
+    func checkIDs() throws(ControlError) {
+        guard let ids else { return }
+        guard !ids.isEmpty else { throw .wrong("ids", "empty", "one id or more") }
+        try checkCount(ids.count, Limits.page, "ids", "ids")
+        var alone = ListJobs()
+        (alone.ids, alone.limit, alone.cursor) = (ids, limit, cursor)
+        guard self == alone else {
+            throw ControlError(
+                .invalidParams,
+                "parameter 'ids' is beside another one than 'limit' and 'cursor', expected no other"
+            )
+        }
+    }
+
     func checkSearch() throws(ControlError) {
         guard let search else { return }
         guard !search.isEmpty else {

@@ -128,6 +128,8 @@ public struct SkipJobs: Hashable, Sendable {
 
 /// `job.list`: filters that must all hold, in pages.
 public struct ListJobs: Codable, Hashable, Sendable {
+    /// Only these, ended ones too, 1 to 1000, by growing id; beside it are `limit` and `cursor` alone.
+    public var ids: [JobID]?
     /// Ended jobs as well; without it, scheduled and paused ones.
     public var all: Bool?
     public var state: Job.State?
@@ -162,7 +164,7 @@ public struct ListJobs: Codable, Hashable, Sendable {
     }
 
     static let fieldNames: Set<String> = [
-        "all", "state", "name", "tag", "owner", "held", "search", "order", "last", "limit",
+        "ids", "all", "state", "name", "tag", "owner", "held", "search", "order", "last", "limit",
         "cursor",
     ]
 }

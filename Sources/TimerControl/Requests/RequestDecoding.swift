@@ -15,6 +15,7 @@ extension Request {
         case .listJobs:
             let list = try parameters.decoded(ListJobs.self, fields: ListJobs.fieldNames)
             if let limit = list.limit { try checkRange(limit, 1...Limits.page, "limit") }
+            try list.checkIDs()
             try list.checkSearch()
             try list.checkCursor()
             self = .listJobs(list)

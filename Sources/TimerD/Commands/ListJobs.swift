@@ -10,10 +10,14 @@ extension CommandHandler {
         let moment = clock.now()
         let page = try await read(for: caller) { queries in
             let owner = try queries.owner(meant: filter.owner, caller)
-            let page =
-                filter.order == .nextFire && filter.held != true
-                ? try queries.jobsByNextFire(filter, owner: owner, at: moment, limit: limit)
-                : try queries.jobsByNumber(filter, owner: owner, limit: limit)
+            let page: JobPage =
+                if let ids = filter.ids {
+                    try queries.jobs(ids, after: filter.cursor, owner: owner, limit: limit)
+                } else if filter.order == .nextFire, filter.held != true {
+                    try queries.jobsByNextFire(filter, owner: owner, at: moment, limit: limit)
+                } else {
+                    try queries.jobsByNumber(filter, owner: owner, limit: limit)
+                }
             let last = try page.jobs.map { job in
                 filter.last == true ? try queries.lastRun(of: job.id, at: moment) : nil
             }

@@ -62,8 +62,7 @@ extension Connection: EventSink {
     func close(with error: ControlError) {
         guard !isClosing, let context else { return }
         endWatching()
-        // Within an array that is half sent it would be no line of its own.
-        if !replies.isInArray { write(.line(ReplyLine.failure(id: .null, error))) }
+        writeEnd(error)
         closeAfterFlush(context)
     }
 }

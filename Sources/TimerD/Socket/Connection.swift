@@ -147,7 +147,7 @@ final class Connection: ChannelDuplexHandler {
     /// Closes a dismissed connection, whatever is in progress.
     func closeDismissed() {
         guard !isGone, let context else { return }
-        if !isClosing, !replies.isInArray { writeDismissal() }
+        if !isClosing { writeDismissal() }
         flush()
         context.close(promise: nil)
     }
@@ -254,7 +254,14 @@ extension Connection {
     }
 
     private func writeDismissal() {
-        if let dismissal { write(.line(ReplyLine.failure(id: .null, dismissal))) }
+        if let dismissal { writeEnd(dismissal) }
+    }
+
+    /// Says why the connection ends, as its last line.
+    ///
+    /// Not where a request has no reply: the client would take this for its refusal, though it may be carried out.
+    func writeEnd(_ error: ControlError) {
+        if replies.isEmpty { write(.line(ReplyLine.failure(id: .null, error))) }
     }
 
     func closeAfterFlush(_ context: ChannelHandlerContext) {

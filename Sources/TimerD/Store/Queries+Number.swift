@@ -107,6 +107,28 @@ extension Queries {
         return JobPage(jobs: jobs, cursor: through.map { isIdle ? .idle($0) : .id($0) })
     }
 
+    /// Those of these jobs that are kept, by growing id; those of `owner` alone unless it is nil.
+    func jobs(
+        _ ids: [JobID],
+        after cursor: JobCursor?,
+        owner: OwnerID?,
+        limit: Int
+    ) throws -> JobPage {
+        let after = cursor?.listedThrough ?? JobID(rawValue: 0)
+        let (store, room) = (JobStore(database), PageRoom())
+        var jobs: [StoredJob] = []
+        for id in Set(ids).sorted() where id > after {
+            let found = if let owner { try store.job(id, of: owner) } else { try store.job(id) }
+            guard let job = found else { continue }
+            // The first always has room.
+            guard jobs.count < limit, room.takes(job: job) else {
+                return JobPage(jobs: jobs, cursor: jobs.last.map { .id($0.id) })
+            }
+            jobs.append(job)
+        }
+        return JobPage(jobs: jobs, cursor: nil)
+    }
+
     /// The last job that a search looks at in one page; nil where it comes to the end of the list.
     private func endOfSearch(_ walk: JobWalk, after: JobID, owner: OwnerID?, tag: String?) throws
         -> JobID?

@@ -37,9 +37,11 @@ struct Atq: AsyncParsableCommand {
         open.open = true
         let runs = try await daemon.runs(open, atMost: .max).page.runs
         var entries: [(job: Job, run: Run?)] = []
-        for run in Self.unfinished(runs, besides: live) {
+        let unfinished = Self.unfinished(runs, besides: live)
+        let jobs = try await daemon.jobs(unfinished.map(\.job))
+        for run in unfinished {
             // One that was over and removed meanwhile is over.
-            guard let job = try await daemon.job(run.job) else { continue }
+            guard let job = jobs[run.job] else { continue }
             entries.append((job: job, run: run))
         }
         entries += live.map { (job: $0, run: nil) }

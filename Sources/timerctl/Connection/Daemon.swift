@@ -92,17 +92,6 @@ struct Daemon {
         }
     }
 
-    /// A job by its number; nil if it is not kept any more.
-    func job(_ id: JobID) async throws(Failure) -> Job? {
-        do {
-            return try await client.job(.id(id))
-        } catch let error as ControlError where error.reason == .notFound {
-            return nil
-        } catch {
-            throw Failure(answering: error)
-        }
-    }
-
     /// Says on standard error where the daemon does not answer, for as long as the task goes on.
     func watchSilence() -> Task<Void, Never> { SilenceWatch(socket: socket).start() }
 

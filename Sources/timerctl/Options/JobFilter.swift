@@ -120,6 +120,17 @@ extension Daemon {
         } while !pages.isOver && pages.jobs.count < number
         return pages.jobs
     }
+
+    /// Those of these jobs that are kept, ended ones too; a request for each page of them.
+    func jobs(_ ids: [JobID]) async throws -> [JobID: Job] {
+        var found: [JobID: Job] = [:]
+        for start in stride(from: 0, to: ids.count, by: Limits.page) {
+            var request = ListJobs()
+            request.ids = Array(ids[start..<min(start + Limits.page, ids.count)])
+            for job in try await jobs(request) { found[job.id] = job }
+        }
+        return found
+    }
 }
 
 extension Daemon {

@@ -67,6 +67,30 @@ struct ListOrderTests {
         "second", "soon", "minute", "hour", "nine 1", "nine 2", "nine 3", "noon", "paused", "boot",
     ]
 
+    @Test("Jobs are listed by their numbers, ended ones too, each once, and no other user's")
+    func numbers() async throws {
+        try await TestScheduler.with { test in
+            try await fill(test)
+            let gone = JobID(rawValue: 99)
+            let ids = [3, 2, 6, 3, 1].map { JobID(rawValue: $0) }
+            let ended = JobSelection.ids([JobID(rawValue: 3)])
+            let end = Request.invalidateJobs(InvalidateJobs(ended))
+            _ = try await test.handler().handle(end, from: 0).get()
+            func listed(from uid: UInt32, limit: Int) async throws -> (ids: [Int64], pages: Int) {
+                let found = try await list(test, from: uid) {
+                    ($0.order, $0.ids, $0.limit) = (nil, ids + [gone], limit)
+                }
+                return (found.jobs.map(\.id.rawValue), found.pages)
+            }
+            let all = try await listed(from: 0, limit: 1000)
+            #expect(all.ids == [1, 2, 3, 6] && all.pages == 1)
+            let few = try await listed(from: 0, limit: 3)
+            #expect(few.ids == [1, 2, 3, 6] && few.pages == 2)
+            #expect(try await listed(from: ann, limit: 1000).ids == [1, 3])
+            #expect(try await listed(from: ben, limit: 1).ids == [2, 6])
+        }
+    }
+
     @Test(
         "Jobs come by when they fire next, whatever a page holds",
         .ofOneHost(),

@@ -10,6 +10,20 @@ import TimerControl
 
 @Suite("Queues, from the shell and over restarts", .timeLimit(.minutes(2)))
 struct QueueLifeTests {
+    @Test("A client is told whether the queue that it sets was made with that")
+    func made() async throws {
+        try await DaemonProcess.with { daemon in
+            let client = try await ControlClient.connect(to: daemon.socket)
+            var pause = SetQueue(queue: "mails")
+            pause.paused = true
+            let first = try await client.setQueue(pause)
+            #expect(first.made == true && first.queue.paused)
+            let second = try await client.setQueue(pause)
+            #expect(second.made == nil && second.queue.paused)
+            await client.close()
+        }
+    }
+
     @Test(
         "timerctl adds a task, works on it with its userInfo on stdin, and shows what became of it"
     )

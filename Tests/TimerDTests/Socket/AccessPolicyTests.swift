@@ -220,6 +220,41 @@ import TimerControl
         }
     }
 
+    @Test(
+        "Who is denied while a request is in progress hears the end, and no refusal of that request",
+        .enabled(if: geteuid() == 0),
+        .timeLimit(.minutes(2))
+    )
+    func deniedInProgress() async throws {
+        let (begun, gate) = (Tally(), Gate())
+        let open = AccessPolicy(owner: 0, isShared: true)
+        try await TestSocket.with(admission: open) { request, _ in
+            begun.add()
+            await gate.pass()
+            return .success(Echo(method: request.method.rawValue))
+        } _: { server in
+            // The folder is for the test's user alone.
+            chmod((server.path as NSString).deletingLastPathComponent, 0o755)
+            let client = """
+                use IO::Socket::UNIX;
+                my $s = IO::Socket::UNIX->new(Peer => $ARGV[0]) or die;
+                print $s '{"jsonrpc":"2.0","id":1,"method":"daemon.status"}' . "\\n"; $s->flush;
+                print scalar(readline($s)) // "the end";
+                """
+            let words = DaemonProcess.words(as: 70_001, ["perl", "-e", client, server.path])
+            let line = Task { try await Tool.run(words) }
+            await begun.reach(1)
+            var denying = open
+            denying.deny = [.uid(70_001)]
+            await server.socket.reload(
+                ControlSocket.Settings(path: server.path, admission: denying)
+            )
+            let said = try await line.value
+            #expect(said.contains("the end"), "\(said)")
+            gate.open()
+        }
+    }
+
     @Test("Who waits for the user database counts as connected", .enabled(if: geteuid() == 0))
     func pending() async throws {
         let answer = DispatchSemaphore(value: 0)

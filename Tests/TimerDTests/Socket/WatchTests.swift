@@ -177,6 +177,22 @@ import TimerControl
         }
     }
 
+    @Test("An error of the events ends the connection without a word where a request has no reply")
+    func errorInProgress() async throws {
+        let gate = Gate()
+        try await TestSocket.with(newest: 9) { request, _ in
+            await gate.pass()
+            return .success(Echo(method: request.method.rawValue))
+        } _: { server in
+            server.log.fail(with: ControlError(.storageFailed, "disk I/O error"))
+            let client = try await server.connect()
+            client.post(subscribe(#"{"since":3}"#) + status(2))
+            await client.expect(reply(9))
+            await client.expectEnd()
+            gate.open()
+        }
+    }
+
     /// Two requests, of which the first is answered at once.
     private static let batch = "[" + status(2).dropLast() + "," + status(3).dropLast() + "]\n"
     private static let replies =

@@ -88,7 +88,8 @@ export class Client {
   async kick(queue, { owner, count, ...options } = {}) { return (await this.call('task.kick', { queue, owner, count }, options)).count }
   queues(filter, options) { return this.#pages('queue.list', filter, 'queues', options) }
   async setQueue(queue, settings, options) {
-    return (await this.call('queue.set', { queue, ...settings }, options)).queue
+    const { queue: set, made } = await this.call('queue.set', { queue, ...settings }, options)
+    return made === undefined ? set : { ...set, made }
   }
   status(options) { return this.call('daemon.status', {}, options) }
 

@@ -11,8 +11,8 @@ import { manyMayShare } from './signal.js'
 const longestRequest = 1 << 20
 const longestReply = 32 << 20
 const mostInFlight = 128
-/** What who is not admitted is told, ahead of any answer, and disconnected. */
-const ofConnection = new Set(['notPermitted', 'limitReached', 'stopping'])
+/** What is said, without an id, of a line that could not be read; all else without one concerns the connection, which ends with it. */
+const ofLine = new Set(['parseError', 'invalidRequest'])
 
 export class Link {
   #path
@@ -212,22 +212,22 @@ export class Link {
     if (typeof message.method === 'string' && message.id === undefined) return this.onNotification(message.method, message.params ?? {}, bytes.length)
     if (message.id === null) {
       const error = errorOf(message.error)
-      if (!this.#isAnswered && ofConnection.has(error.reason)) {
-        error.ofConnection = true
-        for (const call of [...this.#inFlight.splice(0), ...this.#queue]) call.settle(error)
-        socket.destroy()
-        return this.#lost()
+      if (this.#inFlight.length > 0 && ofLine.has(error.reason)) {
+        // Replies keep order, so it is the oldest request's. What stands behind it may have been carried out.
+        this.#isAnswered = true
+        this.#inFlight.shift().settle(error)
+        return this.#pump()
       }
-      if (this.#inFlight.length === 0) {
-        // A watch that has to end: of the connection as well.
-        error.ofConnection = true
+      error.ofConnection = true
+      if (this.#isAnswered) {
+        // Nobody knows what became of the calls.
         socket.destroy()
         return this.#lost(error)
       }
-      // Of a line that could not be read: replies keep order, so it is the oldest request's. What stands behind it may have been carried out.
-      this.#isAnswered = true
-      this.#inFlight.shift().settle(error)
-      return this.#pump()
+      // Who is not admitted is told so ahead of any answer.
+      for (const call of [...this.#inFlight.splice(0), ...this.#queue]) call.settle(error)
+      socket.destroy()
+      return this.#lost()
     }
     // Replies keep order; only a caller that has gone may be passed over.
     const index = this.#inFlight.findIndex((call) => !call.over || call.id === message.id)

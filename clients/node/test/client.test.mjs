@@ -45,6 +45,14 @@ script('An option that no call has is refused before anything is sent, as is a s
   assert.deepEqual(fake.left, [])
 })
 
+script('Of a queue that was made with its settings that is said', async (fake, client) => {
+  for (const result of [{ queue: { queue: 'q' }, made: true }, { queue: { queue: 'q' } }]) {
+    const set = client.setQueue('q', { paused: true })
+    ;(await fake.take('queue.set')).reply(result)
+    assert.deepEqual(await set, result.made ? { queue: 'q', made: true } : { queue: 'q' })
+  }
+})
+
 script('Of a queue it may be said whose is meant', async (fake, client) => {
   const kicked = client.kick('q', { owner: 'ann', count: 2 })
   const kick = await fake.take('task.kick')

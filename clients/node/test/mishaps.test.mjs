@@ -90,6 +90,15 @@ script('A line that could not be read is one call\'s alone, also ahead of any an
   }
 })
 
+script('A connection that ends behind an answer refuses nothing that may have been carried out', async (fake, client) => {
+  const calls = [client.get(1), client.fire(2)]
+  const [first, second] = [await fake.take('job.get'), await fake.take('job.fire')]
+  first.reply({ job: { id: 1 } })
+  second.write({ jsonrpc: '2.0', id: null, error: { code: -32004, message: 'you may not', data: { reason: 'notPermitted' } } })
+  assert.equal((await calls[0]).id, 1)
+  await assert.rejects(calls[1], (error) => error.reason === 'connectionLost' && error.cause.reason === 'notPermitted')
+})
+
 script('A client whose connection was not taken asks on another one', async (fake, client) => {
   const refused = [client.get(1), client.get(2)]
   const request = await fake.take('job.get')

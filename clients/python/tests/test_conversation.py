@@ -66,11 +66,21 @@ class ConversationTests(unittest.TestCase):
                 # Nothing is asked any more, so it is the connection that ends.
                 self.assertIsInstance(self.said.next(), TurnedAway)
 
-    def test_once_something_was_answered_an_error_without_an_id_is_that_of_the_oldest_request(self):
+    def test_also_once_something_was_answered_a_line_that_could_not_be_read_is_the_oldest_request(self):
         for number in range(3):
             self.ask()
-        self.said.feed(line(id=1, result=None) + line(id=None, error=REFUSED) + line(id=3, result=None))
+        self.said.feed(line(id=1, result=None) + line(id=None, error={"code": -32700, "message": "no JSON"}) + line(id=3, result=None))
         self.assertEqual([self.said.next().number for _ in range(3)], [1, 2, 3])
+
+    def test_a_connection_that_ends_once_something_was_answered_refuses_nothing_that_may_have_been_carried_out(self):
+        for reason in ("notPermitted", "limitReached", "stopping", "storageFailed"):
+            with self.subTest(reason):
+                self.said = Conversation()
+                self.ask()
+                self.ask("job.fire")
+                self.said.feed(line(id=1, result="a") + line(id=None, error={"code": -32000, "message": "you may not", "data": {"reason": reason}}))
+                self.assertEqual(self.said.next(), Answer(1, "a"))
+                self.assertRaisesRegex(ConnectionLost, "ended the connection: you may not", self.said.next)
 
     def test_tasks_that_come_for_an_abandoned_reserve_are_given_back(self):
         number = self.ask("task.reserve", queues=["q"])
@@ -173,6 +183,11 @@ class CallTests(unittest.TestCase):
         ]:
             with self.subTest(call.method):
                 self.assertRaisesRegex(timerd.ProtocolError, call.method.replace(".", "[.]"), call.value, result)
+
+    def test_of_a_queue_that_was_made_with_its_settings_that_is_said(self):
+        call = calls.set_queue("q", paused=True)
+        self.assertEqual(call.value({"queue": {"queue": "q"}, "made": True}), {"queue": "q", "made": True})
+        self.assertEqual(call.value({"queue": {"queue": "q"}}), {"queue": "q"})
 
     def test_of_a_change_of_very_many_jobs_the_others_are_named(self):
         changed = calls.cancel(tag="t").value({"jobs": [{"id": 1}], "others": [2, 3]})

@@ -6,8 +6,7 @@ import TimerControl
 extension Visit {
     /// Does something with a queue, or with tasks of it.
     func carryOut(_ action: QueueAction, _ name: String) async throws -> Answer {
-        // Another's queue where an administrator came from there.
-        let page = Link("queues", name).with("owner", action == .tasks ? query("owner") : nil)
+        let page = queueLink(name)
         do {
             if action == .tasks, field("do") == "drop", field("confirmed") == nil {
                 return try await questionOfTasks(name)
@@ -26,7 +25,7 @@ extension Visit {
                     // What somebody else has done is not undone.
                     undo: isChanged
                         ? action.opposite.map {
-                            Flash.Undo(label: "Undo", action: Link("queues", name, $0.rawValue))
+                            Flash.Undo(label: "Undo", action: queueLink(name, $0))
                         } : nil
                 )
             )
@@ -44,28 +43,36 @@ extension Visit {
         switch action {
         case .pause, .resume:
             let isPause = action == .pause
-            if try await own(name, client)?.paused ?? false == isPause {
+            if try await queue(name, client)?.paused ?? false == isPause {
                 return (isPause ? "it was paused already" : "it was resumed already", false)
             }
             var request = SetQueue(queue: name)
-            request.paused = isPause
+            (request.owner, request.paused) = (query("owner"), isPause)
             try await client.setQueue(request)
             let words =
                 isPause
                 ? "no task is handed out until it is resumed" : "its tasks are handed out again"
             return (words, true)
         case .limit:
-            let request = try QueueLimits(self, name).request(changing: await own(name, client))
-            let limits = try await client.setQueue(request).limits
+            let now = try await queue(name, client)
+            var request = try QueueLimits(self, name).request(changing: now)
+            request.owner = query("owner")
+            let limits = try await client.setQueue(request).queue.limits
             return (limits.isEmpty ? "it has no limits" : limits, true)
         case .kick, .retry, .drop, .tasks:
             return (try await doneWithTasks(action, name, client), true)
         }
     }
 
-    /// This user's queue of a name, the only one that a request without an owner changes.
-    private func own(_ name: String, _ client: ControlClient) async throws -> TaskQueue? {
-        try await client.listQueues(owner: site.user).first { $0.queue == name }
+    /// The queue that is changed: this user's, or that of another where an administrator came from there.
+    private func queue(_ name: String, _ client: ControlClient) async throws -> TaskQueue? {
+        try await client.listQueues(owner: query("owner") ?? site.user).first { $0.queue == name }
+    }
+
+    /// The page of that queue, or what is done with it.
+    private func queueLink(_ name: String, _ action: QueueAction? = nil) -> Link {
+        Link(path: ["queues", name] + [action?.rawValue].compactMap(\.self))
+            .with("owner", query("owner"))
     }
 
     private func doneWithTasks(
@@ -76,14 +83,23 @@ extension Visit {
         switch action {
         case .pause, .resume, .limit: throw NotFound(description: "there are no such tasks")
         case .kick:
-            let count = try await client.kickTasks(KickTasks(queue: name, count: Limits.manyTasks))
+            var request = KickTasks(queue: name, count: Limits.manyTasks)
+            request.owner = query("owner")
+            let count = try await client.kickTasks(request)
             return "\(count.of("delayed task")) \(count == 1 ? "is" : "are") ready"
         case .retry:
-            let count = try await client.retryTasks(.queue(name, count: Limits.manyTasks))
+            let count = try await client.retryTasks(
+                .queue(name, owner: query("owner"), count: Limits.manyTasks)
+            )
             return "\(count.of("dead task")) \(count == 1 ? "is" : "are") ready again"
         case .drop:
             let count = try await client.dropTasks(
-                .queue(name, state: droppedState(), count: Limits.manyTasks)
+                .queue(
+                    name,
+                    owner: query("owner"),
+                    state: droppedState(),
+                    count: Limits.manyTasks
+                )
             )
             return "\(count.of("task")) dropped"
         case .tasks:
@@ -150,11 +166,11 @@ extension Visit {
                 "?"
             },
             content: p { sentence },
-            action: Link("queues", name, action.rawValue),
+            action: queueLink(name, action),
             fields: action == .drop ? [Link.Field("state", try droppedState().rawValue)] : [],
             button: action == .drop ? "Drop them" : "Do it",
             isDangerous: action == .drop,
-            cancel: Link("queues", name)
+            cancel: queueLink(name)
         )
         return QuestionPage(question, self, in: .queues)
     }
@@ -168,12 +184,12 @@ extension Visit {
             content: p {
                 "Nobody does \(fires.count == 1 ? "it" : "them") any more. It cannot be undone."
             },
-            action: Link("queues", name, QueueAction.tasks.rawValue).with("owner", query("owner")),
+            action: queueLink(name, .tasks),
             fields: [Link.Field("do", "drop"), Link.Field("confirmed", "1")]
                 + fires.map { Link.Field("fire", "\($0)") },
             button: "Drop \(fires.count.of("task"))",
             isDangerous: true,
-            cancel: Link("queues", name).with("owner", query("owner"))
+            cancel: queueLink(name)
         )
         return try await page { _ in QuestionPage(question, self, in: .queues) }
     }

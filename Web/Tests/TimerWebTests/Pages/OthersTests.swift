@@ -259,4 +259,43 @@ struct OthersTests {
             #expect(offered(others, "/queues/q/resume") == nil)
         }
     }
+
+    @Test("What is done with a queue of another user's is done with that one")
+    func queueOfAnother() async throws {
+        let daemon = try await TestDaemon()
+        let site = Site(
+            access: Access(way: .loopback(port: 1)),
+            options: WebOptions(socket: daemon.socket, listening: .port(0), zone: .utc)
+        )
+        let visit = Visit(
+            link: Link("queues", "q"),
+            form: [],
+            back: nil,
+            dates: LocalDate(now: .now, zone: .utc),
+            site: site
+        )
+        for (owner, query) in [(site.user, ""), ("ann", "?owner=ann")] {
+            let queue = TaskQueue(queue: "q", owner: owner, delayed: 1, dead: 1)
+            let actions = QueueActions(queue: queue, parts: Parts(visit)).sections
+            let text = String(decoding: actions.rendered, as: UTF8.self)
+            for verb in ["pause", "limit", "kick", "retry"] {
+                #expect(text.contains("action=\"/queues/q/\(verb)\(query)\""), "\(verb)")
+            }
+        }
+        // Who says whose queue it is makes none.
+        let owned = "owner=\(site.user)"
+        try await TestServer.run(socket: daemon.socket) { server in
+            for verb in ["pause", "limit", "kick"] {
+                _ = try await server.post("/queues/q/\(verb)?\(owned)", "")
+            }
+            let none = try await daemon.connected { try await $0.listQueues() }
+            #expect(none.isEmpty)
+            let made = try await server.follow("/queues/q/pause")
+            #expect(offered(made, "/queues/q/resume") != nil)
+            let resumed = try await server.follow("/queues/q/resume?\(owned)")
+            #expect(offered(resumed, "/queues/q/pause?\(owned)") != nil)
+            let one = try await daemon.connected { try await $0.listQueues() }
+            #expect(one.map(\.paused) == [false])
+        }
+    }
 }

@@ -12,7 +12,7 @@ from typing import Any, Callable, Deque, Dict, Optional
 
 from .conversation import Answer, Conversation, Params, TurnedAway
 from .dialing import dial, is_over, said
-from .errors import ConnectionLost, NotSent, ProtocolError, Refused, TimedOut, TimerdError
+from .errors import ConnectionFailed, ConnectionLost, NotSent, Refused, TimedOut, TimerdError
 from .forks import mind_forks
 from .wire import Notification
 
@@ -128,7 +128,7 @@ class AsyncConnection(asyncio.Protocol):
                 else:
                     self._notifications.append(event)
                     self._wake()
-        except ProtocolError as error:
+        except ConnectionFailed as error:
             return self.close(error)
         if self._transport is not None:
             self._transport.write(self._conversation.take_unsent())

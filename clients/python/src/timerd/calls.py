@@ -228,9 +228,16 @@ def set_queue(
     max_rate: Optional[str] = None,
     owner: Optional[str] = None,
 ) -> Call[Json]:
-    """What is left out stays. `max_reserved` 0 and `max_rate` "none" are no limit."""
+    """What is left out stays. `max_reserved` 0 and `max_rate` "none" are no limit. A queue that was not there before is made, and has `made` true."""
     more = {"paused": paused, "maxReserved": max_reserved, "maxRate": max_rate, "owner": owner}
-    return Call("queue.set", {"queue": queue, **without_none(more)}, _the("queue"))
+    return Call("queue.set", {"queue": queue, **without_none(more)}, _queue)
+
+
+def _queue(result: Any) -> Json:
+    queue: Json = dict(result["queue"])
+    if "made" in result:  # said beside the queue
+        queue["made"] = result["made"]
+    return queue
 
 
 # Events

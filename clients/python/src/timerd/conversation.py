@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
-from .errors import InvalidRequest, LimitReached, NotPermitted, ProtocolError, Refused, Stopping
+from .errors import ConnectionLost, InvalidRequest, ParseError, ProtocolError, Refused
 from .wire import LINE_LIMIT, REQUEST_LIMIT, Notification, Reply, decode, encode
 
 
@@ -83,7 +83,7 @@ class Conversation:
         return unsent
 
     def next(self) -> Optional[Event]:
-        """What the next line says, or None where it is not there yet. After a ProtocolError the connection is of no use."""
+        """What the next line says, or None where it is not there yet. After a ConnectionFailed the connection is of no use."""
         while True:
             line = self._line()
             if line is None:
@@ -112,11 +112,14 @@ class Conversation:
     def _answer(self, reply: Reply) -> Optional[Event]:
         value = reply.result if reply.error is None else reply.error
         if reply.id is None:
-            # Who is not admitted is told so ahead of any answer, and a watch that has to end while nothing is asked. All else is of a line that
-            # could not be read, the oldest request's: replies keep their order, and what stands behind it may have been carried out.
+            # A line that could not be read is the oldest request's: replies keep their order, and what stands behind it may have been carried out.
+            # All else concerns the connection, which ends with it. Who is not admitted is told so ahead of any answer; behind one nobody knows what
+            # became of the requests.
             assert reply.error is not None  # `decode` takes no result without an id
             number = next(iter(self._open), None)
-            if number is None or (not self._was_answered and isinstance(reply.error, (NotPermitted, LimitReached, Stopping))):
+            if number is None or not isinstance(reply.error, (ParseError, InvalidRequest)):
+                if number is not None and self._was_answered:
+                    raise ConnectionLost("timerd ended the connection: %s" % reply.error.message)
                 reply.error.of_connection = True
                 return TurnedAway(reply.error)
         else:

@@ -19,7 +19,9 @@ struct QueueActions {
     }
 
     private func link(_ action: QueueAction) -> Link {
-        Link("queues", queue.queue, action.rawValue)
+        let isOwn = queue.owner == parts.visit.site.user
+        return Link("queues", queue.queue, action.rawValue)
+            .with("owner", isOwn ? nil : queue.owner)
     }
 
     private var items: [Node] {

@@ -46,7 +46,7 @@ struct QueuePage {
         return request
     }
 
-    /// Another's queue is shown to administrators alone, and they may do to its tasks what its owner may.
+    /// Another's queue is shown to administrators alone, and they may do with it what its owner may.
     private var isOwn: Bool { queue.owner == parts.visit.site.user }
 
     private func link(_ verbs: String...) -> Link {
@@ -63,18 +63,14 @@ extension QueuePage: PageContent {
                     list
                 }
                 aside(.aria("label", "What you can do")) {
-                    if isOwn {
-                        QueueActions(queue: queue, parts: parts).sections
-                    } else {
-                        section {
-                            h2 { "Do" }
-                            p(.class("soft")) {
-                                "It is a queue of "
-                                bdi { queue.owner }
-                                "'s, who alone pauses and limits it. Its tasks are yours to retry and drop, too."
-                            }
+                    if !isOwn {
+                        p(.class("soft")) {
+                            "It is a queue of "
+                            bdi { queue.owner }
+                            "'s."
                         }
                     }
+                    QueueActions(queue: queue, parts: parts).sections
                 }
             }
         }
