@@ -66,8 +66,9 @@ package protocol CommandRunner: Sendable {
     @discardableResult
     func stop(_ run: Int64, by teardown: Teardown) -> Bool
 
-    /// Begins to end a run that a daemon before has told to end, or was about to; one that is being ended is left at that.
-    func endAgain(_ run: Int64, by teardown: Teardown)
+    /// As `kill`, of a run that a daemon before has told to end, or was about to; one that is being ended is left at that, and
+    /// what came of its first signal is returned.
+    func endAgain(_ run: Int64, by teardown: Teardown, asDaemon: Bool) async -> SignalAnswer?
 
     /// Begins to end a run; returns what came of the first signal, nil if there is no process yet.
     ///
@@ -90,7 +91,13 @@ extension CommandRunner {
         stop(run, by: teardown) ? .sent : .gone
     }
 
-    package func endAgain(_ run: Int64, by teardown: Teardown) { stop(run, by: teardown) }
+    package func endAgain(
+        _ run: Int64,
+        by teardown: Teardown,
+        asDaemon: Bool
+    ) async -> SignalAnswer? {
+        await kill(run, by: teardown, asDaemon: asDaemon)
+    }
 
     package func stored(_ run: Int64) {}
 

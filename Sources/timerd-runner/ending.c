@@ -182,6 +182,8 @@ static struct ending *place_for(struct run *run, enum cause cause) {
 
 bool is_asked_to_end(const struct run *run) { return run->endings[1].cause != cause_none; }
 
+bool has_signalled(const struct run *run) { return run->endings[1].next > 0; }
+
 void end_run(struct run *run, const struct teardown *teardown, enum cause cause, bool as_runner) {
     struct ending *ending = place_for(run, cause);
     bool was_sending = ending->is_sending;

@@ -37,8 +37,8 @@ static int end(struct reader *frame, struct buffer *answers) {
     struct run *run = find_run(id);
     if (!run || run->phase >= phase_surviving) return put_gone(answers, id) ? 0 : ENOMEM;
     if (flags & is_again && is_asked_to_end(run)) {
-        // What came of the signal that was asked for before.
-        tell(run, news_signalled);
+        // What came of the signal that was asked for before; where that is not known yet, it is told once it is.
+        if (has_signalled(run)) tell(run, news_signalled);
         return 0;
     }
     if (flags & as_begun) teardown = rules_of_command(run);

@@ -222,6 +222,9 @@ void end_run(struct run *run, const struct teardown *teardown, enum cause cause,
 /// Whether a run is being ended as the daemon has asked, or one before it.
 bool is_asked_to_end(const struct run *run);
 
+/// Whether it is known what came of the first signal of that.
+bool has_signalled(const struct run *run);
+
 /// The rules that a run was started with, for its own process.
 struct teardown rules_of_command(const struct run *run);
 

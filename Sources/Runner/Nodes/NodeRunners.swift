@@ -154,8 +154,12 @@ package final class NodeRunners: CommandRunner {
         runner(of: run).stop(run, by: teardown)
     }
 
-    package func endAgain(_ run: Int64, by teardown: Teardown) {
-        runner(of: run).endAgain(run, by: teardown)
+    package func endAgain(
+        _ run: Int64,
+        by teardown: Teardown,
+        asDaemon: Bool
+    ) async -> SignalAnswer? {
+        await runner(of: run).endAgain(run, by: teardown, asDaemon: asDaemon)
     }
 
     package func kill(_ run: Int64, by teardown: Teardown, asDaemon: Bool) async -> SignalAnswer? {

@@ -174,10 +174,6 @@ package final class ProgramRunner: CommandRunner, @unchecked Sendable {
         stop(run, RunEnding(teardown: teardown))
     }
 
-    package func endAgain(_ run: Int64, by teardown: Teardown) {
-        stop(run, RunEnding(teardown: teardown, isAgain: true))
-    }
-
     @discardableResult
     private func stop(_ run: Int64, _ ending: RunEnding) -> Bool {
         let isInProgress = state.withLock { $0.entries[run]?.isInProgress == true }
@@ -186,6 +182,22 @@ package final class ProgramRunner: CommandRunner, @unchecked Sendable {
     }
 
     package func kill(_ run: Int64, by teardown: Teardown, asDaemon: Bool) async -> SignalAnswer? {
+        await answer(to: RunEnding(teardown: teardown, asRunner: asDaemon), of: run)
+    }
+
+    package func endAgain(
+        _ run: Int64,
+        by teardown: Teardown,
+        asDaemon: Bool
+    ) async -> SignalAnswer? {
+        await answer(
+            to: RunEnding(teardown: teardown, asRunner: asDaemon, isAgain: true),
+            of: run
+        )
+    }
+
+    /// Begins to end a run; returns what came of the first signal.
+    private func answer(to ending: RunEnding, of run: Int64) async -> SignalAnswer? {
         await withCheckedContinuation { answer in
             let isInProgress = state.withLock { state in
                 guard state.entries[run]?.isInProgress == true else { return false }
@@ -193,7 +205,7 @@ package final class ProgramRunner: CommandRunner, @unchecked Sendable {
                 return true
             }
             guard isInProgress else { return answer.resume(returning: .gone) }
-            loop.perform { self.end(run, RunEnding(teardown: teardown, asRunner: asDaemon)) }
+            loop.perform { self.end(run, ending) }
         }
     }
 

@@ -170,10 +170,28 @@ extension Scheduler {
         if process == nil { runner.expect(left.run.rawValue, at: place) }
         fires.insert(fire, .running(command))
         takeUp(command, isStarted: left.isStarted)
-        // The daemon before may have died before it could say so.
-        if left.isStopped {
-            runner.endAgain(left.run.rawValue, by: left.job.policy.run.teardown)
-        }
+        // The daemon before may have died before it could say so, or as it was refused.
+        if left.isStopped { Task { await self.endAgain(left) } }
+    }
+
+    /// Ends a run that the daemon before has told to end, or was about to, with the rights of who asked for that.
+    ///
+    /// Where `run.kill` is refused, nobody has told it to end: it goes on, and may be tried again.
+    private func endAgain(_ left: LeftRun) async {
+        // An administrator who is not root is the daemon's own user, and has the daemon's rights.
+        let isRoots =
+            left.stoppedBy == .administrator
+            || (left.stoppedBy == .owner && left.job.owner.uid == 0)
+        let answer = await runner.endAgain(
+            left.run.rawValue,
+            by: left.job.policy.run.teardown,
+            asDaemon: isRoots
+        )
+        guard answer == .refused, let stop = left.stoppedBy,
+            stop == .owner || stop == .administrator
+        else { return }
+        fires.noteRefused(stop, of: left.run)
+        restateStop(of: left.run, left.job)
     }
 
     /// Stores that a run was interrupted before this daemon, or never begun, and goes on with what follows that.

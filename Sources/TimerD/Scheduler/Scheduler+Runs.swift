@@ -285,7 +285,7 @@ extension Scheduler {
     }
 
     /// Stores who else has told a run to end, as one was refused; nobody has, mostly.
-    private func restateStop(of run: RunID, _ job: StoredJob) {
+    func restateStop(of run: RunID, _ job: StoredJob) {
         let stop = storedStop(of: run)
         record(of: job) {
             try $0.runs.restateStop(run, stop)

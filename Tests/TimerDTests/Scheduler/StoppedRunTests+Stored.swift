@@ -110,12 +110,53 @@ extension StoppedRunTests {
                 startedAtMicroseconds: started
             )
             let after = try await test.crashedAndDown(for: .zero, known: known)
-            #expect(after.runner.endedAgain == (isToEnd ? [run.rawValue] : []))
+            try await eventually("it is told to end again") {
+                after.runner.endedAgain == (isToEnd ? [run.rawValue] : [])
+            }
             after.runner.end(.signalled(15))
             try await after.advance(by: .seconds(5))
             #expect(after.runner.requests.count == (isToEnd ? 0 : 1))
             let first = try #require(try await after.history(job).first)
             #expect(first.stoppedBy == (isToEnd ? .owner : nil))
+            try await after.close()
+            test.runner.end()
+        }
+    }
+
+    @Test(
+        "A kill that the next daemon sends with the rights of who asked, and that is refused, was none",
+        arguments: RunStop.allCases
+    )
+    func refusedAgain(stop: RunStop) async throws {
+        try await TestScheduler.with { test in
+            let (job, run) = try await begin(test)
+            try await test.store.writer.write { try RunStore($0).markStopped(run, stop) }
+            var known = KnownRuns(epoch: test.runner.known.epoch)
+            known.runs[run.rawValue] = KnownRun(
+                phase: .running,
+                pid: 77,
+                startedAtMicroseconds: test.clock.now().wall.microseconds
+            )
+            try await test.settle()
+            let after = try await test.killedAndDown(
+                for: .zero,
+                known: known,
+                refusesSignals: true
+            )
+            try await eventually("it is told to end again") {
+                after.runner.endedAgain == [run.rawValue]
+            }
+            // Root owns the job.
+            let isKill = stop == .owner || stop == .administrator
+            // The answer is on its way back to the scheduler.
+            while isKill, await after.isMarkedStopped(run) { await Task.yield() }
+            try await after.settle()
+            #expect(after.runner.endedAsDaemon == (isKill ? [run.rawValue] : []))
+            let left = try #require(try await after.history(job).first)
+            #expect(left.stoppedBy == (isKill ? nil : stop))
+            after.runner.end(.exited(3))
+            try await after.advance(by: .seconds(5))
+            #expect(after.runner.requests.count == (isKill ? 1 : 0), "its next attempt")
             try await after.close()
             test.runner.end()
         }
@@ -134,6 +175,15 @@ extension StoppedRunTests {
                 }
                 done.resume()
             }
+        }
+    }
+}
+
+extension TestScheduler {
+    /// Whether the scheduler has it that a run in progress was told to end.
+    fileprivate func isMarkedStopped(_ run: RunID) async -> Bool {
+        await loop.ask { [scheduler] in
+            scheduler.assumeIsolated { $0.fires[run]?.isStopped ?? false }
         }
     }
 }

@@ -26,6 +26,8 @@ final class RecordingRunner: CommandRunner {
         var known: KnownRuns
         var takenUp: [Int64] = []
         var endedAgain: [Int64] = []
+        var endedAsDaemon: [Int64] = []
+        var refusesSignals = false
         var stops: [(run: Int64, teardown: Teardown)] = []
         var stored: [Int64] = []
         var groups: ControlGroups?
@@ -44,15 +46,24 @@ final class RecordingRunner: CommandRunner {
     )
 
     /// `known`: the runs of daemons before; without it, nothing is left of those.
-    init(clock: any WallClock, known: KnownRuns? = nil) {
+    ///
+    /// `refusesSignals`: what those are told by a next daemon, as theirs may not signal their processes.
+    init(clock: any WallClock, known: KnownRuns? = nil, refusesSignals: Bool = false) {
         self.clock = clock
-        state = Locked(State(known: known ?? KnownRuns(epoch: .random(in: 1 ... .max))))
+        state = Locked(
+            State(
+                known: known ?? KnownRuns(epoch: .random(in: 1 ... .max)),
+                refusesSignals: refusesSignals
+            )
+        )
     }
 
     /// The runs that were taken up, in order.
     var takenUp: [Int64] { state.withLock { $0.takenUp } }
     /// The runs that were told to end as a daemon before may have done, in order; a test has to end them.
     var endedAgain: [Int64] { state.withLock { $0.endedAgain } }
+    /// Those of them that were ended with the daemon's own rights.
+    var endedAsDaemon: [Int64] { state.withLock { $0.endedAsDaemon } }
     /// The runs that were told to end, in order, and how.
     var stops: [(run: Int64, teardown: Teardown)] { state.withLock { $0.stops } }
     /// The runs whose end was said to be stored, in order.
@@ -226,8 +237,12 @@ final class RecordingRunner: CommandRunner {
         return end(run, .signalled(15))
     }
 
-    func endAgain(_ run: Int64, by teardown: Teardown) {
-        state.withLock { $0.endedAgain.append(run) }
+    func endAgain(_ run: Int64, by teardown: Teardown, asDaemon: Bool) async -> SignalAnswer? {
+        state.withLock { state in
+            state.endedAgain.append(run)
+            if asDaemon { state.endedAsDaemon.append(run) }
+            return state.refusesSignals ? .refused : .sent
+        }
     }
 
     @discardableResult

@@ -66,6 +66,7 @@ final class TestScheduler: Sendable {
         zones: TestZones = TestZones(),
         known: KnownRuns? = nil,
         node: String? = nil,
+        refusesSignals: Bool = false,
         isShared: Bool = SharedTestStore.isWanted,
         publisher: (@Sendable (DaemonState) -> any EventPublisher)? = nil
     ) async throws {
@@ -77,7 +78,7 @@ final class TestScheduler: Sendable {
         loop = VirtualTimerLoop()
         store = try Store.test(folder, isShared: isShared, now: machine.wall)
         clock = try await VirtualClock(machine, store, log: log)
-        runner = RecordingRunner(clock: clock, known: known)
+        runner = RecordingRunner(clock: clock, known: known, refusesSignals: refusesSignals)
         var settings = SchedulerSettings(
             socket: "/test.sock",
             account: Account(
@@ -179,6 +180,7 @@ final class TestScheduler: Sendable {
     func killedAndDown(
         for time: TimeSpan,
         known: KnownRuns? = nil,
+        refusesSignals: Bool = false,
         log: Logger = Logger(label: "test"),
         _ change: (inout VirtualClock.Machine) -> Void = { _ in }
     ) async throws -> TestScheduler {
@@ -194,7 +196,8 @@ final class TestScheduler: Sendable {
             accounts: accounts,
             zones: zones,
             known: known,
-            node: node
+            node: node,
+            refusesSignals: refusesSignals
         )
     }
 
