@@ -171,7 +171,7 @@ extension Scheduler {
         fires.insert(fire, .running(command))
         takeUp(command, isStarted: left.isStarted)
         // The daemon before may have died before it could say so, or as it was refused.
-        if left.isStopped { Task { await self.endAgain(left) } }
+        if left.isStopped { Task(executorPreference: pool) { await self.endAgain(left) } }
     }
 
     /// Ends a run that the daemon before has told to end, or was about to, with the rights of who asked for that.
