@@ -4,6 +4,7 @@ import Foundation
 import Glibc
 import Testing
 import TimerControl
+import TimerWords
 
 @testable import timerctl
 
@@ -225,12 +226,12 @@ import TimerControl
             (.drains, "--undo"),
         ] as [(StatusReply.Absence, String)] {
             runner.absences = [absence]
-            let finding = Diagnosis.runner(runner, of: "1.0.0")
+            let finding = Finding.runner(runner, of: "1.0.0")
             #expect(finding.text == "why" && finding.advice?.contains(cure) == true)
             #expect(finding.level == (absence == .drains ? .warning : .broken))
         }
         runner.absences = [.gone, .drains]
-        let both = Diagnosis.runner(runner, of: "1.0.0")
+        let both = Finding.runner(runner, of: "1.0.0")
         #expect(both.level == .broken && both.advice?.contains("; timerctl drain") == true)
     }
 

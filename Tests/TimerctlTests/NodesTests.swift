@@ -4,6 +4,7 @@ import Locks
 import Schedules
 import Testing
 import TimerControl
+import TimerWords
 
 @testable import timerctl
 
@@ -212,7 +213,7 @@ import TimerControl
     // MARK: - Doctor
 
     private func diagnosis(_ nodes: [NodeView]) -> [Finding] {
-        Diagnosis.nodes(NodesReply(nodes: nodes, now: testNow))
+        Finding.nodes(NodesReply(nodes: nodes, now: testNow))
     }
 
     @Test("Nodes that are all well have one line")
@@ -307,7 +308,7 @@ import TimerControl
                 "'beta' drains, and leads, as no other node may: no command begins on it"
             )
         )
-        let refused = Diagnosis.unknownNodes(Failure(.refused, "the database does not answer"))
+        let refused = Finding.unknownNodes("the database does not answer")
         #expect(refused.level == .warning)
         #expect(refused.text == "they cannot be listed: the database does not answer")
     }

@@ -72,7 +72,7 @@ struct Doctor: AsyncParsableCommand {
             Diagnosis.socket(facts, trouble: nil), Diagnosis.daemon(status), Diagnosis.jobs(status),
         ] + Diagnosis.nodes(nodes) + (await told(by: daemon, status)).compactMap(\.self)
             + [
-                status.runner.map { Diagnosis.runner($0, of: status.version) },
+                status.runner.map { Finding.runner($0, of: status.version) },
                 status.controlGroups.map(Diagnosis.groups),
                 status.defaults.flatMap { Diagnosis.defaults(HandlerProgram.read($0)) },
             ].compactMap(\.self) + [
