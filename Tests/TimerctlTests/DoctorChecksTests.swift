@@ -42,6 +42,12 @@ import TimerWords
         #expect(permissions([]).isEmpty)
         let folder = File(role: .folder, path: "/tmp", mode: 0o1777, user: 0, group: 0)
         #expect(permissions([folder]).map(\.level) == [.ok])
+        // As at a node that stands by, where the database is not known.
+        let configuration = File(role: .configuration, path: "/c", mode: 0o644, user: 0, group: 0)
+        let alone = permissions([configuration])
+        #expect(alone == [.ok("permissions", "nobody else may change '/c'")])
+        let seen = HostFacts.files(ofDatabase: nil, configuration: "/")
+        #expect(seen.map(\.role) == [.configuration])
     }
 
     @Test("Each file with a stranger for its owner is named, with the command that mends it")

@@ -259,15 +259,21 @@ import TimerWords
         #expect(advice[2].contains("timerctl drain delta --undo"))
     }
 
-    @Test("Files and service are looked at where the node that leads is on this machine")
+    @Test("Where the node that leads is on another machine, doctor says what was not looked at")
     func elsewhere() {
         func reply(_ host: String?) -> NodesReply {
             let nodes = [Self.node("alpha", .leading) { $0.host = host }, Self.node("beta")]
             return NodesReply(nodes: nodes, now: testNow)
         }
-        #expect(reply("blade-7").isLed(elsewhereThan: "blade-8"))
-        #expect(!reply("blade-8").isLed(elsewhereThan: "blade-8"))
-        #expect(!reply(nil).isLed(elsewhereThan: "blade-8"), "it may be here")
+        let leader = reply("blade-7").leader(elsewhereThan: "blade-8")
+        #expect(leader?.name == "alpha")
+        #expect(reply("blade-8").leader(elsewhereThan: "blade-8") == nil)
+        #expect(reply(nil).leader(elsewhereThan: "blade-8") == nil, "it may be here")
+        let finding = leader.map(Diagnosis.passedOn)
+        #expect(finding?.level == .ok && finding?.subject == "host")
+        #expect(finding?.text.contains("is of 'alpha', which leads on 'blade-7'") == true)
+        #expect(finding?.text.contains("this host's timerd-runner") == true)
+        #expect(finding?.advice?.hasPrefix("timerctl doctor on 'blade-7'") == true)
         #expect(!HostFacts.hostName.isEmpty)
         #expect(Diagnosis.nodes(nil) == [])
     }

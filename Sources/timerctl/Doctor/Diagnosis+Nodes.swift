@@ -13,11 +13,28 @@ extension Diagnosis {
         case nil: []
         }
     }
+
+    /// What is not looked at where the node that leads, and answers, is on another machine: `leader`.
+    static func passedOn(by leader: NodeView) -> Finding {
+        let host = "'\(leader.host ?? leader.name)'"
+        return Finding(
+            level: .ok,
+            subject: "host",
+            text: "what is said of runner, limits, storage and database is of '\(leader.name)', "
+                + "which leads on \(host); not looked at were this host's timerd-runner, control groups "
+                + "and disk, and that host's disk and service",
+            advice: "timerctl doctor on \(host) looks at those there; timerctl nodes says whether the "
+                + "timerd-runner of this host answers, and journalctl -u timerd -u timerd-runner here "
+                + "has the rest"
+        )
+    }
 }
 
 extension NodesReply {
-    /// Whether the node that leads, and answers, is on another machine than `host`: another node passes on what it says.
-    func isLed(elsewhereThan host: String) -> Bool {
-        nodes.first(where: \.leads)?.host.map { $0 != host } ?? false
+    /// The node that leads, and answers, if it is on another machine than `host`: another node passes on what it says.
+    func leader(elsewhereThan host: String) -> NodeView? {
+        guard let leader = nodes.first(where: \.leads), let place = leader.host, place != host
+        else { return nil }
+        return leader
     }
 }
