@@ -21,11 +21,11 @@ extension Diagnosis {
             level: .ok,
             subject: "host",
             text: "what is said of runner, limits, storage and database is of '\(leader.name)', "
-                + "which leads on \(host); not looked at were this host's timerd-runner, control groups "
-                + "and disk, and that host's disk and service",
-            advice: "timerctl doctor on \(host) looks at those there; timerctl nodes says whether the "
-                + "timerd-runner of this host answers, and journalctl -u timerd -u timerd-runner here "
-                + "has the rest"
+                + "which leads on \(host); not looked at were this host's timerd-runner, "
+                + "control groups and disk, and that host's disk and service",
+            advice: "timerctl doctor on \(host) looks at those there; timerctl nodes says whether "
+                + "this host's timerd-runner answers, and journalctl -u timerd -u timerd-runner "
+                + "here has the rest"
         )
     }
 }
