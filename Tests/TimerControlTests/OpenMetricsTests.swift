@@ -105,16 +105,33 @@ import Testing
                 clockDifference: 1_000_000
             ),
         ]
-        let text = metrics { $0.nodes = views.map { .init($0, at: now) } }.openMetrics
+        let text = metrics {
+            $0.nodes = views.map { .init($0, at: now, takesCommands: true) }
+        }.openMetrics
         for line in [
             #"timerd_node_leads{node="alpha"} 1"#, #"timerd_node_leads{node="be\"ta"} 0"#,
             #"timerd_node_clock_difference_seconds{node="alpha"} -0.0025"#,
             #"timerd_node_clock_difference_seconds{node="be\"ta"} 1.0"#,
             #"timerd_node_lease_seconds{node="alpha"} 9.5"#,
             #"timerd_node_lease_seconds{node="be\"ta"} -90.0"#,
+            #"timerd_node_drains{node="alpha"} 1"#, #"timerd_node_drains{node="be\"ta"} 0"#,
+            #"timerd_node_runner_ready{node="alpha"} 1"#,
+            #"timerd_node_runner_ready{node="be\"ta"} 0"#,
         ] {
             #expect(text.contains("\n\(line)\n"), "\(line)")
         }
+    }
+
+    @Test("What an older daemon does not tell of its nodes has no sample")
+    func olderNodes() throws {
+        let json = try JSONValue(
+            parsing: #"{"name":"a","leads":true,"clockDifference":0,"lease":9}"#
+        )
+        let node = try json.decoded(as: MetricsReply.Node.self)
+        #expect(node == .init(name: "a", leads: true, clockDifference: 0, lease: 9))
+        let text = metrics { $0.nodes = [node] }.openMetrics
+        #expect(text.contains("timerd_node_leads{") && !text.contains("timerd_node_drains{"))
+        #expect(!text.contains("timerd_node_runner_ready{"))
     }
 
     @Test("The buckets of a histogram count all that is below them")

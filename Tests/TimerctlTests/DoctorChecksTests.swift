@@ -4,6 +4,7 @@ import Foundation
 import Glibc
 import Testing
 import TimerControl
+import TimerWords
 
 @testable import timerctl
 
@@ -41,6 +42,12 @@ import TimerControl
         #expect(permissions([]).isEmpty)
         let folder = File(role: .folder, path: "/tmp", mode: 0o1777, user: 0, group: 0)
         #expect(permissions([folder]).map(\.level) == [.ok])
+        // As at a node that stands by, where the database is not known.
+        let configuration = File(role: .configuration, path: "/c", mode: 0o644, user: 0, group: 0)
+        let alone = permissions([configuration])
+        #expect(alone == [.ok("permissions", "nobody else may change '/c'")])
+        let seen = HostFacts.files(ofDatabase: nil, configuration: "/")
+        #expect(seen.map(\.role) == [.configuration])
     }
 
     @Test("Each file with a stranger for its owner is named, with the command that mends it")
@@ -225,12 +232,12 @@ import TimerControl
             (.drains, "--undo"),
         ] as [(StatusReply.Absence, String)] {
             runner.absences = [absence]
-            let finding = Diagnosis.runner(runner, of: "1.0.0")
+            let finding = Finding.runner(runner, of: "1.0.0")
             #expect(finding.text == "why" && finding.advice?.contains(cure) == true)
             #expect(finding.level == (absence == .drains ? .warning : .broken))
         }
         runner.absences = [.gone, .drains]
-        let both = Diagnosis.runner(runner, of: "1.0.0")
+        let both = Finding.runner(runner, of: "1.0.0")
         #expect(both.level == .broken && both.advice?.contains("; timerctl drain") == true)
     }
 

@@ -71,19 +71,19 @@ import TimerWords
     @Test("A runner that is away or of another release is named; so is one that takes no more")
     func runner() {
         var runner = StatusReply.Runner(pid: 7, version: "1.0.0", runs: 2)
-        #expect(Diagnosis.runner(runner, of: "1.0.0") == .ok("runner", "process 7 minds 2"))
-        let other = Diagnosis.runner(runner, of: "1.1.0")
+        #expect(Finding.runner(runner, of: "1.0.0") == .ok("runner", "process 7 minds 2"))
+        let other = Finding.runner(runner, of: "1.1.0")
         #expect(other.level == .warning)
         #expect(other.text == "process 7 minds 2; it is of timerd 1.0.0, the daemon of 1.1.0")
         (runner.trouble, runner.troubleSince) = ("timerd-runner has no room", testNow)
-        let full = Diagnosis.runner(runner, of: "1.0.0")
+        let full = Finding.runner(runner, of: "1.0.0")
         #expect(full.level == .broken && full.text == "commands wait: timerd-runner has no room")
         // Somebody has asked for that.
         runner.drains = true
-        let drained = Diagnosis.runner(runner, of: "1.0.0")
+        let drained = Finding.runner(runner, of: "1.0.0")
         #expect(drained.level == .warning && drained.advice?.contains("--undo") == true)
         (runner.pid, runner.version, runner.drains) = (nil, nil, nil)
-        let away = Diagnosis.runner(runner, of: "1.0.0")
+        let away = Finding.runner(runner, of: "1.0.0")
         #expect(away.level == .broken && away.advice?.contains("timerd-runner") == true)
     }
 

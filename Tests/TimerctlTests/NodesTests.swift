@@ -4,6 +4,7 @@ import Locks
 import Schedules
 import Testing
 import TimerControl
+import TimerWords
 
 @testable import timerctl
 
@@ -212,7 +213,7 @@ import TimerControl
     // MARK: - Doctor
 
     private func diagnosis(_ nodes: [NodeView]) -> [Finding] {
-        Diagnosis.nodes(NodesReply(nodes: nodes, now: testNow))
+        Finding.nodes(NodesReply(nodes: nodes, now: testNow))
     }
 
     @Test("Nodes that are all well have one line")
@@ -258,15 +259,21 @@ import TimerControl
         #expect(advice[2].contains("timerctl drain delta --undo"))
     }
 
-    @Test("Files and service are looked at where the node that leads is on this machine")
+    @Test("Where the node that leads is on another machine, doctor says what was not looked at")
     func elsewhere() {
         func reply(_ host: String?) -> NodesReply {
             let nodes = [Self.node("alpha", .leading) { $0.host = host }, Self.node("beta")]
             return NodesReply(nodes: nodes, now: testNow)
         }
-        #expect(reply("blade-7").isLed(elsewhereThan: "blade-8"))
-        #expect(!reply("blade-8").isLed(elsewhereThan: "blade-8"))
-        #expect(!reply(nil).isLed(elsewhereThan: "blade-8"), "it may be here")
+        let leader = reply("blade-7").leader(elsewhereThan: "blade-8")
+        #expect(leader?.name == "alpha")
+        #expect(reply("blade-8").leader(elsewhereThan: "blade-8") == nil)
+        #expect(reply(nil).leader(elsewhereThan: "blade-8") == nil, "it may be here")
+        let finding = leader.map(Diagnosis.passedOn)
+        #expect(finding?.level == .ok && finding?.subject == "host")
+        #expect(finding?.text.contains("is of 'alpha', which leads on 'blade-7'") == true)
+        #expect(finding?.text.contains("this host's timerd-runner") == true)
+        #expect(finding?.advice?.hasPrefix("timerctl doctor on 'blade-7'") == true)
         #expect(!HostFacts.hostName.isEmpty)
         #expect(Diagnosis.nodes(nil) == [])
     }
@@ -307,7 +314,7 @@ import TimerControl
                 "'beta' drains, and leads, as no other node may: no command begins on it"
             )
         )
-        let refused = Diagnosis.unknownNodes(Failure(.refused, "the database does not answer"))
+        let refused = Finding.unknownNodes("the database does not answer")
         #expect(refused.level == .warning)
         #expect(refused.text == "they cannot be listed: the database does not answer")
     }

@@ -209,6 +209,16 @@ extension MetricsReply {
                 unit: "seconds",
                 "How long the node's lease still runs; negative once it is over: the node is gone."
             ).with("node", nodes.map { ($0.name, $0.lease) }),
+            MetricFamily(
+                .gauge,
+                "timerd_node_drains",
+                "1 of a node that drains, as an administrator has asked for; 0 of the others."
+            ).with("node", nodes.map { ($0.name, $0.drains?.number) }.known),
+            MetricFamily(
+                .gauge,
+                "timerd_node_runner_ready",
+                "1, or 0 while no command begins on the node: it is gone or drains, or its timerd-runner does not answer, or has no room."
+            ).with("node", nodes.map { ($0.name, $0.mayBegin?.number) }.known),
         ]
     }
 }
@@ -218,4 +228,9 @@ extension [(String, Int?)] {
     fileprivate var known: [(String, Int)] {
         compactMap { label, number in number.map { (label, $0) } }
     }
+}
+
+extension Bool {
+    /// As a metric has it.
+    fileprivate var number: Int { self ? 1 : 0 }
 }

@@ -94,19 +94,35 @@ public struct MetricsReply: Codable, Hashable, Sendable {
         public var clockDifference: Double
         /// How long its lease still runs, in seconds; negative once it is over.
         public var lease: Double
+        /// Whether it drains; nil from a daemon that does not tell it, and so is `mayBegin`.
+        public var drains: Bool?
+        /// Whether commands may begin on it: it is there, does not drain, and its timerd-runner answers and has room.
+        public var mayBegin: Bool?
 
-        public init(name: String, leads: Bool, clockDifference: Double, lease: Double) {
+        public init(
+            name: String,
+            leads: Bool,
+            clockDifference: Double,
+            lease: Double,
+            drains: Bool? = nil,
+            mayBegin: Bool? = nil
+        ) {
             (self.name, self.leads) = (name, leads)
             (self.clockDifference, self.lease) = (clockDifference, lease)
+            (self.drains, self.mayBegin) = (drains, mayBegin)
         }
 
-        /// As `node.list` has it, at `now` by the clock of the daemon that answers.
-        public init(_ node: NodeView, at now: Timestamp) {
+        /// As `node.list` has it, at `now` by the clock of the daemon that answers; `takesCommands`: whether that daemon may
+        /// have commands begin on it.
+        public init(_ node: NodeView, at now: Timestamp, takesCommands: Bool) {
             self.init(
                 name: node.name,
                 leads: node.leads,
                 clockDifference: Double(node.clockDifference) / 1_000_000,
-                lease: Double((node.leaseUntil - now).microseconds) / 1_000_000
+                lease: Double((node.leaseUntil - now).microseconds) / 1_000_000,
+                drains: node.state == .draining || node.drainingSince != nil,
+                // The end of a connection may be noticed later than that of the lease.
+                mayBegin: takesCommands && node.state != .gone
             )
         }
     }

@@ -89,7 +89,9 @@ struct MetricsReport: Sendable {
         )
         // try?: until the nodes can be read, their numbers are left out.
         let views = try? await nodes?.nodes()
-        reply.nodes = views?.sorted { $0.name < $1.name }.map { .init($0, at: now) }
+        reply.nodes = views?.sorted { $0.name < $1.name }.map { node in
+            .init(node, at: now, takesCommands: measures.readyHosts.contains(node.name))
+        }
         return reply
     }
 

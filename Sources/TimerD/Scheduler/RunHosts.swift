@@ -66,6 +66,11 @@ struct RunHosts: Sendable {
         return hosts.values.contains { $0.standing.trouble == nil } ? nil : trouble
     }
 
+    /// The names of the hosts that take commands now.
+    var ready: Set<String> {
+        Set(hosts.lazy.filter { $0.value.standing.trouble == nil }.map(\.key))
+    }
+
     /// How many hosts take commands now; at least 1.
     var count: Int { max(hosts.values.count { $0.standing.trouble == nil }, 1) }
 

@@ -89,6 +89,8 @@ extension Scheduler {
         var waiting: Int
         /// Whether commands may begin.
         var mayBegin: Bool
+        /// The names of the nodes on which they may.
+        var readyHosts: Set<String>
     }
 
     /// Reads the counts; the cost does not depend on how many jobs are armed.
@@ -103,7 +105,8 @@ extension Scheduler {
             running: fires.running,
             waitingForPlace: places.waiting,
             waiting: fires.waiting - places.waiting,
-            mayBegin: runnerTrouble == nil
+            mayBegin: runnerTrouble == nil,
+            readyHosts: hosts.ready
         )
     }
 }

@@ -1,144 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Schedules
 import TimerControl
 import TimerWords
 
 /// The findings about daemons that share their jobs.
 extension Diagnosis {
-    /// A node whose lease is over for as long is not just being restarted.
-    private static let restart = TimeSpan.seconds(60)
-    /// A node that drains for as long may have been forgotten.
-    private static let maintenance = TimeSpan.seconds(86_400)
-
-    /// Nil of a daemon alone, of which there is nothing to say.
+    /// None of a daemon alone, of which there is nothing to say.
     static func nodes(_ answer: Result<NodesReply, Failure>?) -> [Finding] {
         switch answer {
-        case .success(let reply): nodes(reply)
-        case .failure(let failure): [unknownNodes(failure)]
+        case .success(let reply): Finding.nodes(reply)
+        case .failure(let failure): [Finding.unknownNodes(failure.message)]
         case nil: []
         }
     }
 
-    /// One for all of them if all is well, else one for each thing that is not.
-    static func nodes(_ reply: NodesReply) -> [Finding] {
-        let nodes = reply.nodes
-        // Of the one that leads, status says it.
-        let silent = nodes.filter { $0.runnerIsSilent == true && !$0.leads }.map(silentRunner(of:))
-        let findings =
-            nodes.filter(\.isClockOff).map(distantClock)
-            + nodes.filter { $0.state == .gone && reply.now - $0.leaseUntil > restart }
-            .map { gone($0, at: reply.now) }
-            + silent
-            + nodes.compactMap { draining($0, among: nodes, at: reply.now) }
-            + [alone(nodes)].compactMap(\.self)
-        return findings.isEmpty ? [.ok("nodes", sentence(nodes))] : findings
-    }
-
-    /// The nodes could not be listed.
-    static func unknownNodes(_ failure: Failure) -> Finding {
-        .warning(
-            "nodes",
-            "they cannot be listed: \(failure.message)",
-            "mend what it says; this node goes on while its lease runs, and by itself once the database answers"
+    /// What is not looked at where the node that leads, and answers, is on another machine: `leader`.
+    static func passedOn(by leader: NodeView) -> Finding {
+        let host = "'\(leader.host ?? leader.name)'"
+        return Finding(
+            level: .ok,
+            subject: "host",
+            text: "what is said of runner, limits, storage and database is of '\(leader.name)', "
+                + "which leads on \(host); not looked at were this host's timerd-runner, "
+                + "control groups and disk, and that host's disk and service",
+            advice: "timerctl doctor on \(host) looks at those there; timerctl nodes says whether "
+                + "this host's timerd-runner answers, and journalctl -u timerd -u timerd-runner "
+                + "here has the rest"
         )
-    }
-
-    private static func distantClock(_ node: NodeView) -> Finding {
-        let side = node.clockDifference < 0 ? "behind" : "ahead of"
-        return .warning(
-            "nodes",
-            "the clock of '\(node.name)' is \(node.clockLead.length) \(side) the database's",
-            "timedatectl set-ntp true on \(node.place), and on the database's machine: jobs by date follow the clock "
-                + "of the node that leads"
-        )
-    }
-
-    private static func gone(_ node: NodeView, at now: Timestamp) -> Finding {
-        .warning(
-            "nodes",
-            "'\(node.name)' is gone: its lease ended \(RelativeTime.words(from: now, to: node.leaseUntil))",
-            "start timerd on \(node.place); journalctl -u timerd there says why it ended, or does not reach the database"
-        )
-    }
-
-    private static func silentRunner(of node: NodeView) -> Finding {
-        .warning(
-            "nodes",
-            "timerd-runner of '\(node.name)' does not answer: no command begins there",
-            advice(on: .silent)
-        )
-    }
-
-    private static func draining(
-        _ node: NodeView,
-        among nodes: [NodeView],
-        at now: Timestamp
-    ) -> Finding? {
-        guard node.state == .draining else { return nil }
-        let undo = ShellWords.joined(["timerctl", "drain", node.name, "--undo"])
-        if node.leads, !nodes.contains(where: { $0.state == .standby }) {
-            return .warning(
-                "nodes",
-                "'\(node.name)' drains, and leads, as no other node may: no command begins on it",
-                "\(undo), or start timerd on another host"
-            )
-        }
-        guard let since = node.drainingSince, now - since > maintenance else { return nil }
-        return .warning(
-            "nodes",
-            "'\(node.name)' has been draining for \((now - since).length), and takes over nothing",
-            "\(undo), once it may lead again"
-        )
-    }
-
-    /// Nobody takes over where the node that leads is gone; nil if somebody does.
-    private static func alone(_ nodes: [NodeView]) -> Finding? {
-        guard !nodes.contains(where: { $0.state == .standby }) else { return nil }
-        let alive = nodes.filter { $0.state != .gone }
-        let others = alive.filter { !$0.leads }.map { "'\($0.name)'" }
-        guard let leader = alive.first(where: \.leads) ?? alive.first else { return nil }
-        guard others.isEmpty else {
-            return .warning(
-                "nodes",
-                "none stands by for '\(leader.name)' but \(others.joined(separator: ", ")), which "
-                    + (others.count == 1 ? "drains" : "drain") + ": no command would begin there",
-                "timerctl drain NODE --undo for one of them, or start timerd on another host"
-            )
-        }
-        return .warning(
-            "nodes",
-            "'\(leader.name)' is the only one: where it ends, nothing fires until it is back",
-            "start timerd on another host, with the same setting 'database'"
-        )
-    }
-
-    /// "'a' leads, 'b', 'c' stand by; their clocks are within 3 ms of the database's".
-    private static func sentence(_ nodes: [NodeView]) -> String {
-        let words = [
-            ("leads", "lead", nodes.filter(\.leads)),
-            ("stands by", "stand by", nodes.filter { $0.state == .standby }),
-            ("drains", "drain", nodes.filter { $0.state == .draining && !$0.leads }),
-        ].compactMap { one, several, nodes in
-            nodes.isEmpty
-                ? nil
-                : nodes.map { "'\($0.name)'" }.joined(separator: ", ")
-                    + " \(nodes.count == 1 ? one : several)"
-        }
-        let widest = nodes.lazy.filter { $0.state != .gone }.map(\.clockLead).max() ?? .zero
-        return words.joined(separator: ", ")
-            + "; their clocks are within \(widest.length) of the database's"
     }
 }
 
 extension NodesReply {
-    /// Whether the node that leads, and answers, is on another machine than `host`: another node passes on what it says.
-    func isLed(elsewhereThan host: String) -> Bool {
-        nodes.first(where: \.leads)?.host.map { $0 != host } ?? false
+    /// The node that leads, and answers, if it is on another machine than `host`: another node passes on what it says.
+    func leader(elsewhereThan host: String) -> NodeView? {
+        guard let leader = nodes.first(where: \.leads), let place = leader.host, place != host
+        else { return nil }
+        return leader
     }
-}
-
-extension NodeView {
-    /// Where something is to be done.
-    fileprivate var place: String { "'\(host ?? name)'" }
 }

@@ -49,13 +49,17 @@ extension Diagnosis {
     }
 
     private static func sentence(_ files: [HostFacts.File]) -> String {
+        let roles = Set(files.map(\.role))
         let database =
-            files.contains { $0.role == .database }
+            roles.contains(.database)
             ? "the database is its user's alone" : "nobody else may replace the database"
-        guard let configuration = files.first(where: { $0.role == .configuration }) else {
-            return database
-        }
-        return "\(database), and nobody else may change '\(configuration.path)'"
+        let parts: [String?] = [
+            roles == [.configuration] ? nil : database,
+            files.first { $0.role == .configuration }.map {
+                "nobody else may change '\($0.path)'"
+            },
+        ]
+        return parts.compactMap(\.self).joined(separator: ", and ")
     }
 }
 

@@ -63,21 +63,26 @@ struct Doctor: AsyncParsableCommand {
     ) async -> [Finding] {
         let nodes = status.node == nil ? nil : await nodes(daemon)
         // try?: why the nodes are not known is a finding of its own.
-        let isElsewhere = (try? nodes?.get())?.isLed(elsewhereThan: HostFacts.hostName) ?? false
-        let facts = HostFacts.read(
-            socket: path,
-            daemon: isElsewhere ? nil : (status.pid, status.database)
-        )
-        return [
+        let leader = (try? nodes?.get())?.leader(elsewhereThan: HostFacts.hostName)
+        let process: HostFacts.Process? =
+            leader == nil
+            ? HostFacts.Process(pid: status.pid, database: status.database)
+            : HostFacts.listener(at: path).map { HostFacts.Process(pid: $0) }
+        let facts = HostFacts.read(socket: path, daemon: process)
+        var findings = [
             Diagnosis.socket(facts, trouble: nil), Diagnosis.daemon(status), Diagnosis.jobs(status),
-        ] + Diagnosis.nodes(nodes) + (await told(by: daemon, status)).compactMap(\.self)
-            + [
-                status.runner.map { Diagnosis.runner($0, of: status.version) },
-                status.controlGroups.map(Diagnosis.groups),
-                status.defaults.flatMap { Diagnosis.defaults(HandlerProgram.read($0)) },
-            ].compactMap(\.self) + [
-                Diagnosis.writing(status), await database(daemon, status),
-            ] + host(facts, status, isElsewhere: isElsewhere)
+        ]
+        findings += Diagnosis.nodes(nodes)
+        if let leader { findings.append(Diagnosis.passedOn(by: leader)) }
+        findings += await told(by: daemon, status).compactMap(\.self)
+        let ofRuns: [Finding?] = [
+            status.runner.map { Finding.runner($0, of: status.version) },
+            status.controlGroups.map(Diagnosis.groups),
+            status.defaults.flatMap { Diagnosis.defaults(HandlerProgram.read($0)) },
+        ]
+        findings += ofRuns.compactMap(\.self)
+        findings += [Diagnosis.writing(status), await database(daemon, status)]
+        return findings + host(facts, status, isElsewhere: leader != nil)
     }
 
     /// What the daemon's lists tell.
@@ -128,7 +133,7 @@ struct Doctor: AsyncParsableCommand {
         }
     }
 
-    /// `isElsewhere`: the daemon that answers is on another machine, whose service and files are not to be seen here.
+    /// `isElsewhere`: the daemon that answers is on another machine, and what is known here is of the one that passes that on.
     private func host(
         _ facts: HostFacts,
         _ status: StatusReply?,
@@ -137,7 +142,8 @@ struct Doctor: AsyncParsableCommand {
         let findings: [Finding?] = [
             Diagnosis.clock(facts, daemon: status?.now), Diagnosis.zones(facts),
             // Only root's daemon is the system's service.
-            geteuid() == 0 && !isElsewhere ? Diagnosis.service(facts) : nil,
+            geteuid() == 0 && (!isElsewhere || facts.daemon != nil)
+                ? Diagnosis.service(facts) : nil,
         ]
         return [facts.space.map(Diagnosis.space), Diagnosis.leftovers(facts)].compactMap(\.self)
             + Diagnosis.permissions(facts) + findings.compactMap(\.self)

@@ -2,6 +2,7 @@
 
 import Glibc
 import Platform
+import SystemPackage
 import TimerControl
 
 extension HostFacts {
@@ -30,13 +31,15 @@ extension HostFacts {
     }
 
     /// What can be seen of a database, what is beside it, and the configuration.
-    static func files(ofDatabase path: String, configuration: String?) -> [File] {
+    static func files(ofDatabase path: String?, configuration: String?) -> [File] {
+        var files: [(File.Role, String)] = []
         // SQLite's log is beside the file itself, not beside a link to it.
-        let path = resolved(path)
-        let files: [(File.Role, String)] = [
-            (.database, path), (.log, path + "-wal"), (.log, path + "-shm"),
-            (.folder, path.parentFolder),
-        ]
+        if let path = path.map(resolved) {
+            files = [
+                (.database, path), (.log, path + "-wal"), (.log, path + "-shm"),
+                (.folder, path.parentFolder),
+            ]
+        }
         return (files + (configuration.map { [(.configuration, $0)] } ?? []))
             .compactMap { file($0, at: $1) }
     }
@@ -87,6 +90,29 @@ extension HostFacts {
     }
 
     // MARK: - The process
+
+    /// The process that listens at a socket of this machine; nil if that cannot be found out.
+    static func listener(at path: String) -> Int32? {
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        guard path.utf8.count < MemoryLayout.size(ofValue: address.sun_path) else { return nil }
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+        let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+        let descriptor = Glibc.socket(AF_UNIX, type, 0)
+        guard descriptor != -1 else { return nil }
+        defer { close(descriptor) }
+        let size = socklen_t(MemoryLayout<sockaddr_un>.size)
+        let isConnected = withUnsafePointer(to: address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                Glibc.connect(descriptor, $0, size) == 0
+            }
+        }
+        guard isConnected else { return nil }
+        // try?: who listens is not known then.
+        let peer = try? UnixCredentials(peerOf: FileDescriptor(rawValue: descriptor))
+        // 0 of a process that this one cannot see, as in a container.
+        return peer.flatMap { $0.pid > 0 ? $0.pid : nil }
+    }
 
     /// The user of the process, if it is a timerd that can be seen; in a container it may be another's number.
     static func user(of pid: Int32) -> DaemonUser? {

@@ -46,8 +46,15 @@ struct HostFacts: Hashable {
         var isInstalled: Bool
     }
 
-    /// `daemon`: the process and the database of the daemon that answers; nil if none does.
-    static func read(socket: String, daemon: (pid: Int32, database: String)?) -> Self {
+    /// A daemon of this machine.
+    struct Process: Hashable {
+        var pid: Int32
+        /// Nil where it is not known.
+        var database: String?
+    }
+
+    /// `daemon`: the one that listens here; nil if none does.
+    static func read(socket: String, daemon: Process?) -> Self {
         var facts = Self(
             socketPath: socket,
             socketFile: socketFile(socket),
@@ -61,8 +68,10 @@ struct HostFacts: Hashable {
                 ofDatabase: daemon.database,
                 configuration: configuration(of: daemon.pid, as: facts.daemon?.user)
             )
-            facts.leftovers = leftovers(besideDatabase: daemon.database)
-            facts.space = space(of: daemon.database.parentFolder)
+            if let database = daemon.database {
+                facts.leftovers = leftovers(besideDatabase: database)
+                facts.space = space(of: database.parentFolder)
+            }
         }
         if access("/run/systemd/system", F_OK) == 0 { facts.service = service(daemon?.pid) }
         return facts

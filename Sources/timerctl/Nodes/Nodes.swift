@@ -93,11 +93,6 @@ extension NodeView {
         if length == "0 ms" { return length }
         return (clockDifference < 0 ? "-" : "+") + length
     }
-
-    /// How far its clock is from the database's, ahead or behind.
-    var clockLead: TimeSpan {
-        TimeSpan(microseconds: Int64(clamping: clockDifference.magnitude))
-    }
 }
 
 extension NodeView.State {

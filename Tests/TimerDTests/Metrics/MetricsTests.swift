@@ -121,7 +121,8 @@ struct MetricsTests {
         )
         sample.notices = .init(waiting: 0, held: 0, oldestAge: 0)
         sample.tasks = .init(ready: 0, delayed: 0, reserved: 0, dead: 0, oldestAge: 0)
-        sample.nodes = [.init(name: "a", leads: true, clockDifference: 0, lease: 0)]
+        let node = NodeView(name: "a", state: .leading, version: "1", leaseUntil: .distantPast)
+        sample.nodes = [.init(node, at: .distantPast, takesCommands: true)]
         return sample
     }()
 

@@ -139,6 +139,7 @@ struct SchedulerNodesTests {
             test.runner.isHolding = true
             await drain(true)
             #expect(await test.scheduler.runnerStanding(named: true).drains == true)
+            #expect(await test.scheduler.measures().readyHosts == ["b"])
             for _ in 0..<2 { try await test.add(ScheduleWords(in: "5s"), command: ["x"]) }
             try await test.advance(by: .seconds(6))
             #expect(Self.nodes(test) == ["b", "b"])
@@ -179,6 +180,7 @@ struct SchedulerNodesTests {
             ]
         )
         #expect(await test.scheduler.silentHosts == ["b"])
+        #expect(await test.scheduler.measures().readyHosts == ["a"])
         try await test.close()
     }
 

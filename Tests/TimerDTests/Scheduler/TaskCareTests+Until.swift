@@ -64,4 +64,81 @@ extension TaskCareTests {
             #expect(test.sink.all(.fireSkipped).isEmpty)
         }
     }
+
+    /// Makes 1000 tasks of jobs whose `until` has passed, and one of a job without behind them, and has `rest` put each out of
+    /// the workers' reach; returns the first of them.
+    private func behindThousand(
+        _ test: TestScheduler,
+        _ rest: @escaping @Sendable (inout JobTransaction, TaskReference) throws -> TaskOutcome
+    ) async throws -> FireID {
+        let until = (TestScheduler.start + .seconds(60)).rfc3339
+        let ends: [String?] = Array(repeating: until, count: 1000) + [nil]
+        let new = try ends.map { end in
+            var definition = JobDefinition(schedule: ScheduleWords(in: "0s"))
+            (definition.queue, definition.until) = ("mails", end)
+            return try NewJob(definition, owner: 0, at: test.clock.now(), zone: .utc)
+        }
+        let jobs = try await test.scheduler.add(new, replace: false, caller: TestScheduler.root)
+        try await test.settle()
+        var tasks: [QueuedTask] = []
+        while true {
+            // An answer has room for some of them.
+            let more = try await test.reserve("mails", count: 1000)
+            if more.isEmpty { break }
+            tasks += more
+        }
+        #expect(tasks.count == jobs.count)
+        let last = try #require(jobs.last).id
+        for isLast in [false, true] {
+            let chosen = tasks.filter { ($0.job == last) == isLast }.compactMap(\.reference)
+            try await test.scheduler.care(TestScheduler.root) { transaction in
+                for reference in chosen { _ = try rest(&transaction, reference) }
+            }
+            try await test.advance(by: .seconds(1))
+        }
+        try await test.advance(by: .seconds(60))
+        return try #require(tasks.map(\.fire).min())
+    }
+
+    private func drop(_ fire: FireID, _ test: TestScheduler) async throws -> Int {
+        try await test.scheduler.care(TestScheduler.root) {
+            try $0.drop(.fires([fire]), TestScheduler.root)
+        }
+    }
+
+    @Test("Behind 1000 dead tasks that stay as they are nothing is retried; behind 999 it is")
+    func retriedBehindMany() async throws {
+        try await TestScheduler.with { test in
+            let first = try await behindThousand(test) {
+                try $0.fail(FailedTask($1), TestScheduler.root)
+            }
+            func retry() async throws -> Int {
+                try await test.scheduler.care(TestScheduler.root) {
+                    try $0.retry(.queue("mails", count: 10), TestScheduler.root)
+                }
+            }
+            #expect(try await retry() == 0)
+            #expect(try await drop(first, test) == 1)
+            #expect(try await retry() == 1)
+            #expect(try await test.queue("mails")?.ready == 1)
+        }
+    }
+
+    @Test("Behind 1000 delayed tasks that stay as they are nothing is kicked; behind 999 it is")
+    func kickedBehindMany() async throws {
+        try await TestScheduler.with { test in
+            let first = try await behindThousand(test) {
+                try $0.release(ReleasedTask($1, delay: "1h"), TestScheduler.root)
+            }
+            func kick() async throws -> Int {
+                try await test.scheduler.care(TestScheduler.root) {
+                    try $0.kick(KickTasks(queue: "mails", count: 10), TestScheduler.root)
+                }
+            }
+            #expect(try await kick() == 0)
+            #expect(try await drop(first, test) == 1)
+            #expect(try await kick() == 1)
+            #expect(try await test.queue("mails")?.ready == 1)
+        }
+    }
 }

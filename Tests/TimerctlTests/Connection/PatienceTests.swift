@@ -78,6 +78,14 @@ import TimerControl
         }
     }
 
+    @Test("The process that listens at a socket is found without a word from it")
+    func listener() {
+        let listener = SilentListener()
+        #expect(HostFacts.listener(at: listener.path) == getpid())
+        #expect(HostFacts.listener(at: listener.path + ".none") == nil)
+        #expect(HostFacts.listener(at: String(repeating: "x", count: 200)) == nil)
+    }
+
     private func patience(
         _ listener: SilentListener,
         _ service: @escaping @Sendable () -> ServiceState?

@@ -3,6 +3,7 @@
 import HTML
 import Schedules
 import TimerControl
+import TimerWords
 
 /// The findings about a daemon, from what it tells; the words are those of `timerctl doctor`.
 struct Diagnosis {
@@ -11,19 +12,24 @@ struct Diagnosis {
 
     typealias Finding = DoctorPage.Finding
 
-    /// `held`: the first of the jobs that are; `hasMoreHeld`: whether there are more.
+    /// `held`: the first of the jobs that are; `hasMoreHeld`: whether there are more; `nodes`: what is to be said of the daemons
+    /// that share their jobs.
     func findings(
         runs: [Run],
         held: [Job],
         hasMoreHeld: Bool,
-        notices: [Notice]
+        notices: [Notice],
+        nodes: [TimerWords.Finding]
     ) -> [Finding] {
-        [
-            ok("socket", "a daemon answers at '\(status.socket)'"),
-            versions, jobs, self.held(held, hasMoreHeld), failures(runs), self.notices(notices),
-            maintenance,
-            status.runner.map(runner), status.controlGroups.map(groups), storage,
-        ].compactMap(\.self)
+        let first: [Finding?] = [
+            ok("socket", "a daemon answers at '\(status.socket)'"), versions, jobs,
+            self.held(held, hasMoreHeld), failures(runs), self.notices(notices), maintenance,
+        ]
+        let runner = status.runner.map {
+            Finding(TimerWords.Finding.runner($0, of: status.version))
+        }
+        let last: [Finding?] = [runner, status.controlGroups.map(groups), storage]
+        return first.compactMap(\.self) + nodes.map { Finding($0) } + last.compactMap(\.self)
     }
 
     private func ok(_ subject: String, _ words: String) -> Finding {
@@ -123,25 +129,6 @@ struct Diagnosis {
             "maintenance",
             "paused: all jobs of \(words.joined(separator: ", "))",
             "timerctl maintenance off ends it"
-        )
-    }
-
-    private func runner(_ runner: StatusReply.Runner) -> Finding {
-        if let why = runner.trouble {
-            return trouble(
-                "runner",
-                "commands wait: \(why)",
-                "timerd tries again by itself; journalctl -u timerd-runner, and timerd's log, have the reason"
-            )
-        }
-        let text = "process \(runner.pid ?? 0) minds \(runner.runs.of("run"))"
-        guard let version = runner.version, version != status.version else {
-            return ok("runner", text)
-        }
-        return warning(
-            "runner",
-            "\(text); it is of timerd \(version), the daemon of \(status.version)",
-            "it goes on until it has no runs, and is replaced then"
         )
     }
 

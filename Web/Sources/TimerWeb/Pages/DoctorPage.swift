@@ -49,13 +49,48 @@ struct DoctorPage {
             .listNotices(ListNotices(limit: Limits.page)),
             as: NoticesReply.self
         ).notices
+        let nodes = try await Self.nodes(session)
         let diagnosis = Diagnosis(status: status, parts: parts)
         // What is wrong first; else in the order in which one would look.
         findings =
             diagnosis
-            .findings(runs: runs, held: jobs, hasMoreHeld: next != nil, notices: notices)
+            .findings(
+                runs: runs,
+                held: jobs,
+                hasMoreHeld: next != nil,
+                notices: notices,
+                nodes: nodes
+            )
             .enumerated().sorted { ($0.element.level, $0.offset) < ($1.element.level, $1.offset) }
             .map(\.element)
+    }
+
+    /// What is to be said of the daemons that share their jobs; nothing of a daemon alone.
+    private static func nodes(_ session: Session) async throws -> [TimerWords.Finding] {
+        guard session.status.node != nil else { return [] }
+        do {
+            return TimerWords.Finding.nodes(try await session.client.listNodes())
+        } catch let error as ControlError where error.reason == .storageFailed {
+            return [.unknownNodes(error.message)]
+        }
+    }
+}
+
+extension DoctorPage.Finding {
+    /// As `timerctl doctor` has it.
+    init(_ finding: TimerWords.Finding) {
+        let level: Level =
+            switch finding.level {
+            case .ok: .ok
+            case .warning: .warning
+            case .broken: .trouble
+            }
+        self.init(
+            level: level,
+            subject: finding.subject,
+            words: bdi { finding.text },
+            advice: finding.advice
+        )
     }
 }
 
@@ -96,7 +131,8 @@ extension DoctorPage: PageContent {
             b { finding.subject }
             " "
             p { finding.words }
-            finding.advice.map { advice in p(.class("todo")) { advice.asSentence } }
+            // Not as a sentence: it may begin with a command, which has no capital.
+            finding.advice.map { advice in p(.class("todo")) { bdi { advice } } }
         }
     }
 }

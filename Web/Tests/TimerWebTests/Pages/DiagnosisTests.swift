@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import HTML
 import Schedules
 import Testing
 import TimerControl
+import TimerWords
 
 @testable import TimerWeb
 
@@ -19,5 +21,81 @@ import TimerControl
     func failed() {
         let failed = Diagnosis.failed([run(7), run(9, hasFailed: false), run(3), run(7), run(5)])
         #expect(failed == [7, 3, 5].map { JobID(rawValue: $0) })
+    }
+
+    private func finding(
+        _ subject: String,
+        nodes: [TimerWords.Finding] = [],
+        _ change: (inout StatusReply) -> Void = { _ in }
+    ) -> DoctorPage.Finding? {
+        let now = Timestamp(microseconds: 0)
+        var status = StatusReply(
+            version: timerdVersion,
+            pid: 42,
+            startedAt: now,
+            now: now,
+            database: "/d/t.db",
+            socket: "/s",
+            scheduled: 0,
+            paused: 0,
+            armed: 0,
+            running: 0,
+            connections: 1,
+            watchers: 0,
+            seq: 0,
+            nextFireDate: nil,
+            trouble: nil
+        )
+        change(&status)
+        let visit = Visit(
+            link: Link(),
+            form: [],
+            back: nil,
+            dates: LocalDate(now: now, zone: .utc),
+            site: Site(
+                access: Access(way: .loopback(port: 1)),
+                options: WebOptions(socket: "/s", listening: .port(0), zone: .utc)
+            )
+        )
+        return Diagnosis(status: status, parts: Parts(visit))
+            .findings(runs: [], held: [], hasMoreHeld: false, notices: [], nodes: nodes)
+            .first { $0.subject == subject }
+    }
+
+    @Test("Why nodes take no command that waits for them is told, and a drain is no trouble")
+    func absences() {
+        for (absence, level) in [
+            (.gone, .trouble), (.silent, .trouble), (.drains, .warning),
+        ] as [(StatusReply.Absence, DoctorPage.Finding.Level)] {
+            let runner = StatusReply.Runner(
+                pid: 7,
+                version: timerdVersion,
+                runs: 0,
+                absentHosts: "1 command waits for 'gpu'",
+                absences: [absence]
+            )
+            let told = finding("runner") { $0.runner = runner }
+            #expect(told?.level == level)
+            let words = String(decoding: told?.words.rendered ?? [], as: UTF8.self)
+            #expect(words.contains("1 command waits for"))
+            #expect(told?.advice == TimerWords.Finding.runner(runner, of: timerdVersion).advice)
+        }
+    }
+
+    @Test("A runner of a node that drains is a warning, with what undoes that")
+    func draining() {
+        let told = finding("runner") {
+            $0.runner = .init(pid: 7, version: nil, runs: 1, trouble: "it drains", drains: true)
+        }
+        #expect(told?.level == .warning)
+        #expect(told?.advice?.contains("--undo") == true)
+    }
+
+    @Test("What timerctl doctor says of nodes is said, with how bad it is")
+    func nodes() {
+        let gone = TimerWords.Finding.unknownNodes("why")
+        let told = finding("nodes", nodes: [gone])
+        #expect(told?.level == .warning && told?.advice == gone.advice)
+        #expect(finding("nodes") == nil, "a daemon alone has none")
     }
 }

@@ -1,37 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TimerControl
+import TimerWords
 
-/// One thing that was checked, its condition, and what to do about it.
-struct Finding: Hashable {
-    enum Level: String {
-        case ok
-        /// Works, but not as it should or not for long.
-        case warning
-        /// Keeps jobs from running, or will.
-        case broken
-    }
-
-    var level: Level
-    /// What was checked, in a word: "socket".
-    var subject: String
-    /// Its condition, in a sentence without a full stop.
-    var text: String
-    /// What to do; nil if nothing needs to be done.
-    var advice: String?
-
-    static func ok(_ subject: String, _ text: String) -> Self {
-        Self(level: .ok, subject: subject, text: text)
-    }
-
-    static func warning(_ subject: String, _ text: String, _ advice: String) -> Self {
-        Self(level: .warning, subject: subject, text: text, advice: advice)
-    }
-
-    static func broken(_ subject: String, _ text: String, _ advice: String) -> Self {
-        Self(level: .broken, subject: subject, text: text, advice: advice)
-    }
-
+extension Finding {
     /// The finding as lines of text, with the advice under it.
     func lines(on terminal: Terminal) -> String {
         let (word, style): (String, Terminal.Style?) =

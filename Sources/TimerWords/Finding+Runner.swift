@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import TimerControl
+
+extension Finding {
+    /// What minds the runs; `daemon`: the version of the daemon.
+    public static func runner(_ runner: StatusReply.Runner, of daemon: String) -> Self {
+        if let trouble = runner.trouble {
+            guard runner.drains != true else {
+                return .warning(
+                    "runner",
+                    trouble,
+                    "timerctl drain NODE --undo, once it may run commands again"
+                )
+            }
+            return .broken(
+                "runner",
+                "commands wait: \(trouble)",
+                runner.pid == nil
+                    ? "timerd tries again by itself; journalctl -u timerd-runner, and timerd's log, have the reason"
+                    : "runs that end make room; what they left behind, and how many there may be, is in timerd's log"
+            )
+        }
+        if let absentHosts = runner.absentHosts {
+            let absences = runner.absences ?? [.unknown]
+            return Self(
+                level: absences == [.drains] ? .warning : .broken,
+                subject: "runner",
+                text: absentHosts,
+                advice: absences.isEmpty
+                    ? nil : absences.map(advice(on:)).joined(separator: "; ")
+            )
+        }
+        let text = "process \(runner.pid ?? 0) minds \(runner.runs)"
+        guard let version = runner.version, version != daemon else { return .ok("runner", text) }
+        return .warning(
+            "runner",
+            "\(text); it is of timerd \(version), the daemon of \(daemon)",
+            "it goes on until it has no runs, and is replaced then; if it is not, its program was not upgraded"
+        )
+    }
+
+    /// What to do about a node that takes none of the commands that wait for it.
+    static func advice(on absence: StatusReply.Absence) -> String {
+        switch absence {
+        case .unknown:
+            "start the node, or 'timerctl change JOB --on LABEL'; 'timerctl nodes' has names and labels"
+        case .gone:
+            "start timerd on that node's host; journalctl -u timerd there says why it ended, or does not reach the database"
+        case .silent:
+            "on that node's host journalctl -u timerd-runner, and timerd's log, have the reason; 'systemctl restart "
+                + "timerd-runner' ends what it minds, and begins anew"
+        case .drains: "timerctl drain NODE --undo, once that node may run commands again"
+        }
+    }
+}
