@@ -75,6 +75,25 @@ import TimerWords
         #expect(RunWords(run, dates).why == "told to end by kill or a newer fire")
     }
 
+    @Test("A run that has ended says what its fire goes on to wait for")
+    func progress() throws {
+        var run = Run(
+            job: JobID(rawValue: 1),
+            fire: FireID(rawValue: 1),
+            state: .done,
+            fireDate: Self.now
+        )
+        (run.id, run.outcome, run.status, run.failed) = (RunID(rawValue: 5), .exited, 1, true)
+        let dates = try dates()
+        #expect(RunWords(run, dates).progress == "exit 1")
+        run.waitsFor = .retry
+        #expect(RunWords(run, dates).progress == "exit 1, waits for its next attempt")
+        run.state = .waiting
+        #expect(RunWords(run, dates).progress == "waits for its next attempt")
+        run.waitsFor = nil
+        #expect(RunWords(run, dates).progress == "waits")
+    }
+
     @Test("The changes of a zone's clock are found to the second")
     func changes() throws {
         let zone = try Zone(named: "Europe/Berlin")
