@@ -109,6 +109,7 @@ extension NowPage: PageContent {
                 h1 { "Now" }
                 ul(.class("counts"), .data("live", "counts")) { counts }
             }
+            maintenance
             strip.figure(parts)
             div(.class("pair")) {
                 div {
@@ -118,6 +119,28 @@ extension NowPage: PageContent {
                 div {
                     open.part(parts)
                     nextPart
+                }
+            }
+        }
+    }
+
+    /// Who is in maintenance: why jobs have no date to come.
+    private var maintenance: Node {
+        let all = status.maintenance ?? []
+        return div(.data("live", "maintenance"), .flag("hidden", all.isEmpty)) {
+            for maintenance in all {
+                let isOwn = maintenance.owner == parts.visit.site.user
+                p(.class("conflict")) {
+                    bdi { isOwn ? "You" : maintenance.owner }
+                    isOwn
+                        ? " are in maintenance: your jobs are paused until "
+                        : " is in maintenance: that user's jobs are paused until "
+                    code {
+                        "timerctl maintenance off"
+                            + (isOwn ? "" : " --owner \(ShellWords.quoted(maintenance.owner))")
+                    }
+                    ". "
+                    parts.when(maintenance.since)
                 }
             }
         }
@@ -256,7 +279,7 @@ extension NowPage: PageContent {
             } else {
                 "No job has a date to come. "
             }
-            if !hasMoreLate {
+            if jobs.isEmpty {
                 a(.href(Link("add"))) { "Add one" }
                 ", or import a crontab: "
                 code { "timerctl import --dry-run" }

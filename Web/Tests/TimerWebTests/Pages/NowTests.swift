@@ -89,4 +89,23 @@ struct NowTests {
             #expect(!now.contains("Add one"))
         }
     }
+
+    @Test("A maintenance is told at the top, and a job is offered to be added where there is none")
+    func maintenance() async throws {
+        let daemon = try await TestDaemon()
+        try await TestServer.run(socket: daemon.socket) { server in
+            let empty = try await server.get("/").body
+            #expect(empty.contains("No job has a date to come.") && empty.contains("Add one"))
+            #expect(!empty.contains("in maintenance"))
+            try await daemon.connected { client in
+                _ = try await client.addJob(JobDefinition(schedule: ScheduleWords(every: "1h")))
+                _ = try await client.call(.beginMaintenance(nil), as: JobsReply.self)
+            }
+            let paused = try await server.get("/").body
+            #expect(paused.contains("You</bdi> are in maintenance: your jobs are paused until"))
+            #expect(paused.contains("<code>timerctl maintenance off</code>"))
+            #expect(paused.contains("No job has a date to come."))
+            #expect(!paused.contains("Add one"))
+        }
+    }
 }
