@@ -112,7 +112,7 @@ extension QueuePage: PageContent {
     }
 
     private var list: Node {
-        section(.aria("labelledby", "h-tasks")) {
+        section(.aria("labelledby", "h-tasks"), .data("live", "tasks")) {
             div(.class("head")) {
                 h2(.id("h-tasks")) { "Tasks" }
                 " "
@@ -127,7 +127,7 @@ extension QueuePage: PageContent {
             if !mistakes.isEmpty {
                 parts.mistaken(mistakes, all: link())
             } else if tasks.isEmpty {
-                p(.class("empty"), .data("live", "rows")) {
+                p(.class("empty")) {
                     if let next {
                         "None of the tasks that were looked at is one. "
                         a(.href(further(next))) { "Look further" }
@@ -182,7 +182,7 @@ extension QueuePage: PageContent {
                     th(.named("scope", "col")) { "Failed with" }
                 }
             }
-            tbody(.data("live", "rows")) { tasks.map(row) }
+            tbody { tasks.map(row) }
         }
     }
 
