@@ -63,4 +63,28 @@ struct LivePartsTests {
             }
         }
     }
+
+    @Test("The heading of a job's and of a queue's page, and the state beside it, are live")
+    func heads() async throws {
+        let daemon = try await TestDaemon()
+        let id = try await daemon.connected { client in
+            var queue = SetQueue(queue: "mails")
+            queue.paused = true
+            _ = try await client.setQueue(queue)
+            var job = JobDefinition(schedule: ScheduleWords(every: "1h"))
+            (job.name, job.tags) = ("nightly", ["db"])
+            return try await client.addJob(job).job.id
+        }
+        try await TestServer.run(socket: daemon.socket) { server in
+            for (path, words) in [
+                ("/queues/mails", ["mails", "paused"]), ("/jobs/\(id)", ["nightly", "db"]),
+            ] {
+                let body = try await server.get(path).body
+                let mark = try #require(body.firstRange(of: "data-live=\"head\""), "\(path)")
+                let head = body[mark.upperBound...].prefix { $0 != "\n" }.prefix(1000)
+                #expect(head.contains("<h1>"), "\(path)")
+                for word in words { #expect(head.contains(word), "\(path): \(word)") }
+            }
+        }
+    }
 }

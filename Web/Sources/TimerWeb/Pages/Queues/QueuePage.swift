@@ -81,7 +81,7 @@ extension QueuePage: PageContent {
     }
 
     private var head: Node {
-        div(.class("head")) {
+        div(.class("head"), .data("live", "head")) {
             h1 {
                 "Queue "
                 bdi { queue.queue }
@@ -91,7 +91,7 @@ extension QueuePage: PageContent {
                 parts.state(StateWord("paused", .paused))
             }
             " "
-            ul(.class("counts"), .data("live", "counts")) {
+            ul(.class("counts")) {
                 for (count, word) in [
                     (queue.ready, "ready"), (queue.reserved, "reserved"),
                     (queue.delayed, "delayed"),
