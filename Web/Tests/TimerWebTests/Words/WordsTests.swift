@@ -156,6 +156,18 @@ import TimerWords
         )
     }
 
+    @Test("A job whose URL is not shown whole is no line that would add it")
+    func hiddenURLs() {
+        var job = JobDefinition(schedule: ScheduleWords(in: "1h"))
+        #expect(!CommandLine.hidesURL(job))
+        (job.ping, job.notify) = ("https://hc.example/secret", ["command:echo /…", "mail"])
+        #expect(!CommandLine.hidesURL(job))
+        job.ping = "https://hc.example/…#dbc9"
+        #expect(CommandLine.hidesURL(job))
+        (job.ping, job.notify) = (nil, ["mail", "http://127.0.0.1:1/…#fba0"])
+        #expect(CommandLine.hidesURL(job))
+    }
+
     @Test("A value that begins with a dash is said in one word with its option")
     func dashes() {
         var job = JobDefinition(schedule: ScheduleWords(in: "1h"))
