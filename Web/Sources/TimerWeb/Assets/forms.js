@@ -19,30 +19,41 @@ function whileTyping(form, action) {
   return soon;
 }
 
-for (const form of document.querySelectorAll("form[data-filter]")) {
-  whileTyping(form, () => {
-    const words = new URLSearchParams([...new FormData(form)].filter(([, value]) => value !== ""));
-    // What the address says beside the form, such as the order, stays; not the page of a list.
-    for (const [name, value] of new URLSearchParams(location.search)) {
-      if (!form.elements[name] && name !== "cursor" && name !== "flash") words.append(name, value);
-    }
-    show(`${form.action.split("?")[0]}${words.size ? "?" : ""}${words}`);
-  });
+const bound = new WeakSet();
+
+/** The forms that nothing listens to yet: also those of a page that comes once the daemon is back. */
+function unbound(selector) {
+  const forms = [...document.querySelectorAll(selector)].filter((form) => !bound.has(form));
+  for (const form of forms) bound.add(form);
+  return forms;
 }
 
-for (const form of document.querySelectorAll("form[data-preview]")) {
-  const touched = new Set();
-  form.addEventListener("focusout", ({ target }) => { if (target.name) touched.add(target.name); });
-  whileTyping(form, async (signal) => {
-    const body = new URLSearchParams(new FormData(form));
-    body.set("do", "preview");
-    const page = await read(form.action, { method: "POST", body, signal });
-    if (!page) return;
-    const preview = document.getElementById("preview"), fresh = page.getElementById("preview");
-    if (preview && fresh) morph(preview, fresh);
-    errors(form, page, touched);
-    document.dispatchEvent(new CustomEvent("renewed"));
-  });
+function bind() {
+  for (const form of unbound("form[data-filter]")) {
+    whileTyping(form, () => {
+      const words = new URLSearchParams([...new FormData(form)].filter(([, value]) => value !== ""));
+      // What the address says beside the form, such as the order, stays; not the page of a list.
+      for (const [name, value] of new URLSearchParams(location.search)) {
+        if (!form.elements[name] && name !== "cursor" && name !== "flash") words.append(name, value);
+      }
+      show(`${form.action.split("?")[0]}${words.size ? "?" : ""}${words}`);
+    });
+  }
+
+  for (const form of unbound("form[data-preview]")) {
+    const touched = new Set();
+    form.addEventListener("focusout", ({ target }) => { if (target.name) touched.add(target.name); });
+    whileTyping(form, async (signal) => {
+      const body = new URLSearchParams(new FormData(form));
+      body.set("do", "preview");
+      const page = await read(form.action, { method: "POST", body, signal });
+      if (!page) return;
+      const preview = document.getElementById("preview"), fresh = page.getElementById("preview");
+      if (preview && fresh) morph(preview, fresh);
+      errors(form, page, touched);
+      document.dispatchEvent(new CustomEvent("renewed"));
+    });
+  }
 }
 
 /** What is wrong with each field, below it; not with one that nobody has filled in yet. */
@@ -107,9 +118,10 @@ document.addEventListener("click", async ({ target }) => {
   setTimeout(() => { button.textContent = word; }, 2000);
 });
 
-document.addEventListener("renewed", () => {
+function ready() {
+  bind();
   count();
   offerCopies();
-});
-count();
-offerCopies();
+}
+document.addEventListener("renewed", ready);
+ready();

@@ -17,6 +17,7 @@ let cost = 0;         // what the last one took: the next waits four times as lo
 let fetching = null;  // gives up the fetch that is on its way
 let wake = null;      // ends the pause before the next one
 let over = false;     // this browser is not let in any more
+let left = null;      // what had the focus as the page began to wait for the daemon
 
 /** Renews the page soon; once, however often it is asked. */
 export function renew() {
@@ -91,23 +92,54 @@ export async function read(address, request = {}) {
   }
 }
 
-/** Puts the live parts of `page` in place of those that are shown. */
+/** Puts the live parts of `page` in place of those that are shown; of a page of trouble only what it says, above them. */
 function replace(page) {
-  const focused = document.activeElement;
   setClock(page);
-  document.body.dataset.seq = page.body.dataset.seq;
-  document.title = page.title;
-  const old = parts(document);
-  for (const [name, part] of parts(page)) {
-    const shown = old.get(name);
-    if (shown?.isConnected) morph(shown, part);
-  }
-  // Other parts than there were: the page has become another one, such as once the daemon is back.
-  if ([...parts(page).keys()].join() !== [...old.keys()].join()) {
-    const main = document.querySelector("main"), part = page.querySelector("main");
-    if (main && part) morph(main, part);
-  }
-  if (focused && !focused.isConnected) document.querySelector("main")?.focus({ preventScroll: true });
+  const trouble = page.querySelector("#away > *, #trouble");
+  wait(Boolean(trouble?.matches(".away")));
+  if (trouble) tell(trouble);
+  else renewParts(page);
   age();
   document.dispatchEvent(new CustomEvent("renewed"));
+}
+
+/** Says what a page of trouble says. */
+function tell(trouble) {
+  const place = document.getElementById("away");
+  // What is the same is not read aloud again.
+  if (!place.firstElementChild?.isEqualNode(trouble)) place.replaceChildren(document.importNode(trouble, true));
+}
+
+/** While no daemon answers all but that waits as it stands, also what is typed and chosen: nothing can be done with it. */
+function wait(isAway) {
+  const focused = document.activeElement, rest = [...document.querySelectorAll("main > :not(#away)")];
+  if (isAway) left ??= rest.some((part) => part.contains(focused)) ? focused : null;
+  for (const part of rest) part.inert = isAway;
+  if (isAway || !left) return;
+  if (document.activeElement === document.body) left.focus({ preventScroll: true });
+  left = null;
+}
+
+function renewParts(page) {
+  const focused = document.activeElement;
+  // One that was made while no daemon answered has nothing on it.
+  const isEmpty = document.body.dataset.seq === "";
+  Object.assign(document.body.dataset, { seq: page.body.dataset.seq, on: page.body.dataset.on });
+  document.title = page.title;
+  const old = parts(document), fresh = parts(page);
+  if (isEmpty || kinds(old) !== kinds(fresh)) {
+    // The page has become another one, such as once the daemon is back.
+    morph(document.querySelector("main"), page.querySelector("main"));
+  } else {
+    for (const [name, part] of fresh) {
+      const shown = old.get(name);
+      if (shown.isConnected) morph(shown, part);
+    }
+  }
+  if (focused && !focused.isConnected) document.querySelector("main").focus({ preventScroll: true });
+}
+
+/** Which parts there are, and as which elements: rows of a table cannot stand where a paragraph stood. */
+function kinds(all) {
+  return [...all].map(([name, part]) => `${part.nodeName} ${name}`).join();
 }

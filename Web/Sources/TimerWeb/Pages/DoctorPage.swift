@@ -97,13 +97,11 @@ extension DoctorPage.Finding {
 extension DoctorPage: PageContent {
     var page: Page {
         Page("Doctor", in: .doctor) {
-            div {
+            div(.data("live", "head")) {
                 div(.class("head")) {
                     h1 { "Doctor" }
                     " "
-                    span(.class("state \(summary.kind.rawValue)"), .data("live", "summary")) {
-                        summary.word
-                    }
+                    parts.state(summary)
                 }
                 p(.class("lead")) {
                     "timerd \(status.version), process \(status.pid), up for \((status.now - status.startedAt).length)."

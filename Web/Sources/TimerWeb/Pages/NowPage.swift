@@ -12,10 +12,10 @@ struct NowPage {
     /// The last to end first.
     private let failed: [Run]
     private let hasMoreFailed: Bool
-    private let open: [Run]
-    private let hasMoreOpen: Bool
+    private let open: OpenRuns
     /// Those that fire next first.
     private let jobs: [Job]
+    private let hasMoreJobs: Bool
     /// How many jobs one sees, in all, and in these states; nil for none.
     private let live: String
     private let paused: String?
@@ -37,18 +37,17 @@ struct NowPage {
                 $0.since = now - Self.day
             }
         )
-        async let openReply = client.listRuns(Self.request { $0.open = true })
+        async let openReply = OpenRuns(session, now)
         async let jobsReply = client.listJobs(Self.nextJobs)
         async let stripReply = HourStrip(client, visit.dates, visit.site.plan)
-        let (failed, open) = (try await failedReply, try await openReply)
+        let failed = try await failedReply
         (self.failed, hasMoreFailed) = (failed.runs, failed.cursor != nil)
-        self.open = open.runs.filter { $0.state != .claimed || $0.fireDate <= now }
-        hasMoreOpen = open.cursor != nil
+        open = try await openReply
         let next = try await jobsReply
-        jobs = next.jobs
+        (jobs, hasMoreJobs) = (next.jobs, next.cursor != nil)
         live =
             status.countsWhatIsShown
-            ? status.live.grouped : Self.text(next.jobs.count, next.cursor != nil)
+            ? status.live.grouped : next.jobs.count.text(hasMore: next.cursor != nil)
         paused = try await Self.count(status.paused, session) { $0.state = .paused }
         held = try await Self.count(status.held, session) { $0.held = true }
         strip = try await stripReply
@@ -70,7 +69,7 @@ struct NowPage {
             let reply = try await session.client.listJobs(request)
             return (reply.jobs, reply.cursor)
         }
-        return jobs.isEmpty ? nil : text(jobs.count, next != nil)
+        return jobs.isEmpty ? nil : jobs.count.text(hasMore: next != nil)
     }
 
     private static func request(_ change: (inout ListRuns) -> Void) -> ListRuns {
@@ -100,8 +99,7 @@ struct NowPage {
         return jobs.filter { $0.state == .scheduled && $0.nextFire != nil && !late.contains($0.id) }
     }
 
-    private var running: [Run] { open.filter { $0.state == .running || $0.state == .reserved } }
-    private var waiting: [Run] { open.filter { $0.state != .running && $0.state != .reserved } }
+    private var hasMoreLate: Bool { hasMoreJobs && late.count == jobs.count }
 }
 
 extension NowPage: PageContent {
@@ -111,6 +109,7 @@ extension NowPage: PageContent {
                 h1 { "Now" }
                 ul(.class("counts"), .data("live", "counts")) { counts }
             }
+            maintenance
             strip.figure(parts)
             div(.class("pair")) {
                 div {
@@ -118,8 +117,30 @@ extension NowPage: PageContent {
                     latePart
                 }
                 div {
-                    runningPart
+                    open.part(parts)
                     nextPart
+                }
+            }
+        }
+    }
+
+    /// Who is in maintenance: why jobs have no date to come.
+    private var maintenance: Node {
+        let all = status.maintenance ?? []
+        return div(.data("live", "maintenance"), .flag("hidden", all.isEmpty)) {
+            for maintenance in all {
+                let isOwn = maintenance.owner == parts.visit.site.user
+                p(.class("conflict")) {
+                    bdi { isOwn ? "You" : maintenance.owner }
+                    isOwn
+                        ? " are in maintenance: your jobs are paused until "
+                        : " is in maintenance: that user's jobs are paused until "
+                    code {
+                        "timerctl maintenance off"
+                            + (isOwn ? "" : " --owner \(ShellWords.quoted(maintenance.owner))")
+                    }
+                    ". "
+                    parts.when(maintenance.since)
                 }
             }
         }
@@ -141,16 +162,19 @@ extension NowPage: PageContent {
             failed.isEmpty
                 ? none("nothing failed in the last day")
                 : count(
-                    Self.text(failed.count, hasMoreFailed),
+                    failed.count.text(hasMore: hasMoreFailed),
                     "failed in the last day",
                     on("failed")
                 ),
-            running.isEmpty && waiting.isEmpty
-                ? none("nothing runs")
-                : count(Self.text(running.count, hasMoreOpen), "running", on("running")),
+            open.isEmpty
+                ? none("nothing runs") : count(open.runningText, "running", on("running")),
         ]
-        if !waiting.isEmpty { all.append(count("\(waiting.count)", "waiting", on("running"))) }
-        if !late.isEmpty { all.append(count("\(late.count)", "late", on("late"))) }
+        if let waiting = open.waitingText {
+            all.append(count(waiting, "waiting", on("running")))
+        }
+        if !late.isEmpty {
+            all.append(count(late.count.text(hasMore: hasMoreLate), "late", on("late")))
+        }
         all.append(count(live, live == "1" ? "job" : "jobs", Link("jobs")))
         if let paused {
             all.append(count(paused, "paused", Link("jobs").with("state", "paused")))
@@ -159,15 +183,11 @@ extension NowPage: PageContent {
         return all
     }
 
-    private static func text(_ count: Int, _ hasMore: Bool) -> String {
-        hasMore ? "\(count) and more" : "\(count)"
-    }
-
     private var failedPart: Node {
         parts.part(
             "failed",
             "Failed in the last day",
-            count: failed.isEmpty ? "" : Self.text(failed.count, hasMoreFailed),
+            count: failed.isEmpty ? "" : failed.count.text(hasMore: hasMoreFailed),
             more: a(.class("more"), .href(Link("runs").with("failed", "1"))) { "All failures" }
         ) {
             if failed.isEmpty {
@@ -182,7 +202,7 @@ extension NowPage: PageContent {
     }
 
     private func failedRow(_ run: Run) -> Node {
-        row(
+        parts.row(
             run.name,
             run.job,
             parts.state(run),
@@ -200,11 +220,11 @@ extension NowPage: PageContent {
         guard !late.isEmpty else {
             return section(.id("late"), .data("live", "late"), .flag("hidden"))
         }
-        return parts.part("late", "Late", count: "\(late.count)") {
+        return parts.part("late", "Late", count: late.count.text(hasMore: hasMoreLate)) {
             ol(.class("rows")) {
                 for job in late {
                     if let date = job.nextFire {
-                        row(
+                        parts.row(
                             job.definition.name,
                             job.id,
                             parts.state(
@@ -218,46 +238,6 @@ extension NowPage: PageContent {
         }
     }
 
-    private var runningPart: Node {
-        let count =
-            switch (running.count, waiting.count) {
-            case (0, 0): ""
-            case (let running, 0): Self.text(running, hasMoreOpen)
-            case (let running, let waiting):
-                "\(running), and \(waiting) \(waiting == 1 ? "waits" : "wait")"
-            }
-        return parts.part("running", "Running", count: count) {
-            if open.isEmpty {
-                p(.class("empty")) { "Nothing runs." }
-            } else {
-                ol(.class("rows")) { (running + waiting).map(openRow) }
-            }
-        }
-    }
-
-    private func openRow(_ run: Run) -> Node {
-        let words = RunWords(run, parts.dates)
-        let isCommand = run.state == .running && run.id != nil
-        return row(
-            run.name,
-            run.job,
-            parts.state(
-                StateWord(words.progress, words.state.kind),
-                run.id.map { Link("runs", "\($0)") }
-            ),
-            run.startedAt ?? run.fireDate,
-            isCommand
-                ? run.id.map {
-                    parts.ask(
-                        Link("runs", "\($0)", "kill"),
-                        "Kill",
-                        "act button small danger",
-                        "Kill run \($0)"
-                    )
-                } ?? .empty : .empty
-        )
-    }
-
     private var nextPart: Node {
         let shown = next.prefix(10)
         return parts.part(
@@ -268,18 +248,12 @@ extension NowPage: PageContent {
             more: a(.class("more"), .href(Link("jobs"))) { "All jobs" }
         ) {
             if shown.isEmpty {
-                p(.class("empty")) {
-                    "No job has a date to come. "
-                    a(.href(Link("add"))) { "Add one" }
-                    ", or import a crontab: "
-                    code { "timerctl import --dry-run" }
-                    "."
-                }
+                p(.class("empty")) { noNext }
             } else {
                 ol(.class("rows")) {
                     for job in shown {
                         if let date = job.nextFire {
-                            row(
+                            parts.row(
                                 job.definition.name,
                                 job.id,
                                 .empty,
@@ -298,21 +272,19 @@ extension NowPage: PageContent {
         }
     }
 
-    private func row(
-        _ name: String?,
-        _ job: JobID,
-        _ state: Node,
-        _ date: Timestamp,
-        _ action: Node = .empty
-    ) -> Node {
-        li {
-            a(.class("name"), .href(Link("jobs", "\(job)"))) { parts.jobName(name, job) }
-            " "
-            state
-            " "
-            parts.when(date)
-            " "
-            action
+    private var noNext: Node {
+        group {
+            if hasMoreLate {
+                "All jobs that were looked at are late."
+            } else {
+                "No job has a date to come. "
+            }
+            if jobs.isEmpty {
+                a(.href(Link("add"))) { "Add one" }
+                ", or import a crontab: "
+                code { "timerctl import --dry-run" }
+                "."
+            }
         }
     }
 }

@@ -88,6 +88,25 @@ struct Parts {
         }
     }
 
+    /// A line of a list: a job, a state, a date, and what may be done.
+    func row(
+        _ name: String?,
+        _ job: JobID,
+        _ state: Node,
+        _ date: Timestamp,
+        _ action: Node = .empty
+    ) -> Node {
+        li {
+            a(.class("name"), .href(Link("jobs", "\(job)"))) { jobName(name, job) }
+            " "
+            state
+            " "
+            when(date)
+            " "
+            action
+        }
+    }
+
     /// A list of choices, with the chosen one behind them where it is none of them.
     func choice(
         _ name: String,
@@ -114,6 +133,9 @@ struct Parts {
 }
 
 extension Int {
+    /// "50", or "50 and more".
+    func text(hasMore: Bool) -> String { hasMore ? "\(self) and more" : "\(self)" }
+
     /// "1,204".
     var grouped: String {
         let digits = String(magnitude)

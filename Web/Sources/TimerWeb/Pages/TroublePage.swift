@@ -125,7 +125,7 @@ struct TroublePage {
 
     private func notFound(_ message: String, _ section: Page.Section?) -> Answer {
         let page = Page("Not found", in: section, watching: .none, status: .notFound) {
-            HTML.section {
+            HTML.section(.id("trouble")) {
                 // The advice behind the semicolon is for the command line.
                 h1 { String(message.split(separator: ";").first ?? "").asTitle }
                 p {
@@ -154,7 +154,7 @@ struct TroublePage {
         _ section: Page.Section?
     ) -> Answer {
         let page = Page(title, in: section, watching: .none, status: status) {
-            HTML.section {
+            HTML.section(.id("trouble")) {
                 h1 { title }
                 p { sentence }
             }

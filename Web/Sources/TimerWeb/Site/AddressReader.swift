@@ -91,6 +91,11 @@ extension Visit {
     }
 }
 
+extension ControlError {
+    /// Whether the daemon refuses what an address asks for: that is told on its page, beside what it was asked with.
+    var isOfAddress: Bool { reason == .invalidParams || reason == .notPermitted }
+}
+
 extension [String] {
     /// Of a page that tells these mistakes.
     var status: HTTPResponse.Status { isEmpty ? .ok : .badRequest }

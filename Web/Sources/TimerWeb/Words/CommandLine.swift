@@ -18,6 +18,12 @@ enum CommandLine {
         return ShellWords.joined(words)
     }
 
+    /// Whether a URL stands in it as the daemon shows it, with a sign for the rest that stands in no URL.
+    static func hidesURL(_ definition: JobDefinition) -> Bool {
+        let places = (definition.notify ?? []) + [definition.ping].compactMap(\.self)
+        return places.contains { $0.lowercased().hasPrefix("http") && $0.contains("/…") }
+    }
+
     private static func schedule(_ words: ScheduleWords) -> [String] {
         let all = [
             ("--every", words.every), ("--from", words.from), ("--at", words.at),

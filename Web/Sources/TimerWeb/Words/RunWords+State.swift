@@ -56,20 +56,24 @@ extension Run {
 }
 
 extension RunWords {
-    /// What of it goes on: "for 12 min", "waits for a place among the runs".
+    /// What of it goes on: "for 12 min", "waits for a place", "exit 1, waits for its next attempt".
     var progress: String {
         switch run.state {
         case .running: run.startedAt.map { "for \((dates.now - $0).roughly)" } ?? "running"
-        case .waiting:
-            switch run.waitsFor {
-            case .place: "waits for a place"
-            case .run: "waits for the run before it"
-            case .retry: "waits for its next attempt"
-            case .onFailure, .onSuccess: "waits to tell of it"
-            case nil: "waits"
-            }
+        case .waiting: waits ?? "waits"
         case .queued: "waits for a worker"
-        default: state.word
+        // The last run of a fire that is not over says what the next one waits for.
+        default: [state.word, waits].compactMap(\.self).joined(separator: ", ")
+        }
+    }
+
+    private var waits: String? {
+        switch run.waitsFor {
+        case .place: "waits for a place"
+        case .run: "waits for the run before it"
+        case .retry: "waits for its next attempt"
+        case .onFailure, .onSuccess: "waits to tell of it"
+        case nil: nil
         }
     }
 }

@@ -79,4 +79,35 @@ struct FilterTests {
             #expect(told.contains("is no state; it is one of ready"))
         }
     }
+
+    @Test("A number that is searched for among runs is a job's, or stands in a name, or finds none")
+    func numbers() async throws {
+        let daemon = try await TestDaemon()
+        let ids = try await daemon.connected { client in
+            var ids: [JobID] = []
+            for name in ["2024", "other"] {
+                var definition = JobDefinition(schedule: ScheduleWords(every: "1h"))
+                (definition.name, definition.command) = (name, ["true"])
+                let job = try await client.addJob(definition).job
+                try await client.fireJob(.id(job.id))
+                ids.append(job.id)
+            }
+            return ids
+        }
+        try await TestServer.run(socket: daemon.socket) { server in
+            for (typed, found) in [
+                ("2024", [true, false]), ("202", [true, false]), ("\(ids[1])", [false, true]),
+                ("999", [false, false]),
+            ] {
+                let page = try await server.get("/runs?q=\(typed)")
+                #expect(page.status == 200, "\(typed)")
+                for (id, isFound) in zip(ids, found) {
+                    let isThere = page.body.contains("href=\"/jobs/\(id)\"")
+                    #expect(isThere == isFound, "\(typed)")
+                }
+                #expect(page.body.contains("name=\"q\" value=\"\(typed)\""), "\(typed)")
+                #expect(page.body.contains("No run matches.") == !found.contains(true), "\(typed)")
+            }
+        }
+    }
 }

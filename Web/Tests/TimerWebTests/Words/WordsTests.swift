@@ -75,6 +75,25 @@ import TimerWords
         #expect(RunWords(run, dates).why == "told to end by kill or a newer fire")
     }
 
+    @Test("A run that has ended says what its fire goes on to wait for")
+    func progress() throws {
+        var run = Run(
+            job: JobID(rawValue: 1),
+            fire: FireID(rawValue: 1),
+            state: .done,
+            fireDate: Self.now
+        )
+        (run.id, run.outcome, run.status, run.failed) = (RunID(rawValue: 5), .exited, 1, true)
+        let dates = try dates()
+        #expect(RunWords(run, dates).progress == "exit 1")
+        run.waitsFor = .retry
+        #expect(RunWords(run, dates).progress == "exit 1, waits for its next attempt")
+        run.state = .waiting
+        #expect(RunWords(run, dates).progress == "waits for its next attempt")
+        run.waitsFor = nil
+        #expect(RunWords(run, dates).progress == "waits")
+    }
+
     @Test("The changes of a zone's clock are found to the second")
     func changes() throws {
         let zone = try Zone(named: "Europe/Berlin")
@@ -135,6 +154,18 @@ import TimerWords
                 + "--env 'A=1 2' --env B=2 --retries 2 --success-codes 0,3 --on-failure 'mail ops | cat' "
                 + "--rerun-interrupted --on gpu --memory-max 512M -- /opt/backup.sh --keep 30"
         )
+    }
+
+    @Test("A job whose URL is not shown whole is no line that would add it")
+    func hiddenURLs() {
+        var job = JobDefinition(schedule: ScheduleWords(in: "1h"))
+        #expect(!CommandLine.hidesURL(job))
+        (job.ping, job.notify) = ("https://hc.example/secret", ["command:echo /…", "mail"])
+        #expect(!CommandLine.hidesURL(job))
+        job.ping = "https://hc.example/…#dbc9"
+        #expect(CommandLine.hidesURL(job))
+        (job.ping, job.notify) = (nil, ["mail", "http://127.0.0.1:1/…#fba0"])
+        #expect(CommandLine.hidesURL(job))
     }
 
     @Test("A value that begins with a dash is said in one word with its option")

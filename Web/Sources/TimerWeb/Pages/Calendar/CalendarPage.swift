@@ -11,12 +11,14 @@ struct CalendarPage {
     private let view: CalendarView
     private let cells: [CalendarCell]
     private let changes: [ClockChange.Change]
+    /// What the address asks for that means nothing, or is refused.
+    private let mistakes: [String]
 
     init(_ visit: Visit, _ session: Session) async throws {
         parts = Parts(visit)
         view = CalendarView(visit)
         guard view.mistakes.isEmpty else {
-            (cells, changes) = ([], [])
+            (cells, changes, mistakes) = ([], [], view.mistakes)
             return
         }
         let zone = visit.dates.zone
@@ -40,13 +42,18 @@ struct CalendarPage {
         }
         let bucket: ReadCalendar.Bucket = isByDay ? .day : .hour
         let reader = CalendarReader(session.client, tag: view.tag, owner: view.owner, zone: zone)
-        let past = try await reader.past(from, min(before, visit.dates.now), bucket)
-        let future = try await reader.future(from, before, bucket, now: visit.dates.now)
-        for index in cells.indices {
-            cells[index].past = past[cells[index].from] ?? DueCounts()
-            cells[index].planned = future[cells[index].from] ?? 0
+        var mistakes: [String] = []
+        do {
+            let past = try await reader.past(from, min(before, visit.dates.now), bucket)
+            let future = try await reader.future(from, before, bucket, now: visit.dates.now)
+            for index in cells.indices {
+                cells[index].past = past[cells[index].from] ?? DueCounts()
+                cells[index].planned = future[cells[index].from] ?? 0
+            }
+        } catch let error as ControlError where error.isOfAddress {
+            mistakes.append(error.message)
         }
-        self.cells = cells
+        (self.cells, self.mistakes) = (cells, mistakes)
     }
 
     private var dates: LocalDate { parts.dates }
@@ -54,14 +61,14 @@ struct CalendarPage {
 
 extension CalendarPage: PageContent {
     var page: Page {
-        Page(view.title, in: .calendar, status: view.mistakes.status) {
+        Page(view.title, in: .calendar, status: mistakes.status) {
             head
             filter
             note
-            if view.mistakes.isEmpty {
+            if mistakes.isEmpty {
                 heat
             } else {
-                section { parts.mistaken(view.mistakes, all: Link("calendar")) }
+                section { parts.mistaken(mistakes, all: Link("calendar")) }
             }
         }
     }
@@ -76,7 +83,7 @@ extension CalendarPage: PageContent {
 
     private var head: Node {
         let word = view.span.rawValue
-        return div(.class("head")) {
+        return div(.class("head"), .data("live", "head")) {
             h1 { view.title }
             " "
             nav(.class("views"), .aria("label", "View")) {

@@ -37,6 +37,11 @@ struct JobFacts {
                         "Copy"
                     }
                 }
+                if CommandLine.hidesURL(job.definition) {
+                    p(.class("note")) {
+                        "A URL of notify or ping stands there without what may be secret in it, and is refused so: put the whole one in its place."
+                    }
+                }
             }
         }
     }

@@ -36,13 +36,10 @@ extension JobPage: PageContent {
             div(.class("beside")) {
                 div {
                     div {
-                        div(.class("head")) {
+                        div(.class("head"), .data("live", "head")) {
                             h1 { parts.jobName(job) }
                             " "
-                            span(
-                                .class("state \(job.stateWord.kind.rawValue)"),
-                                .data("live", "state")
-                            ) { job.stateWord.word }
+                            parts.state(job.stateWord)
                             " "
                             span(.class("soft")) { "job \(job.id)" }
                             parts.tags(job.definition)

@@ -77,7 +77,7 @@ extension QueuePage: PageContent {
     }
 
     private var head: Node {
-        div(.class("head")) {
+        div(.class("head"), .data("live", "head")) {
             h1 {
                 "Queue "
                 bdi { queue.queue }
@@ -87,7 +87,7 @@ extension QueuePage: PageContent {
                 parts.state(StateWord("paused", .paused))
             }
             " "
-            ul(.class("counts"), .data("live", "counts")) {
+            ul(.class("counts")) {
                 for (count, word) in [
                     (queue.ready, "ready"), (queue.reserved, "reserved"),
                     (queue.delayed, "delayed"),
@@ -108,7 +108,7 @@ extension QueuePage: PageContent {
     }
 
     private var list: Node {
-        section(.aria("labelledby", "h-tasks")) {
+        section(.aria("labelledby", "h-tasks"), .data("live", "tasks")) {
             div(.class("head")) {
                 h2(.id("h-tasks")) { "Tasks" }
                 " "
@@ -123,7 +123,7 @@ extension QueuePage: PageContent {
             if !mistakes.isEmpty {
                 parts.mistaken(mistakes, all: link())
             } else if tasks.isEmpty {
-                p(.class("empty"), .data("live", "rows")) {
+                p(.class("empty")) {
                     if let next {
                         "None of the tasks that were looked at is one. "
                         a(.href(further(next))) { "Look further" }
@@ -178,7 +178,7 @@ extension QueuePage: PageContent {
                     th(.named("scope", "col")) { "Failed with" }
                 }
             }
-            tbody(.data("live", "rows")) { tasks.map(row) }
+            tbody { tasks.map(row) }
         }
     }
 

@@ -23,7 +23,7 @@ struct QueuesPage {
 extension QueuesPage: PageContent {
     var page: Page {
         Page("Queues", in: .queues, status: mistakes.status) {
-            div(.class("head")) {
+            div(.class("head"), .data("live", "head")) {
                 h1 { "Queues" }
                 if !queues.isEmpty {
                     " "

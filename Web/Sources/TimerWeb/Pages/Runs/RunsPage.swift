@@ -28,8 +28,6 @@ struct RunsPage {
             }
         }
         request.job = address.value("job", expected: "a job's number") { JobID($0) }
-        let text = visit.query("q")
-        if let id = text.flatMap(JobID.init) { request.job = id }
         request.open = address.flag("open")
         // The daemon has either.
         let failed = address.flag("failed")
@@ -45,25 +43,50 @@ struct RunsPage {
         request.limit = Self.rows
         // try?: what somebody wrote into the address by hand is told as such.
         request.cursor = address.cursor { try? JSONText(parsing: $0).decoded() }
-        self.mistakes = address.mistakes + mistakes
-        guard self.mistakes.isEmpty else {
-            (runs, next) = ([], nil)
-            return
+        mistakes = address.mistakes + mistakes
+        var found: (rows: [Run], cursor: RunCursor?) = ([], nil)
+        if mistakes.isEmpty {
+            do {
+                found = try await Self.found(request, visit, session.client)
+            } catch let error as ControlError where error.isOfAddress {
+                mistakes.append(error.message)
+            }
         }
-        let name = request.job == nil ? text?.lowercased() : nil
-        let (found, cursor) = try await ListReader.rows(Self.rows / 2, from: request.cursor) {
-            start in
+        self.mistakes = mistakes
+        runs = found.rows
+        // try?: a cursor of the daemon is JSON.
+        next = found.cursor.flatMap { (try? JSONText(encoding: $0))?.text }
+    }
+
+    /// The runs of jobs with what is searched for in their names; a number is a job's where there is one, as for timerctl.
+    private static func found(
+        _ request: ListRuns,
+        _ visit: Visit,
+        _ client: ControlClient
+    ) async throws -> (rows: [Run], cursor: RunCursor?) {
+        var request = request
+        var name = visit.query("q")?.lowercased()
+        if let id = name.flatMap(JobID.init), try await isThere(id, client) {
+            (request.job, name) = (id, nil)
+        }
+        return try await ListReader.rows(rows / 2, from: request.cursor) { [name] start in
             request.cursor = start
-            let reply = try await session.client.listRuns(request)
+            let reply = try await client.listRuns(request)
             let shown = reply.runs.filter { run in
                 run.isShown(visit.dates.now)
                     && name.map { (run.name ?? "").lowercased().contains($0) } ?? true
             }
             return (shown, reply.cursor)
         }
-        runs = found
-        // try?: a cursor of the daemon is JSON.
-        next = cursor.flatMap { (try? JSONText(encoding: $0))?.text }
+    }
+
+    private static func isThere(_ id: JobID, _ client: ControlClient) async throws -> Bool {
+        do {
+            _ = try await client.job(.id(id))
+            return true
+        } catch let error as ControlError where error.reason == .notFound {
+            return false
+        }
     }
 }
 

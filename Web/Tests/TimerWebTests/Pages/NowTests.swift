@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTML
+import Schedules
+import Testing
+import TimerControl
+import TimerWords
+
+@testable import TimerWeb
+
+/// What the first page says of what runs, waits, is late and comes.
+@Suite(
+    .enabled(if: TestDaemon.program != nil, "build the main package first, or set TIMERD_PROGRAMS")
+)
+struct NowTests {
+    private func visit(_ daemon: TestDaemon, now: Timestamp = .now) -> Visit {
+        let site = Site(
+            access: Access(way: .loopback(port: 1)),
+            options: WebOptions(socket: daemon.socket, listening: .port(0), zone: .utc)
+        )
+        let dates = LocalDate(now: now, zone: .utc)
+        return Visit(link: Link(), form: [], back: nil, dates: dates, site: site)
+    }
+
+    private func text(_ node: Node) -> String { String(decoding: node.rendered, as: UTF8.self) }
+
+    /// Has a command run, and then as many others fail that are tried again in an hour.
+    private func fail(_ count: Int, _ daemon: TestDaemon) async throws {
+        try await daemon.connected { client in
+            var long = JobDefinition(schedule: ScheduleWords(in: "1ms"))
+            (long.name, long.command) = ("the oldest", ["sleep", "600"])
+            var failing = JobDefinition(schedule: ScheduleWords(in: "1ms"))
+            failing.command = ["false"]
+            (failing.retries, failing.backoff) = (5, "1h..2h")
+            try await client.subscribe()
+            _ = try await client.addJob(long)
+            var ended = 0
+            for try await event in client.events {
+                if event.type == .runStarted, event.name == "the oldest" {
+                    _ = try await client.addJobs(Array(repeating: failing, count: count))
+                }
+                if event.type == .runFinished { ended += 1 }
+                if ended == count { return }
+            }
+            throw CancellationError()
+        }
+    }
+
+    @Test(
+        "What runs is shown and counted beside any number of younger fires that wait",
+        .timeLimit(.minutes(1))
+    )
+    func running() async throws {
+        let daemon = try await TestDaemon()
+        try await fail(60, daemon)
+        try await TestServer.run(socket: daemon.socket) { server in
+            let body = try await server.get("/").body
+            #expect(body.contains("the oldest"))
+            #expect(body.contains("<b>1</b> running") && body.contains("<b>60</b> waiting"))
+            #expect(body.contains("1, and 60 wait"))
+            #expect(body.ranges(of: "exit 1, waits for its next attempt").count == 50)
+            #expect(body.contains("The newest 50 of each are shown."))
+            #expect(body.contains("href=\"/runs?open=1\""))
+        }
+        let parts = Parts(visit(daemon))
+        try await daemon.connected { client in
+            var status = try await client.status()
+            #expect(status.running == 1)
+            let session = Session(client: client, status: status)
+            let all = text(try await OpenRuns(session, .now, atOnce: 20).part(parts))
+            #expect(all.contains("the oldest") && all.contains("1, and 60 wait"))
+            // Where nothing runs nothing is looked for.
+            status.running = 0
+            let none = Session(client: client, status: status)
+            let some = text(try await OpenRuns(none, .now, atOnce: 20).part(parts))
+            #expect(some.contains("0, and 20 and more wait"))
+        }
+    }
+
+    @Test("Where more jobs are late than are looked at, their number is said to be no whole one")
+    func late() async throws {
+        let daemon = try await TestDaemon()
+        let visit = visit(daemon, now: .now + .seconds(7200))
+        try await daemon.connected { client in
+            let job = JobDefinition(schedule: ScheduleWords(in: "1h"))
+            _ = try await client.addJobs(Array(repeating: job, count: 60))
+            let now = text(try await NowPage(visit, Session(client)).page.content)
+            #expect(now.contains("<b>50 and more</b> late"))
+            #expect(!now.contains("Add one"))
+        }
+    }
+
+    @Test("A maintenance is told at the top, and a job is offered to be added where there is none")
+    func maintenance() async throws {
+        let daemon = try await TestDaemon()
+        try await TestServer.run(socket: daemon.socket) { server in
+            let empty = try await server.get("/").body
+            #expect(empty.contains("No job has a date to come.") && empty.contains("Add one"))
+            #expect(!empty.contains("in maintenance"))
+            try await daemon.connected { client in
+                _ = try await client.addJob(JobDefinition(schedule: ScheduleWords(every: "1h")))
+                _ = try await client.call(.beginMaintenance(nil), as: JobsReply.self)
+            }
+            let paused = try await server.get("/").body
+            #expect(paused.contains("You</bdi> are in maintenance: your jobs are paused until"))
+            #expect(paused.contains("<code>timerctl maintenance off</code>"))
+            #expect(paused.contains("No job has a date to come."))
+            #expect(!paused.contains("Add one"))
+        }
+    }
+}
