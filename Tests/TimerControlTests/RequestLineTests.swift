@@ -54,6 +54,7 @@ import TimerControl
             .applyJobs(
                 ApplyJobs(
                     invalidate: [JobID(rawValue: 1), JobID(rawValue: 2)],
+                    ifRevisions: [JobID(rawValue: 2): 3],
                     change: [
                         JobRevision(id: JobID(rawValue: 3), definition: Samples.fullDefinition)
                     ],

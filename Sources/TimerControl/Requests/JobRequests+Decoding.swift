@@ -64,7 +64,9 @@ extension ApplyJobs {
 
     /// The lists among `parameters`, with one job or more.
     fileprivate init(listsOf parameters: Parameters) throws(ControlError) {
-        self.init(invalidate: (try parameters.optional([JobID].self, "invalidate") ?? []).eachOnce)
+        let ends = try parameters.ends()
+        self.init(invalidate: ends.map(\.id).eachOnce)
+        for end in ends where end.ifRevision != nil { ifRevisions[end.id] = end.ifRevision }
         if let list = parameters.members["change"] {
             let others: Set = ["id", "ifRevision"]
             for (part, definition) in try Parameters.definitions(list, "change", besides: others) {
@@ -125,6 +127,28 @@ extension Parameters {
             throw ControlError(.invalidParams, "parameter 'upload'" + error.predicate)
         }
         return name
+    }
+
+    /// The jobs to end: each an id, or an object that also says which revision the job was read with.
+    fileprivate func ends() throws(ControlError) -> [(id: JobID, ifRevision: Int64?)] {
+        guard case .array(let elements)? = members["invalidate"],
+            elements.contains(where: { if case .object = $0 { true } else { false } })
+        else {
+            return (try optional([JobID].self, "invalidate") ?? []).map { ($0, nil) }
+        }
+        var ends: [(id: JobID, ifRevision: Int64?)] = []
+        ends.reserveCapacity(elements.count)
+        for (index, element) in elements.enumerated() {
+            let isObject = if case .object = element { true } else { false }
+            let end = try Parameters(
+                isObject ? element : .object(["id": element]),
+                at: .index(.key(.root, "invalidate"), index)
+            )
+            try end.checkNames(among: ["id", "ifRevision"])
+            let id = try end.required(JobID.self, "id")
+            ends.append((id, try end.optional(Int64.self, "ifRevision")))
+        }
+        return ends
     }
 
     /// The definitions in a list, each with the parameters that it was read from.

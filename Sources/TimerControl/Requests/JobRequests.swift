@@ -26,6 +26,10 @@ public struct AddJobs: Hashable, Sendable {
 /// `job.apply`: ends, changes and adds jobs, all of it or nothing.
 public struct ApplyJobs: Hashable, Sendable {
     public var invalidate: [JobID]
+    /// The revisions that jobs of `invalidate` were read with; one without is ended whatever it is by now.
+    ///
+    /// If a live job has another revision by then, nothing is done.
+    public var ifRevisions: [JobID: Int64]
     public var change: [JobRevision]
     public var add: [JobDefinition]
     /// Whether the changes are tried and then undone.
@@ -35,6 +39,7 @@ public struct ApplyJobs: Hashable, Sendable {
 
     public init(
         invalidate: [JobID] = [],
+        ifRevisions: [JobID: Int64] = [:],
         change: [JobRevision] = [],
         add: [JobDefinition] = [],
         dryRun: Bool = false,
@@ -42,9 +47,20 @@ public struct ApplyJobs: Hashable, Sendable {
     ) {
         self.upload = upload
         self.invalidate = invalidate
+        self.ifRevisions = ifRevisions
         self.change = change
         self.add = add
         self.dryRun = dryRun
+    }
+
+    /// Ends jobs that were read, unless somebody changes one of them meanwhile; changes and adds others.
+    public init(ending jobs: [Job], change: [JobRevision] = [], add: [JobDefinition] = []) {
+        self.init(
+            invalidate: jobs.map(\.id),
+            ifRevisions: Dictionary(jobs.map { ($0.id, $0.revision) }) { first, _ in first },
+            change: change,
+            add: add
+        )
     }
 
     public var count: Int { invalidate.count + change.count + add.count }

@@ -136,7 +136,14 @@ extension ApplyJobs {
     fileprivate func members() throws -> [String: JSONValue] {
         var members: [String: JSONValue] = [:]
         if !invalidate.isEmpty {
-            members["invalidate"] = .array(invalidate.map { .integer($0.rawValue) })
+            members["invalidate"] = .array(
+                invalidate.map { id in
+                    guard let revision = ifRevisions[id] else { return .integer(id.rawValue) }
+                    return .object([
+                        "id": .integer(id.rawValue), "ifRevision": .integer(revision),
+                    ])
+                }
+            )
         }
         if !change.isEmpty {
             members["change"] = .array(

@@ -24,7 +24,8 @@ extension CommandHandler {
             change: zip(request.change, try checked(revised, caller, in: "change")).map {
                 JobChanges.Change(id: $0.id, to: $1, ifRevision: $0.ifRevision)
             },
-            add: try checked(request.add, caller, in: "add", areAdded: true)
+            add: try checked(request.add, caller, in: "add", areAdded: true),
+            ifRevisions: request.ifRevisions
         )
     }
 

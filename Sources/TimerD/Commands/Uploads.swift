@@ -87,6 +87,7 @@ extension ApplyJobs {
                 case .success(.applyJobs(let part)) = envelope.request
             else { throw ControlError(.internalError, "a part of an upload cannot be read") }
             invalidate += part.invalidate
+            ifRevisions.merge(part.ifRevisions) { first, _ in first }
             change += part.change
             add += part.add
         }

@@ -8,6 +8,8 @@ struct JobChanges: Sendable {
     var invalidate: [JobID]
     var change: [Change]
     var add: [NewJob]
+    /// See `ApplyJobs`.
+    var ifRevisions: [JobID: Int64] = [:]
     /// The upload that they come from, which they end; nil for a request of its own.
     var upload: ReadUpload?
 
@@ -52,6 +54,7 @@ extension JobTransaction {
     ) throws -> AppliedChanges {
         var applied = AppliedChanges()
         if let upload = changes.upload { try take(upload, of: owners.id(of: caller.owner)) }
+        try requireRevisions(changes.ifRevisions, caller: caller)
         applied.invalidated = try change(.ids(changes.invalidate), .invalidate, caller: caller)
         let own = try owners.id(of: caller.owner)
         applied.changed = try requiringSpace(for: caller.owner, own) { transaction in
@@ -59,6 +62,16 @@ extension JobTransaction {
         }
         applied.added = try add(changes.add, replace: false, limit: limit, isDeclared: true)
         return applied
+    }
+
+    /// Throws if a live job has another revision than it was read with: nobody ends what they have not seen.
+    private func requireRevisions(_ revisions: [JobID: Int64], caller: Caller) throws {
+        for (id, revision) in revisions.sorted(by: { $0.key < $1.key }) {
+            guard let job = try job(id, for: caller) else { throw ControlError.noJob(id) }
+            guard !job.state.isLive || job.definitionRevision == revision else {
+                throw ControlError.changedMeanwhile(job, since: revision)
+            }
+        }
     }
 
     /// Makes the job what `new` says; it keeps its id and its history.

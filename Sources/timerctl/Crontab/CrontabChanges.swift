@@ -124,16 +124,17 @@ struct CrontabChanges {
 
     /// `names`: of the additions, one each.
     func request(names: [String?], dryRun: Bool) -> ApplyJobs {
-        ApplyJobs(
-            invalidate: removals.map(\.id),
+        var request = ApplyJobs(
+            ending: removals,
             change: changes.map { JobRevision(of: $0.job, $0.definition) },
             add: zip(additions, names).map { job, name in
                 var definition = job.definition
                 definition.name = name
                 return definition
-            },
-            dryRun: dryRun
+            }
         )
+        request.dryRun = dryRun
+        return request
     }
 
     /// The same in as few parts as requests hold.

@@ -48,6 +48,29 @@ struct CrontabCommandTests {
         }
     }
 
+    @Test("A line that is taken out does not end a job that was changed while the editor was open")
+    func changedMeanwhile() async throws {
+        try await DaemonProcess.with { daemon in
+            try await daemon.timerctl("add", "--cron", "1 2 * * *", "--name", "one", "--", "true")
+            let (begun, gate) = (FileGate(daemon, "begun"), FileGate(daemon, "gate"))
+            async let edited = edit(
+                daemon,
+                "touch \(begun.path); \(gate.wait); sed -i '/^1 2 /d; /^#: /d' \"$1\""
+            )
+            try await eventually("the editor is open") {
+                FileManager.default.fileExists(atPath: begun.path)
+            }
+            let changed = try await daemon.timerctl("change", "one", "--cron", "1 4 * * *")
+            #expect(changed.status == 0, "\(changed.errors)")
+            gate.open()
+            let answer = try await edited
+            #expect(answer.status == 1)
+            #expect(answer.errors.contains("was changed by another request"), "\(answer.errors)")
+            #expect(answer.errors.contains("the text is kept in "))
+            #expect(try await daemon.timerctl("show", "one").output.contains("cron 1 4 * * *"))
+        }
+    }
+
     @Test("Edited, it adds, changes and ends, all or nothing, and undo brings back what was ended")
     func edit() async throws {
         try await DaemonProcess.with { daemon in
