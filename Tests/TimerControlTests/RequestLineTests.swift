@@ -62,6 +62,13 @@ import TimerControl
                     dryRun: true
                 )
             ),
+            .applyJobs(
+                ApplyJobs(
+                    add: [plain],
+                    ifNoNewer: NewestTagged(tag: "a", id: JobID(rawValue: 7))
+                )
+            ),
+            .applyJobs(ApplyJobs(ifNoNewer: NewestTagged(tag: "a", id: nil), upload: "big")),
             .applyJobs(ApplyJobs(upload: "big")),
             .applyJobs(ApplyJobs(dryRun: true, upload: "big")),
             .putPart(

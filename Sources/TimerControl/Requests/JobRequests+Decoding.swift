@@ -46,7 +46,8 @@ extension ApplyJobs {
     private static let lists: Set = ["invalidate", "change", "add"]
 
     init(_ parameters: Parameters) throws(ControlError) {
-        try parameters.checkNames(among: Self.lists.union(["dryRun", "upload"]))
+        try parameters.checkNames(among: Self.lists.union(["ifNoNewer", "dryRun", "upload"]))
+        let ifNoNewer = try parameters.newest()
         let dryRun = try parameters.optional(Bool.self, "dryRun") ?? false
         guard parameters.members["upload"] == nil else {
             if let list = Self.lists.intersection(parameters.members.keys).min() {
@@ -55,10 +56,11 @@ extension ApplyJobs {
                     "expected at most one of 'upload', '\(list)'; both are given"
                 )
             }
-            self.init(dryRun: dryRun, upload: try parameters.upload())
+            self.init(ifNoNewer: ifNoNewer, dryRun: dryRun, upload: try parameters.upload())
             return
         }
         try self.init(listsOf: parameters)
+        self.ifNoNewer = ifNoNewer
         self.dryRun = dryRun
     }
 
@@ -127,6 +129,16 @@ extension Parameters {
             throw ControlError(.invalidParams, "parameter 'upload'" + error.predicate)
         }
         return name
+    }
+
+    fileprivate func newest() throws(ControlError) -> NewestTagged? {
+        guard let value = members["ifNoNewer"], value != .null else { return nil }
+        let newest = try Parameters(value, at: .key(.root, "ifNoNewer"))
+        try newest.checkNames(among: ["tag", "id"])
+        return NewestTagged(
+            tag: try newest.required(String.self, "tag"),
+            id: try newest.optional(JobID.self, "id")
+        )
     }
 
     /// The jobs to end: each an id, or an object that also says which revision the job was read with.

@@ -32,6 +32,8 @@ public struct ApplyJobs: Hashable, Sendable {
     public var ifRevisions: [JobID: Int64]
     public var change: [JobRevision]
     public var add: [JobDefinition]
+    /// The newest job of its kind that the change was made of; if there is a newer one by then, nothing is done.
+    public var ifNoNewer: NewestTagged?
     /// Whether the changes are tried and then undone.
     public var dryRun: Bool
     /// The upload whose parts are the changes, in place of the lists; it is over once they are made.
@@ -42,10 +44,12 @@ public struct ApplyJobs: Hashable, Sendable {
         ifRevisions: [JobID: Int64] = [:],
         change: [JobRevision] = [],
         add: [JobDefinition] = [],
+        ifNoNewer: NewestTagged? = nil,
         dryRun: Bool = false,
         upload: String? = nil
     ) {
         self.upload = upload
+        self.ifNoNewer = ifNoNewer
         self.invalidate = invalidate
         self.ifRevisions = ifRevisions
         self.change = change
@@ -64,6 +68,18 @@ public struct ApplyJobs: Hashable, Sendable {
     }
 
     public var count: Int { invalidate.count + change.count + add.count }
+}
+
+/// The newest live job with a tag that a client has seen of its user's.
+public struct NewestTagged: Hashable, Sendable {
+    public var tag: String
+    /// Nil if none has the tag.
+    public var id: JobID?
+
+    public init(tag: String, id: JobID?) {
+        self.tag = tag
+        self.id = id
+    }
 }
 
 /// A new definition for a live job: on the wire its fields, with the job's `id` and `ifRevision` among them.

@@ -157,6 +157,11 @@ extension ApplyJobs {
             )
         }
         if !add.isEmpty { members["add"] = .array(try add.map { try JSONValue(encoding: $0) }) }
+        if let ifNoNewer {
+            var newest: [String: JSONValue] = ["tag": .string(ifNoNewer.tag)]
+            newest["id"] = ifNoNewer.id.map { .integer($0.rawValue) }
+            members["ifNoNewer"] = .object(newest)
+        }
         if dryRun { members["dryRun"] = .bool(true) }
         if let upload { members["upload"] = .string(upload) }
         return members

@@ -19,6 +19,8 @@ struct CrontabChanges {
     private(set) var additions: [ImportedJob] = []
     private(set) var changes: [Change] = []
     private(set) var removals: [Job] = []
+    /// The newest job that was compared, where a file's lines are added: two that are installed at once would each add them.
+    private(set) var ifNoNewer: NewestTagged?
     /// What is wrong with the text; then nothing is to be done.
     private(set) var complaints: [String] = []
     /// What has no counterpart here, a sentence each.
@@ -112,6 +114,9 @@ struct CrontabChanges {
         // A page ends what it shows; a crontab from elsewhere all that came from one, whatever became of it.
         removals = (isFromHere ? jobs.lines.map(\.job) : all.map(\.0).filter(\.isFromCrontab))
             .filter { !kept.contains($0.id) }.sorted { $0.id < $1.id }
+        if !isEdited, !additions.isEmpty {
+            ifNoNewer = NewestTagged(tag: plan.tag, id: all.map(\.0.id).max())
+        }
         let comments = marks.comments
         if comments > 0 {
             notes.append(

@@ -45,6 +45,40 @@ extension ApplyJobsTests {
         _ = try await test.handler().handle(whole, from: 0).get()
     }
 
+    @Test("What was made of the newest job with a tag is refused where another has got it since")
+    func newerTagged() async throws {
+        try await TestScheduler.with { test in
+            func tagged(_ name: String) -> JobDefinition {
+                Self.definition { ($0.name, $0.tags) = (name, ["mine"]) }
+            }
+            func request(_ name: String, _ newest: JobID?) -> ApplyJobs {
+                ApplyJobs(add: [tagged(name)], ifNoNewer: NewestTagged(tag: "mine", id: newest))
+            }
+            _ = try await add(test, Self.definition { $0.name = "of no tag" })
+            let first = try #require(try await apply(test, request("a", nil)).added.first)
+            let conflict = ControlError(
+                .conflict,
+                "job \(first.id) with the tag 'mine' was added by another request; nothing was done, "
+                    + "so look at the jobs again and repeat"
+            )
+            await #expect(throws: conflict) { try await apply(test, request("b", nil)) }
+            let part = Request.putPart(
+                PutPart(upload: "big", part: 0, jobs: ApplyJobs(add: [tagged("b")]))
+            )
+            _ = try await test.handler().handle(part, from: 0).get()
+            let newest = NewestTagged(tag: "mine", id: nil)
+            let upload = Request.applyJobs(ApplyJobs(ifNoNewer: newest, upload: "big"))
+            await #expect(throws: conflict) {
+                try await test.handler().handle(upload, from: 0).get()
+            }
+            // Another user's are none of these, and one that has ended is none either.
+            try await apply(test, request("a", nil), as: 70_001)
+            let second = try #require(try await apply(test, request("b", first.id)).added.first)
+            try await apply(test, ApplyJobs(ending: [second]))
+            try await apply(test, request("b", first.id))
+        }
+    }
+
     @Test("What is to end is an id, or an object of an id and a revision, and nothing else")
     func endsOnTheWire() throws {
         func read(_ elements: String) throws -> ApplyJobs? {

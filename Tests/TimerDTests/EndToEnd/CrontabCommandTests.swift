@@ -157,6 +157,26 @@ struct CrontabCommandTests {
         }
     }
 
+    @Test(
+        "A crontab that is installed by several at once has each line once",
+        arguments: ["crontab", "import crontab"]
+    )
+    func atOnce(command: String) async throws {
+        try await DaemonProcess.with { daemon in
+            // Without a name, which two jobs could not have.
+            let lines = "0 5 * * * : >/dev/null\n0 6 * * * test -e /x\n0 7 * * * echo a\n"
+            let file = daemon.folder + "/lines"
+            try lines.write(toFile: file, atomically: false, encoding: .utf8)
+            let answer = try await shell(
+                daemon,
+                "for i in 1 2 3 4; do (timerctl \(command) lines || echo failed) & done; wait"
+            )
+            #expect(answer.isDone && !answer.output.contains("failed"), "\(answer.errors)")
+            let list = try await daemon.timerctl("list", "--json")
+            #expect(list.output.split(separator: "\n").count == 3, "\(answer.errors)")
+        }
+    }
+
     @Test("A crontab that is longer than a request is taken, all of it or nothing")
     func large() async throws {
         try await DaemonProcess.with { daemon in
