@@ -86,7 +86,8 @@ struct CrontabChanges {
         }
         crontab.refusals = []
         crontab.entries = new
-        let plan = CrontabJobs(path: "-", owner: owner, local: zone).plan(of: crontab)
+        let reader = CrontabJobs(path: "-", owner: owner, local: zone, replacesCron: false)
+        let plan = reader.plan(of: crontab)
         complaints += plan.refusals.map { "\($0.place), '\($0.text)': \($0.reason)" }
         complaints += changes.compactMap { Self.complaint(on: $0, zone) }
         notes = plan.warnings + plan.notes

@@ -21,6 +21,8 @@ struct CrontabJobs {
     }
     /// The zone of lines that name none.
     var local = Zone.local
+    /// Whether cron has run the lines until now: then what it does in another way is told.
+    var replacesCron = true
 
     /// The jobs, which run as with cron: missed dates are skipped, and runs may overlap.
     func plan(of crontab: Crontab) -> ImportPlan {
@@ -28,10 +30,12 @@ struct CrontabJobs {
         plan.refusals = crontab.refusals.map {
             ImportPlan.Refusal(place: "line \($0.line)", text: $0.text, reason: $0.reason)
         }
+        var readings: [String] = []
         for entry in crontab.entries {
             do throws(Mistake) {
                 plan.warnings += try userWarning(entry).map { [$0] } ?? []
                 plan.jobs.append(try job(entry, tag: plan.tag))
+                if replacesCron, let note = entry.noteOnCron { readings.append(note) }
             } catch {
                 plan.refusals.append(
                     .init(place: "line \(entry.line)", text: entry.text, reason: error.reason)
@@ -40,7 +44,7 @@ struct CrontabJobs {
         }
         plan.refusals.sort { lineNumber($0.place) < lineNumber($1.place) }
         plan.warnings += mailWarnings(on: crontab)
-        plan.notes = notes(on: crontab)
+        plan.notes = notes(on: crontab) + readings
         return plan
     }
 
@@ -90,10 +94,11 @@ struct CrontabJobs {
     }
 
     private static func rule(of entry: Crontab.Entry, zone: String?) -> SourceRule {
-        guard let schedule = DebianCron.reading(of: entry) else {
-            return SourceRule.none("cron refuses this line")
+        switch DebianCron.reading(of: entry) {
+        case .schedule(let schedule): .cron(schedule, zone: zone)
+        case .never: .none("cron never runs this line")
+        case .refused: .none("cron refuses this line")
         }
-        return .cron(schedule, zone: zone)
     }
 
     /// The variables that cron reads itself, or does not take from a crontab.

@@ -151,8 +151,10 @@ extension CrontabTests {
     @Test(
         "Old dates are those of what cron reads, and there are none of a line that it refuses",
         arguments: [
-            ("0 22-2 * * * x", "0 22-2 * * *"),
-            ("0 0 * jul,SEP sat-tue x", "0 0 * jul,SEP sat-tue"),
+            ("0 2-22 * * * x", "0 2-22 * * *"),
+            ("0 0 * jul,SEP tue-sat x", "0 0 * jul,SEP tue-sat"),
+            ("0 0 * * fri-7 x", "0 0 * * fri-7"), ("0 0 * * 1,6-0 x", "0 0 * * 1"),
+            ("0 0 13 * sat-sun x", "0 0 13 * *"), ("0 0 31-1 * mon x", "0 0 * * mon"),
             ("*/90 1-9/2 * * * x", "*/90 1-9/2 * * *"), ("@midnight x", "@midnight"),
             ("0 0 * * 5#2 x", "0 0 * * 5"), ("0 0 * * mon#1,tue x", "0 0 * * mon"),
             ("@every_minute x", nil), ("@Daily x", nil), ("@Reboot x", nil),
@@ -165,5 +167,40 @@ extension CrontabTests {
         let job = try #require(plan(line).jobs.first)
         let rule = reading.map { SourceRule.cron($0, zone: nil) }
         #expect(job.rule == rule ?? SourceRule.none("cron refuses this line"))
+    }
+
+    /// Seen by running Debian's cron 3.0pl1-162 on such lines.
+    @Test(
+        "A line whose range runs backwards has no old dates: cron never runs it",
+        arguments: [
+            "0 0 * * 6-0", "0 0 * * sat-sun", "0 22-4 * * *", "0 5-2/2 * * *", "50-10 * * * *",
+            "0 0 * nov-2 *", "0 0 31-1 * sat-sun", "0 0 31-1 * *",
+        ]
+    )
+    func backwards(schedule: String) throws {
+        let plan = plan("MAILTO=a\n\(schedule) x")
+        let job = try #require(plan.jobs.first)
+        #expect(job.rule == SourceRule.none("cron never runs this line"))
+        let note = "line 2: Debian's cron never runs '\(schedule)', where a range runs backwards"
+        #expect(plan.notes == [note + "; timerd does"])
+    }
+
+    @Test(
+        "What cron does not read as it stands is told at an import, and not of a line that is edited"
+    )
+    func readOtherwise() {
+        let text = "0 0 * * 5#2 a\n@every_minute b\n5/10 * * * * c\n-@daily d\n0 0 * * 5 e"
+        let crontab = Crontab(parsing: text, hasUsers: false)
+        var jobs = CrontabJobs(path: "-", owner: .root, caller: .root)
+        #expect(
+            jobs.plan(of: crontab).notes == [
+                "line 4: the '-' that keeps cron from logging is left out",
+                "line 1: '0 0 * * 5#2' is to Debian's cron '0 0 * * 5'; timerd goes by what stands there",
+                "line 2: Debian's cron refuses '@every_minute'; timerd runs it",
+                "line 3: Debian's cron refuses '5/10 * * * *'; timerd runs it",
+            ]
+        )
+        jobs.replacesCron = false
+        #expect(jobs.plan(of: crontab).notes.count == 1)
     }
 }
