@@ -44,6 +44,7 @@ struct CrontabJobs {
         }
         plan.refusals.sort { lineNumber($0.place) < lineNumber($1.place) }
         plan.warnings += mailWarnings(on: crontab)
+        if replacesCron { plan.warnings += unmailedWarning(on: crontab).map { [$0] } ?? [] }
         plan.notes = notes(on: crontab) + readings
         return plan
     }
@@ -151,6 +152,20 @@ struct CrontabJobs {
                 + "failed,succeeded and --notify-every 0s come closest to cron, 'timerctl logs' "
                 + "has what was written"
         }
+    }
+
+    /// Without MAILTO the crontab's user gets whatever a line writes.
+    private func unmailedWarning(on crontab: Crontab) -> String? {
+        let lines = crontab.entries.filter { $0.variables["MAILTO"] == nil }
+        guard let first = lines.first else { return nil }
+        let users = Set(lines.map { $0.user ?? (owner ?? caller).name })
+        let user = (users.count == 1 ? users.first : nil) ?? "USER"
+        let place =
+            "line \(first.line) " + (lines.count == 1 ? "has" : "and \(lines.count - 1) more have")
+        return
+            "\(place) no MAILTO: cron mails what such a line writes to its user, and timerd tells "
+            + "nobody; 'timerctl change JOB --notify mail:\(user) --notify-on failed' has a mail go "
+            + "when a run fails"
     }
 
     private func owner(of entry: Crontab.Entry) throws(Mistake) -> LocalUser {
