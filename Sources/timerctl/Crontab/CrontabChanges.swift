@@ -250,6 +250,11 @@ struct CrontabChanges {
         let (old, new) = (job.restated, imported.definition)
         var definition = old
         (definition.command, definition.env) = (new.command, new.env)
+        // One that was added with timerd's own PATH keeps it, unless the crontab says another.
+        if entry.variables["PATH"] == nil, old.env?["PATH"] == nil {
+            definition.env?["PATH"] = nil
+            if definition.env?.isEmpty == true { definition.env = nil }
+        }
         definition.cwd = new.cwd
         // A job that no zone was said of has the daemon's.
         if entry.variables["CRON_TZ"] != nil || old.schedule.tz != nil {

@@ -67,8 +67,9 @@ struct CrontabJobs {
         var definition = JobDefinition(schedule: words)
         definition.name = CommandName.name(of: entry.command)
         definition.command = CrontabLine.argv(entry.command, input: entry.input, shell: shell)
-        let env = entry.variables.filter { !Self.ownVariables.contains($0.key) }
-        definition.env = env.isEmpty ? nil : env
+        let said = entry.variables.filter { !Self.ownVariables.contains($0.key) }
+        let env = said.merging(Self.defaultVariables) { said, _ in said }
+        definition.env = env
         let home = env["HOME"] ?? owner.home
         // If HOME does not exist, cron runs the command in another folder; timerd would not start it.
         definition.cwd = isFolder(home) ? env["HOME"] : "/"
@@ -106,6 +107,9 @@ struct CrontabJobs {
     private static let ownVariables: Set = [
         "CRON_TZ", "LOGNAME", "MAILTO", "MAILFROM", "RANDOM_DELAY",
     ]
+
+    /// What a line has from cron where the crontab does not say it; seen with Debian's cron 3.0pl1-162.
+    static let defaultVariables = ["PATH": "/usr/bin:/bin"]
 
     /// Where MAILTO has mail go, as a place of notices; nil where it is not set, or is no address of one.
     private static func places(mailTo address: String?) -> [String]? {

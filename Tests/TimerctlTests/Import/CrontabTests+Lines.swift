@@ -120,6 +120,13 @@ extension CrontabTests {
         #expect(plan.notes.map { $0.prefix(19) } == ["line 2: CRON_TZ=UTC"])
     }
 
+    /// Seen by running Debian's cron 3.0pl1-162: `env` said so.
+    @Test("A line has the PATH of cron, unless the crontab sets one")
+    func path() {
+        let jobs = plan("* * * * * a\nPATH=/opt/bin\n* * * * * b\nPATH=\n* * * * * c").jobs
+        #expect(jobs.map { $0.definition.env?["PATH"] } == ["/usr/bin:/bin", "/opt/bin", ""])
+    }
+
     @Test("A variable holds for the lines below it, and these have their numbers")
     func scope() throws {
         let text = "# x\n\n* * * * * a\nA=1\n  @daily b\r\nA=2\nB=3\n0 0 * * *\tc  d"

@@ -106,7 +106,7 @@ import TimerControl
         )
         expected.name = "x.sh"
         expected.command = ["/bin/bash", "-c", "cd /tmp && nice /opt/x.sh --all"]
-        expected.env = ["SHELL": "/bin/bash", "HOME": "/srv"]
+        expected.env = ["SHELL": "/bin/bash", "HOME": "/srv", "PATH": "/usr/bin:/bin"]
         expected.cwd = "/srv"
         expected.tags = ["crontab:/tmp/crontab"]
         expected.overlap = .allow
@@ -149,7 +149,7 @@ import TimerControl
         let plan = plan("MAILTO=\(value)\nA = \(value)\n* * * * * a")
         #expect(plan.refusals.isEmpty)
         #expect(plan.jobs.map(\.definition.notify) == [["none"]])
-        #expect(plan.jobs.map(\.definition.env) == [["A": ""]])
+        #expect(plan.jobs.map(\.definition.env) == [["A": "", "PATH": "/usr/bin:/bin"]])
     }
 
     @Test("A MAILTO that is no address of a place is told of, and not carried")
@@ -327,7 +327,7 @@ import TimerControl
                 line 2  30 2 * * * /opt/x
                   job 'x' of root, cron 30 2 * * * Europe/Berlin
                   runs /bin/sh -c /opt/x
-                  with misfire skip, overlap allow
+                  with env {"PATH":"/usr/bin:/bin"}, misfire skip, overlap allow
                   old: cron's rule                  new: timerd's rule
                   Sun 2027-03-28 03:00:00 CEST      Sun 2027-03-28 03:00:00 CEST
                   Mon 2027-03-29 02:30:00 CEST      Mon 2027-03-29 02:30:00 CEST
