@@ -14,10 +14,9 @@ struct CrontabJobs {
     var caller = LocalUser.current
     var findUser: (String) -> LocalUser? = { LocalUser(named: $0) }
     var isFolder: (String) -> Bool = InputFile.isFolder
-    /// Whether a command of that name is where cron looks for one.
-    var isCommand: (String) -> Bool = { name in
-        ["/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin"]
-            .contains { access("\($0)/\(name)", X_OK) == 0 }
+    /// Whether a command of that name is in one of these folders.
+    var isCommand: (String, [String]) -> Bool = { name, folders in
+        folders.contains { access("\($0)/\(name)", X_OK) == 0 }
     }
     /// The zone of lines that name none.
     var local = Zone.local
@@ -127,7 +126,11 @@ struct CrontabJobs {
         guard entry.user == nil, words.count > 1, findUser(String(words[0])) != nil else {
             return nil
         }
-        guard isCommand(String(words[0])) else {
+        // Without a PATH also where cron does not look: it is to be told whether a user is meant.
+        let path =
+            entry.variables["PATH"] ?? "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
+        let folders = path.split(separator: ":").map(String.init)
+        guard isCommand(String(words[0]), folders) else {
             throw Mistake(
                 reason:
                     "'\(words[0])' is a user, and no command; a crontab with users is read with "

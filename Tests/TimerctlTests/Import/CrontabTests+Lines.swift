@@ -127,6 +127,14 @@ extension CrontabTests {
         #expect(jobs.map { $0.definition.env?["PATH"] } == ["/usr/bin:/bin", "/opt/bin", ""])
     }
 
+    @Test("Where a user's name is a command in the PATH of its line, it is that")
+    func commandInPath() {
+        let plan = plan("PATH=/opt/a:/opt/b\n* * * * * ann x\nPATH=/opt/a\n* * * * * ann x")
+        #expect(plan.jobs.map(\.place) == ["line 2"])
+        #expect(plan.refusals.map(\.place) == ["line 4"])
+        #expect(plan.warnings.first?.hasPrefix("line 2: 'ann' is a user as well") == true)
+    }
+
     @Test("A variable holds for the lines below it, and these have their numbers")
     func scope() throws {
         let text = "# x\n\n* * * * * a\nA=1\n  @daily b\r\nA=2\nB=3\n0 0 * * *\tc  d"

@@ -18,7 +18,9 @@ import TimerControl
         jobs.caller = caller
         jobs.findUser = { name in [LocalUser.root, .ann, .munin].first { $0.name == name } }
         jobs.isFolder = { $0 != "/nonexistent" }
-        jobs.isCommand = { $0 == "munin" }
+        jobs.isCommand = {
+            $0 == "munin" && $1.contains("/usr/bin") || $0 == "ann" && $1 == ["/opt/a", "/opt/b"]
+        }
         jobs.local = local
         return jobs.plan(of: Crontab(parsing: text, hasUsers: hasUsers))
     }
