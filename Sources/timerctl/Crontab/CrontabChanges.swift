@@ -176,9 +176,12 @@ struct CrontabChanges {
     }
 
     /// "1 job added, 2 changed, 1 ended".
-    func summary(dryRun: Bool) -> String {
+    ///
+    /// `user`: what -u says; an undo takes back what was done for that user.
+    func summary(of user: String?, dryRun: Bool) -> String {
         let verb = dryRun ? "would be " : ""
-        let undo = removals.isEmpty || dryRun ? "" : "; 'timerctl undo' brings back what was ended"
+        let command = "timerctl undo" + (user.map { " -u \($0)" } ?? "")
+        let undo = removals.isEmpty || dryRun ? "" : "; '\(command)' brings back what was ended"
         return "\(additions.count) \(verb)added, \(changes.count) \(verb)changed, "
             + "\(removals.count) \(verb)ended\(undo)"
     }

@@ -61,7 +61,7 @@ struct CrontabCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let owner = try owner()
+        let owner = try LocalUser.meant(by: user)
         let daemon = try await owner.connect(common)
         let jobs: [Job]
         do {
@@ -110,17 +110,6 @@ struct CrontabCommand: AsyncParsableCommand {
                 text = CrontabText(of: try await self.jobs(of: owner, daemon))
             }
         }
-    }
-
-    private func owner() throws(Failure) -> LocalUser {
-        guard let user else { return .current }
-        guard let found = LocalUser(named: user) else {
-            throw Failure(.badData, "there is no user '\(user)'")
-        }
-        guard found.uid == LocalUser.current.uid || LocalUser.current.uid == 0 else {
-            throw Failure(.notPermitted, "-u '\(user)': only root may change the jobs of others")
-        }
-        return found
     }
 
     private func jobs(of owner: LocalUser, _ daemon: Daemon) async throws -> [Job] {
@@ -244,7 +233,7 @@ struct CrontabCommand: AsyncParsableCommand {
         let done =
             try await parts.count == 1
             ? send(parts[0], changes.ifNoNewer, daemon) : upload(parts, changes.ifNoNewer, daemon)
-        let summary = changes.summary(dryRun: dryRun)
+        let summary = changes.summary(of: user, dryRun: dryRun)
         if common.json { return try Output.write(done.json, done: summary) }
         let lines = changes.lines(for: .current).map { $0 + "\n" }.joined()
         try Output.write(lines, done: summary)

@@ -211,6 +211,15 @@ struct CrontabCommandTests {
             let hers = try await daemon.timerctl(as: ben.uid, ["crontab", "-u", ann.name, "-l"])
             #expect(hers.status == 77 && hers.errors.contains("only root"))
             #expect(try await daemon.timerctl(as: ben.uid, ["crontab", "-l"]).output == "")
+            // What is ended for her is hers to bring back.
+            let ended = try await daemon.timerctl("crontab", "-u", ann.name, "-r")
+            #expect(ended.errors.contains("'timerctl undo -u \(ann.name)' brings back"))
+            let others = try await daemon.timerctl(as: ben.uid, ["undo", "-u", ann.name])
+            #expect(others.status == 77 && others.errors.contains("only root"))
+            let undone = try await daemon.timerctl("undo", "-u", ann.name)
+            #expect(undone.status == 0, "\(undone.errors)")
+            let again = try await daemon.timerctl(as: ann.uid, ["crontab", "-l"])
+            #expect(again.output.contains("1 2 * * * echo a"))
         }
     }
 }
