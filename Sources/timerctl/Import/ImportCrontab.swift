@@ -12,7 +12,8 @@ struct ImportCrontab: AsyncParsableCommand {
             Lines are read as crontab(5) of Debian says. Each runs as under cron: by SHELL -c, with the \
             variables above it and PATH=/usr/bin:/bin unless one is said, never late, and beside a run \
             still in progress. All lines are added \
-            or none; one that is there already from the same file is not added again. Prints the ids.
+            or none; of several users first those of one, which are removed again where another's are \
+            refused. One that is there already from the same file is not added again. Prints the ids.
 
             Examples:
               crontab -l | timerctl import crontab --dry-run -
