@@ -206,7 +206,7 @@ struct CrontabChanges {
         let lines = text.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" }
         let own = Set(page.split(separator: "\n"))
         for (index, line) in lines.enumerated() {
-            let words = line.drop { $0 == " " || $0 == "\t" }
+            let words = line.unicodeScalars.drop { $0 == " " || $0 == "\t" }
             if words.isEmpty { continue }
             guard words.first == "#" else {
                 if CrontabVariable(parsing: words) != nil { continue }
@@ -214,7 +214,7 @@ struct CrontabChanges {
                 isOpen = false
                 continue
             }
-            if let tie = CrontabText.tie(of: words) {
+            if let tie = CrontabText.tie(of: Substring(words)) {
                 marks.ties.append(Mark(tie: tie, line: index + 1))
                 isOpen = true
             } else if !own.contains(line), !line.hasPrefix(CrontabText.complaint) {

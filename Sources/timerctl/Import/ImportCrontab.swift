@@ -11,9 +11,9 @@ struct ImportCrontab: AsyncParsableCommand {
         discussion: """
             Lines are read as crontab(5) of Debian says. Each runs as under cron: by SHELL -c, with the \
             variables above it and PATH=/usr/bin:/bin unless one is said, never late, and beside a run \
-            still in progress. All lines are added \
-            or none; of several users first those of one, which are removed again where another's are \
-            refused. One that is there already from the same file is not added again. Prints the ids.
+            still in progress. All lines are added or none; those of several users one user after \
+            another, and removed again where a later user's are refused. One that is there already \
+            from the same file is not added again. Prints the ids.
 
             Examples:
               crontab -l | timerctl import crontab --dry-run -

@@ -103,7 +103,8 @@ extension CrontabTests {
         "Whatever stands in a line, its job is that line: installed twice, it changes nothing",
         arguments: [
             "* * * * * cut -d$'\\t' -f2 a", "* * * * * cat%%", "* * * * * cat%a%%",
-            "* * * * * cat%", "* * * * * cat%a\r%b", "* * * * * echo \u{c} \u{2028}",
+            "* * * * * cat%", "* * * * * cat%a\r%b", "* * * * * cat%\u{301}a\\%\u{301}%\u{301}",
+            "* * * * * echo \\%\u{301} \\\\\u{301}", "* * * * * echo \u{c} \u{2028}",
             "SHELL=/opt/fish\n* * * * * echo $'a'", "SHELL=/opt/fish\n* * * * * cat%a",
         ]
     )
@@ -133,6 +134,19 @@ extension CrontabTests {
         #expect(plan.jobs.map(\.place) == ["line 2"])
         #expect(plan.refusals.map(\.place) == ["line 4"])
         #expect(plan.warnings.first?.hasPrefix("line 2: 'ann' is a user as well") == true)
+    }
+
+    @Test("An accent behind a sign of cron's makes no other sign of it")
+    func accents() throws {
+        let accent = "\u{301}"
+        let text = ["#|1 * * * * a", "A=|b", "* * * * * |cat%|a%|"].joined(separator: "\n")
+        let crontab = Crontab(parsing: text.replacing("|", with: accent), hasUsers: false)
+        #expect(crontab.refusals == [])
+        #expect(crontab.entries.count == 1)
+        let entry = try #require(crontab.entries.first)
+        #expect(entry.variables == ["A": "\(accent)b"])
+        #expect(entry.command == "\(accent)cat")
+        #expect(entry.input == "\(accent)a\n\(accent)\n")
     }
 
     @Test("A variable holds for the lines below it, and these have their numbers")
