@@ -118,6 +118,13 @@ struct CrontabChanges {
         if !isEdited, !additions.isEmpty {
             ifNoNewer = NewestTagged(tag: plan.tag, id: all.map(\.0.id).max())
         }
+        let system = removals.count(where: \.isFromSystemCrontab)
+        if system > 0 {
+            notes.append(
+                "\(system == 1 ? "1 job that ends" : "\(system) jobs that end") came from "
+                    + "/etc/crontab or /etc/cron.d"
+            )
+        }
         let comments = marks.comments
         if comments > 0 {
             notes.append(
@@ -295,6 +302,13 @@ extension Job {
     /// Whether it was imported from a crontab, or added by one, and is not the business of the files that `apply` keeps.
     var isFromCrontab: Bool {
         label == nil && definition.tags?.contains { $0.hasPrefix("crontab:") } ?? false
+    }
+
+    /// Whether cron itself would have it in no user's crontab.
+    fileprivate var isFromSystemCrontab: Bool {
+        (definition.tags ?? []).contains {
+            $0.hasPrefix("crontab:") && SystemCrontab(String($0.dropFirst(8))) != nil
+        }
     }
 }
 

@@ -136,6 +136,37 @@ extension CrontabTests {
         #expect(plan.warnings.first?.hasPrefix("line 2: 'ann' is a user as well") == true)
     }
 
+    @Test("That a crontab ends jobs of the system's crontab is said")
+    func ofSystem() {
+        let jobs = ["/etc/crontab", "/etc/cron.d/php", "-"].enumerated().map { index, path in
+            var definition = JobDefinition(schedule: ScheduleWords(cron: "@daily"))
+            (definition.command, definition.tags) = (["a"], ["crontab:\(path)"])
+            return Job(
+                id: JobID(rawValue: Int64(index + 1)),
+                owner: "root",
+                state: .scheduled,
+                fireDate: testNow,
+                fires: 0,
+                addedAt: testNow,
+                endedAt: nil,
+                endReason: nil,
+                definition: definition
+            )
+        }
+        func notes(_ jobs: [Job]) -> [String] {
+            CrontabChanges(
+                from: "",
+                to: CrontabText(of: jobs),
+                page: "",
+                isEdited: false,
+                of: .root,
+                zone: .utc
+            ).notes
+        }
+        #expect(notes(jobs) == ["2 jobs that end came from /etc/crontab or /etc/cron.d"])
+        #expect(notes([jobs[2]]) == [])
+    }
+
     @Test("An accent behind a sign of cron's makes no other sign of it")
     func accents() throws {
         let accent = "\u{301}"
