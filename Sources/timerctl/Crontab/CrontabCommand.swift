@@ -14,10 +14,11 @@ struct CrontabCommand: AsyncParsableCommand {
             -l and -e show each job that a line of a crontab can say, with a remark above the line \
             that says which job it is. A line that is changed changes its job, which keeps its id, \
             its history and its other options; a line that is taken out ends it, for 'timerctl undo' \
-            to bring back; a new line is a new job, which runs as under cron, with PATH=/usr/bin:/bin unless a line above it says another. All of it is done or \
-            nothing. A file from elsewhere, without such remarks, takes the place of the jobs that \
-            came from a crontab; no other job is touched. A remark of another host's job is refused. \
-            Comments are not kept.
+            to bring back; a new line is a new job, which runs as under cron, with \
+            PATH=/usr/bin:/bin unless a line above it says another. All of it is done or nothing. A \
+            file from elsewhere, without such remarks, takes the place of the jobs that came from a \
+            crontab; no other job is touched. A remark of another host's job is refused. Comments \
+            are not kept.
 
             Examples:
               timerctl crontab -e
