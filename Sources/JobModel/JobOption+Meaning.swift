@@ -142,5 +142,10 @@ extension JobOption {
 
 extension [String] {
     /// The command that a line for `/bin/sh -c` is.
-    package static func shell(_ line: String) -> Self { ["/bin/sh", "-c", line] }
+    ///
+    /// A blank keeps the shell from taking a line that begins with "-" or "+" for options.
+    package static func shell(_ line: String) -> Self {
+        let isLikeOption = [UInt8(ascii: "-"), UInt8(ascii: "+")].contains(line.utf8.first)
+        return ["/bin/sh", "-c", isLikeOption ? " " + line : line]
+    }
 }

@@ -28,6 +28,8 @@ struct Failure: Error, Hashable {
     var message: String
     /// Whether the daemon refused a value, as it would again; and not for how it stands now.
     var isOfValue = false
+    /// Whether the daemon refused it for what another request has done meanwhile.
+    var isConflict = false
 
     init(_ status: ExitStatus, _ message: String) {
         self.status = status
@@ -44,6 +46,9 @@ struct Failure: Error, Hashable {
     private static func localized(_ message: String) -> String {
         LocalDate(now: .now, zone: .local).localized(message)
     }
+
+    /// How often a command begins anew on a conflict: of those that are at it at once one gets through each time.
+    static let attempts = 10
 
     /// Whether the daemon refused this request; it may accept another.
     var isRefusal: Bool { status == .refused || status == .notPermitted }
@@ -93,6 +98,7 @@ struct Failure: Error, Hashable {
         // The dates of these refusals are the daemon's own; others quote what was said, and a name may look like a date.
         let tellsDates = error.reason == .badSchedule || error.reason == .conflict
         self.init(status, tellsDates ? Self.localized(error.message) : error.message)
+        isConflict = error.reason == .conflict || error.reason == .nameTaken
         isOfValue = error.reason == .invalidParams || error.reason == .badSchedule
     }
 

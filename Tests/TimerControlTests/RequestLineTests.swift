@@ -54,6 +54,7 @@ import TimerControl
             .applyJobs(
                 ApplyJobs(
                     invalidate: [JobID(rawValue: 1), JobID(rawValue: 2)],
+                    ifRevisions: [JobID(rawValue: 2): 3],
                     change: [
                         JobRevision(id: JobID(rawValue: 3), definition: Samples.fullDefinition)
                     ],
@@ -61,6 +62,13 @@ import TimerControl
                     dryRun: true
                 )
             ),
+            .applyJobs(
+                ApplyJobs(
+                    add: [plain],
+                    ifNoNewer: NewestTagged(tag: "a", id: JobID(rawValue: 7))
+                )
+            ),
+            .applyJobs(ApplyJobs(ifNoNewer: NewestTagged(tag: "a", id: nil), upload: "big")),
             .applyJobs(ApplyJobs(upload: "big")),
             .applyJobs(ApplyJobs(dryRun: true, upload: "big")),
             .putPart(

@@ -241,6 +241,21 @@ import TimerWords
         #expect(same.notes == ["line 2 is job 8, which came from no crontab"])
     }
 
+    @Test("A job with timerd's own PATH keeps it, and a page does not tell of the PATH of cron")
+    func path() throws {
+        let line = "30 2 * * * save --all\n"
+        let new = try #require(Self.changes(line, [], isEdited: false).additions.first)
+        #expect(new.definition.env == ["PATH": "/usr/bin:/bin"])
+        var job = Self.job(7, "30 2 * * *", nil)
+        job.definition = new.definition
+        #expect(Self.changes(line, [job], isEdited: false).isEmpty)
+        #expect(!Self.page([job]).contains("also"))
+        job.definition.env = nil
+        #expect(Self.changes(line, [job], isEdited: false).isEmpty)
+        let said = Self.changes("PATH=/opt\n" + line, [job], isEdited: false)
+        #expect(said.changes.map(\.definition.env) == [["PATH": "/opt"]])
+    }
+
     @Test("A zone and a MAILTO that a crontab says no more are gone; a place of the user's stays")
     func variablesTakenBack() throws {
         let line = "30 2 * * * save --all\n"

@@ -60,7 +60,8 @@ extension ApplyJobs {
     private static let lists: Set = ["invalidate", "change", "add"]
 
     init(_ parameters: Parameters) throws(ControlError) {
-        try parameters.checkNames(among: Self.lists.union(["dryRun", "upload"]))
+        try parameters.checkNames(among: Self.lists.union(["ifNoNewer", "dryRun", "upload"]))
+        let ifNoNewer = try parameters.newest()
         let dryRun = try parameters.optional(Bool.self, "dryRun") ?? false
         guard parameters.members["upload"] == nil else {
             if let list = Self.lists.intersection(parameters.members.keys).min() {
@@ -69,16 +70,19 @@ extension ApplyJobs {
                     "expected at most one of 'upload', '\(list)'; both are given"
                 )
             }
-            self.init(dryRun: dryRun, upload: try parameters.upload())
+            self.init(ifNoNewer: ifNoNewer, dryRun: dryRun, upload: try parameters.upload())
             return
         }
         try self.init(listsOf: parameters)
+        self.ifNoNewer = ifNoNewer
         self.dryRun = dryRun
     }
 
     /// The lists among `parameters`, with one job or more.
     fileprivate init(listsOf parameters: Parameters) throws(ControlError) {
-        self.init(invalidate: (try parameters.optional([JobID].self, "invalidate") ?? []).eachOnce)
+        let ends = try parameters.ends()
+        self.init(invalidate: ends.map(\.id).eachOnce)
+        for end in ends where end.ifRevision != nil { ifRevisions[end.id] = end.ifRevision }
         if let list = parameters.members["change"] {
             let others: Set = ["id", "ifRevision"]
             for (part, definition) in try Parameters.definitions(list, "change", besides: others) {
@@ -139,6 +143,38 @@ extension Parameters {
             throw ControlError(.invalidParams, "parameter 'upload'" + error.predicate)
         }
         return name
+    }
+
+    fileprivate func newest() throws(ControlError) -> NewestTagged? {
+        guard let value = members["ifNoNewer"], value != .null else { return nil }
+        let newest = try Parameters(value, at: .key(.root, "ifNoNewer"))
+        try newest.checkNames(among: ["tag", "id"])
+        return NewestTagged(
+            tag: try newest.required(String.self, "tag"),
+            id: try newest.optional(JobID.self, "id")
+        )
+    }
+
+    /// The jobs to end: each an id, or an object that also says which revision the job was read with.
+    fileprivate func ends() throws(ControlError) -> [(id: JobID, ifRevision: Int64?)] {
+        guard case .array(let elements)? = members["invalidate"],
+            elements.contains(where: { if case .object = $0 { true } else { false } })
+        else {
+            return (try optional([JobID].self, "invalidate") ?? []).map { ($0, nil) }
+        }
+        var ends: [(id: JobID, ifRevision: Int64?)] = []
+        ends.reserveCapacity(elements.count)
+        for (index, element) in elements.enumerated() {
+            let isObject = if case .object = element { true } else { false }
+            let end = try Parameters(
+                isObject ? element : .object(["id": element]),
+                at: .index(.key(.root, "invalidate"), index)
+            )
+            try end.checkNames(among: ["id", "ifRevision"])
+            let id = try end.required(JobID.self, "id")
+            ends.append((id, try end.optional(Int64.self, "ifRevision")))
+        }
+        return ends
     }
 
     /// The definitions in a list, each with the parameters that it was read from.

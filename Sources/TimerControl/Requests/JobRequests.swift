@@ -26,8 +26,14 @@ public struct AddJobs: Hashable, Sendable {
 /// `job.apply`: ends, changes and adds jobs, all of it or nothing.
 public struct ApplyJobs: Hashable, Sendable {
     public var invalidate: [JobID]
+    /// The revisions that jobs of `invalidate` were read with; one without is ended whatever it is by now.
+    ///
+    /// If a live job has another revision by then, nothing is done.
+    public var ifRevisions: [JobID: Int64]
     public var change: [JobRevision]
     public var add: [JobDefinition]
+    /// The newest job of its kind that the change was made of; if there is a newer one by then, nothing is done.
+    public var ifNoNewer: NewestTagged?
     /// Whether the changes are tried and then undone.
     public var dryRun: Bool
     /// The upload whose parts are the changes, in place of the lists; it is over once they are made.
@@ -35,19 +41,45 @@ public struct ApplyJobs: Hashable, Sendable {
 
     public init(
         invalidate: [JobID] = [],
+        ifRevisions: [JobID: Int64] = [:],
         change: [JobRevision] = [],
         add: [JobDefinition] = [],
+        ifNoNewer: NewestTagged? = nil,
         dryRun: Bool = false,
         upload: String? = nil
     ) {
         self.upload = upload
+        self.ifNoNewer = ifNoNewer
         self.invalidate = invalidate
+        self.ifRevisions = ifRevisions
         self.change = change
         self.add = add
         self.dryRun = dryRun
     }
 
+    /// Ends jobs that were read, unless somebody changes one of them meanwhile; changes and adds others.
+    public init(ending jobs: [Job], change: [JobRevision] = [], add: [JobDefinition] = []) {
+        self.init(
+            invalidate: jobs.map(\.id),
+            ifRevisions: Dictionary(jobs.map { ($0.id, $0.revision) }) { first, _ in first },
+            change: change,
+            add: add
+        )
+    }
+
     public var count: Int { invalidate.count + change.count + add.count }
+}
+
+/// The newest live job with a tag that a client has seen of its user's.
+public struct NewestTagged: Hashable, Sendable {
+    public var tag: String
+    /// Nil if none has the tag.
+    public var id: JobID?
+
+    public init(tag: String, id: JobID?) {
+        self.tag = tag
+        self.id = id
+    }
 }
 
 /// A new definition for a live job: on the wire its fields, with the job's `id` and `ifRevision` among them.

@@ -136,7 +136,14 @@ extension ApplyJobs {
     fileprivate func members() throws -> [String: JSONValue] {
         var members: [String: JSONValue] = [:]
         if !invalidate.isEmpty {
-            members["invalidate"] = .array(invalidate.map { .integer($0.rawValue) })
+            members["invalidate"] = .array(
+                invalidate.map { id in
+                    guard let revision = ifRevisions[id] else { return .integer(id.rawValue) }
+                    return .object([
+                        "id": .integer(id.rawValue), "ifRevision": .integer(revision),
+                    ])
+                }
+            )
         }
         if !change.isEmpty {
             members["change"] = .array(
@@ -150,6 +157,11 @@ extension ApplyJobs {
             )
         }
         if !add.isEmpty { members["add"] = .array(try add.map { try JSONValue(encoding: $0) }) }
+        if let ifNoNewer {
+            var newest: [String: JSONValue] = ["tag": .string(ifNoNewer.tag)]
+            newest["id"] = ifNoNewer.id.map { .integer($0.rawValue) }
+            members["ifNoNewer"] = .object(newest)
+        }
         if dryRun { members["dryRun"] = .bool(true) }
         if let upload { members["upload"] = .string(upload) }
         return members

@@ -7,7 +7,7 @@ extension CommandHandler {
     /// `job.apply`: checks every definition, then ends, changes and adds, all or none.
     func applyJobs(_ request: ApplyJobs, _ caller: Caller) async throws -> Answer {
         if let upload = request.upload {
-            return try await applyUpload(upload, dryRun: request.dryRun, caller)
+            return try await applyUpload(upload, of: request, caller)
         }
         return try await applyJobs(request, Result { try changes(of: request, caller) }, caller)
     }
@@ -24,7 +24,9 @@ extension CommandHandler {
             change: zip(request.change, try checked(revised, caller, in: "change")).map {
                 JobChanges.Change(id: $0.id, to: $1, ifRevision: $0.ifRevision)
             },
-            add: try checked(request.add, caller, in: "add", areAdded: true)
+            add: try checked(request.add, caller, in: "add", areAdded: true),
+            ifRevisions: request.ifRevisions,
+            ifNoNewer: request.ifNoNewer
         )
     }
 

@@ -50,7 +50,11 @@ extension CommandHandler {
     }
 
     /// `job.apply` of an upload: all that its parts say, or nothing.
-    func applyUpload(_ name: String, dryRun: Bool, _ caller: Caller) async throws -> Answer {
+    func applyUpload(
+        _ name: String,
+        of request: ApplyJobs,
+        _ caller: Caller
+    ) async throws -> Answer {
         let (upload, lines) = try await read(for: caller) { queries in
             let store = UploadStore(queries.database)
             let owner = try Owners(queries.database).id(of: caller.owner)
@@ -70,7 +74,10 @@ extension CommandHandler {
         var changes = try await Self.threads.run {
             Result { try self.changes(of: ApplyJobs(parts: lines), caller) }
         }.get()
-        if dryRun { return UploadedReply(try await scheduler.tryOut(changes, caller: caller)) }
+        changes.ifNoNewer = request.ifNoNewer
+        if request.dryRun {
+            return UploadedReply(try await scheduler.tryOut(changes, caller: caller))
+        }
         changes.upload = upload
         return UploadedReply(try await scheduler.apply(changes, caller: caller))
     }
@@ -87,6 +94,7 @@ extension ApplyJobs {
                 case .success(.applyJobs(let part)) = envelope.request
             else { throw ControlError(.internalError, "a part of an upload cannot be read") }
             invalidate += part.invalidate
+            ifRevisions.merge(part.ifRevisions) { first, _ in first }
             change += part.change
             add += part.add
         }

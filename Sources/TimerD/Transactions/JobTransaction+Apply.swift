@@ -8,6 +8,9 @@ struct JobChanges: Sendable {
     var invalidate: [JobID]
     var change: [Change]
     var add: [NewJob]
+    /// See `ApplyJobs`.
+    var ifRevisions: [JobID: Int64] = [:]
+    var ifNoNewer: NewestTagged?
     /// The upload that they come from, which they end; nil for a request of its own.
     var upload: ReadUpload?
 
@@ -52,6 +55,8 @@ extension JobTransaction {
     ) throws -> AppliedChanges {
         var applied = AppliedChanges()
         if let upload = changes.upload { try take(upload, of: owners.id(of: caller.owner)) }
+        if let newest = changes.ifNoNewer { try requireNewest(newest, caller: caller) }
+        try requireRevisions(changes.ifRevisions, caller: caller)
         applied.invalidated = try change(.ids(changes.invalidate), .invalidate, caller: caller)
         let own = try owners.id(of: caller.owner)
         applied.changed = try requiringSpace(for: caller.owner, own) { transaction in
@@ -59,6 +64,30 @@ extension JobTransaction {
         }
         applied.added = try add(changes.add, replace: false, limit: limit, isDeclared: true)
         return applied
+    }
+
+    /// Throws if a live job of the caller has the tag and is newer: two clients add what neither has seen of the other.
+    private func requireNewest(_ newest: NewestTagged, caller: Caller) throws {
+        let own = try owners.id(of: caller.owner)
+        let ids = try jobs.liveIDs(tagged: newest.tag, owner: own)
+        guard let newer = ids.first(where: { id in newest.id.map { id > $0 } ?? true }) else {
+            return
+        }
+        throw ControlError(
+            .conflict,
+            "job \(newer) with the tag '\(newest.tag)' was added by another request; nothing was "
+                + "done, so look at the jobs again and repeat"
+        )
+    }
+
+    /// Throws if a live job has another revision than it was read with: nobody ends what they have not seen.
+    private func requireRevisions(_ revisions: [JobID: Int64], caller: Caller) throws {
+        for (id, revision) in revisions.sorted(by: { $0.key < $1.key }) {
+            guard let job = try job(id, for: caller) else { throw ControlError.noJob(id) }
+            guard !job.state.isLive || job.definitionRevision == revision else {
+                throw ControlError.changedMeanwhile(job, since: revision)
+            }
+        }
     }
 
     /// Makes the job what `new` says; it keeps its id and its history.

@@ -18,7 +18,7 @@ struct ApplyPart {
     /// The plan in as few parts as needed: almost always one.
     static func parts(of plan: ApplyPlan) throws -> [Self] {
         let changes = ApplyJobs(
-            invalidate: plan.removals.map(\.id),
+            ending: plan.removals,
             change: plan.changes.map {
                 JobRevision(of: $0.job, $0.declared.labelled(plan.label))
             },
@@ -41,8 +41,9 @@ struct ApplyPart {
     ) throws -> [Self] {
         var parts = [Self()]
         for id in whole.invalidate {
-            open(&parts, size: 24)
+            open(&parts, size: 64)
             parts[parts.count - 1].request.invalidate.append(id)
+            parts[parts.count - 1].request.ifRevisions[id] = whole.ifRevisions[id]
         }
         for (revision, title) in zip(whole.change, changed) {
             open(&parts, size: try JSONValue(encoding: revision.definition).jsonBytes.count + 64)

@@ -51,9 +51,11 @@ struct JobUpload {
     /// Does all of it or nothing; a trial keeps nothing of the parts either.
     func apply(
         dryRun: Bool = false,
+        ifNoNewer: NewestTagged? = nil,
         placed: (String) -> String
     ) async throws(Failure) -> UploadedReply {
-        let request = Request.applyJobs(ApplyJobs(dryRun: dryRun, upload: name))
+        let whole = ApplyJobs(ifNoNewer: ifNoNewer, dryRun: dryRun, upload: name)
+        let request = Request.applyJobs(whole)
         do throws(Failure) {
             return try await asking(placed) { () throws(Failure) in
                 let reply = try await daemon.ask(request, for: UploadedReply.self).value

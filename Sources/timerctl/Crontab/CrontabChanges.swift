@@ -19,6 +19,8 @@ struct CrontabChanges {
     private(set) var additions: [ImportedJob] = []
     private(set) var changes: [Change] = []
     private(set) var removals: [Job] = []
+    /// The newest job that was compared, where a file's lines are added: two that are installed at once would each add them.
+    private(set) var ifNoNewer: NewestTagged?
     /// What is wrong with the text; then nothing is to be done.
     private(set) var complaints: [String] = []
     /// What has no counterpart here, a sentence each.
@@ -84,7 +86,8 @@ struct CrontabChanges {
         }
         crontab.refusals = []
         crontab.entries = new
-        let plan = CrontabJobs(path: "-", owner: owner, local: zone).plan(of: crontab)
+        let reader = CrontabJobs(path: "-", owner: owner, local: zone, replacesCron: false)
+        let plan = reader.plan(of: crontab)
         complaints += plan.refusals.map { "\($0.place), '\($0.text)': \($0.reason)" }
         complaints += changes.compactMap { Self.complaint(on: $0, zone) }
         notes = plan.warnings + plan.notes
@@ -112,6 +115,16 @@ struct CrontabChanges {
         // A page ends what it shows; a crontab from elsewhere all that came from one, whatever became of it.
         removals = (isFromHere ? jobs.lines.map(\.job) : all.map(\.0).filter(\.isFromCrontab))
             .filter { !kept.contains($0.id) }.sorted { $0.id < $1.id }
+        if !isEdited, !additions.isEmpty {
+            ifNoNewer = NewestTagged(tag: plan.tag, id: all.map(\.0.id).max())
+        }
+        let system = removals.count(where: \.isFromSystemCrontab)
+        if system > 0 {
+            notes.append(
+                "\(system == 1 ? "1 job that ends" : "\(system) jobs that end") came from "
+                    + "/etc/crontab or /etc/cron.d"
+            )
+        }
         let comments = marks.comments
         if comments > 0 {
             notes.append(
@@ -124,16 +137,17 @@ struct CrontabChanges {
 
     /// `names`: of the additions, one each.
     func request(names: [String?], dryRun: Bool) -> ApplyJobs {
-        ApplyJobs(
-            invalidate: removals.map(\.id),
+        var request = ApplyJobs(
+            ending: removals,
             change: changes.map { JobRevision(of: $0.job, $0.definition) },
             add: zip(additions, names).map { job, name in
                 var definition = job.definition
                 definition.name = name
                 return definition
-            },
-            dryRun: dryRun
+            }
         )
+        request.dryRun = dryRun
+        return request
     }
 
     /// The same in as few parts as requests hold.
@@ -169,9 +183,12 @@ struct CrontabChanges {
     }
 
     /// "1 job added, 2 changed, 1 ended".
-    func summary(dryRun: Bool) -> String {
+    ///
+    /// `user`: what -u says; an undo takes back what was done for that user.
+    func summary(of user: String?, dryRun: Bool) -> String {
         let verb = dryRun ? "would be " : ""
-        let undo = removals.isEmpty || dryRun ? "" : "; 'timerctl undo' brings back what was ended"
+        let command = "timerctl undo" + (user.map { " -u \($0)" } ?? "")
+        let undo = removals.isEmpty || dryRun ? "" : "; '\(command)' brings back what was ended"
         return "\(additions.count) \(verb)added, \(changes.count) \(verb)changed, "
             + "\(removals.count) \(verb)ended\(undo)"
     }
@@ -196,7 +213,7 @@ struct CrontabChanges {
         let lines = text.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" }
         let own = Set(page.split(separator: "\n"))
         for (index, line) in lines.enumerated() {
-            let words = line.drop { $0 == " " || $0 == "\t" }
+            let words = line.unicodeScalars.drop { $0 == " " || $0 == "\t" }
             if words.isEmpty { continue }
             guard words.first == "#" else {
                 if CrontabVariable(parsing: words) != nil { continue }
@@ -204,7 +221,7 @@ struct CrontabChanges {
                 isOpen = false
                 continue
             }
-            if let tie = CrontabText.tie(of: words) {
+            if let tie = CrontabText.tie(of: Substring(words)) {
                 marks.ties.append(Mark(tie: tie, line: index + 1))
                 isOpen = true
             } else if !own.contains(line), !line.hasPrefix(CrontabText.complaint) {
@@ -243,6 +260,11 @@ struct CrontabChanges {
         let (old, new) = (job.restated, imported.definition)
         var definition = old
         (definition.command, definition.env) = (new.command, new.env)
+        // One that was added with timerd's own PATH keeps it, unless the crontab says another.
+        if entry.variables["PATH"] == nil, old.env?["PATH"] == nil {
+            definition.env?["PATH"] = nil
+            if definition.env?.isEmpty == true { definition.env = nil }
+        }
         definition.cwd = new.cwd
         // A job that no zone was said of has the daemon's.
         if entry.variables["CRON_TZ"] != nil || old.schedule.tz != nil {
@@ -280,6 +302,13 @@ extension Job {
     /// Whether it was imported from a crontab, or added by one, and is not the business of the files that `apply` keeps.
     var isFromCrontab: Bool {
         label == nil && definition.tags?.contains { $0.hasPrefix("crontab:") } ?? false
+    }
+
+    /// Whether cron itself would have it in no user's crontab.
+    fileprivate var isFromSystemCrontab: Bool {
+        (definition.tags ?? []).contains {
+            $0.hasPrefix("crontab:") && SystemCrontab(String($0.dropFirst(8))) != nil
+        }
     }
 }
 

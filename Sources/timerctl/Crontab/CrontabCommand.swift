@@ -14,10 +14,11 @@ struct CrontabCommand: AsyncParsableCommand {
             -l and -e show each job that a line of a crontab can say, with a remark above the line \
             that says which job it is. A line that is changed changes its job, which keeps its id, \
             its history and its other options; a line that is taken out ends it, for 'timerctl undo' \
-            to bring back; a new line is a new job, which runs as under cron. All of it is done or \
-            nothing. A file from elsewhere, without such remarks, takes the place of the jobs that \
-            came from a crontab; no other job is touched. A remark of another host's job is refused. \
-            Comments are not kept.
+            to bring back; a new line is a new job, which runs as under cron, with \
+            PATH=/usr/bin:/bin unless a line above it says another. All of it is done or nothing. A \
+            file from elsewhere, without such remarks, takes the place of the jobs that came from a \
+            crontab; no other job is touched. A remark of another host's job is refused. Comments \
+            are not kept.
 
             Examples:
               timerctl crontab -e
@@ -61,7 +62,7 @@ struct CrontabCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let owner = try owner()
+        let owner = try LocalUser.meant(by: user)
         let daemon = try await owner.connect(common)
         let jobs: [Job]
         do {
@@ -84,21 +85,32 @@ struct CrontabCommand: AsyncParsableCommand {
         }
         let new =
             try file.map { try InputFile.text(of: $0, atMost: InputFile.largestOfJobs) } ?? ""
-        let changes = changes(to: new, text, page, owner, isEdited: false)
-        try refuse(changes)
-        if interactive, !confirms(changes) { throw Failure(.refused, "nothing was changed") }
-        try await apply(changes, daemon)
+        try await install(new, text, owner, daemon)
     }
 
-    private func owner() throws(Failure) -> LocalUser {
-        guard let user else { return .current }
-        guard let found = LocalUser(named: user) else {
-            throw Failure(.badData, "there is no user '\(user)'")
+    /// Does what the file says, or -r; begins anew, unless somebody has confirmed it, where others change jobs meanwhile.
+    private func install(
+        _ new: String,
+        _ jobs: CrontabText,
+        _ owner: LocalUser,
+        _ daemon: Daemon
+    ) async throws {
+        var text = jobs
+        var attempt = 1
+        while true {
+            let page = text.page(LocalDate(now: .now, zone: .local))
+            let changes = changes(to: new, text, page, owner, isEdited: false)
+            try refuse(changes)
+            if interactive, !confirms(changes) { throw Failure(.refused, "nothing was changed") }
+            do {
+                return try await apply(changes, daemon, tellsNotes: attempt == 1)
+            } catch let error as Failure
+                where error.isConflict && !interactive && attempt < Failure.attempts
+            {
+                attempt += 1
+                text = CrontabText(of: try await self.jobs(of: owner, daemon))
+            }
         }
-        guard found.uid == LocalUser.current.uid || LocalUser.current.uid == 0 else {
-            throw Failure(.notPermitted, "-u '\(user)': only root may change the jobs of others")
-        }
-        return found
     }
 
     private func jobs(of owner: LocalUser, _ daemon: Daemon) async throws -> [Job] {
@@ -205,8 +217,12 @@ struct CrontabCommand: AsyncParsableCommand {
 
     // MARK: - Changing
 
-    private func apply(_ changes: CrontabChanges, _ daemon: Daemon) async throws {
-        for note in changes.notes { Output.complain("note: \(note)") }
+    private func apply(
+        _ changes: CrontabChanges,
+        _ daemon: Daemon,
+        tellsNotes: Bool = true
+    ) async throws {
+        for note in changes.notes where tellsNotes { Output.complain("note: \(note)") }
         guard !changes.isEmpty else { return Output.tell("no changes") }
         let names: [String?]
         do throws(Failure) {
@@ -216,8 +232,9 @@ struct CrontabCommand: AsyncParsableCommand {
         }
         let parts = try changes.parts(names: names)
         let done =
-            try await parts.count == 1 ? send(parts[0], daemon) : upload(parts, daemon)
-        let summary = changes.summary(dryRun: dryRun)
+            try await parts.count == 1
+            ? send(parts[0], changes.ifNoNewer, daemon) : upload(parts, changes.ifNoNewer, daemon)
+        let summary = changes.summary(of: user, dryRun: dryRun)
         if common.json { return try Output.write(done.json, done: summary) }
         let lines = changes.lines(for: .current).map { $0 + "\n" }.joined()
         try Output.write(lines, done: summary)
@@ -230,8 +247,13 @@ struct CrontabCommand: AsyncParsableCommand {
     /// What was done: the jobs that are there now, and each one as a line of JSON.
     private typealias Done = (jobs: [Job], json: String)
 
-    private func send(_ part: ApplyPart, _ daemon: Daemon) async throws(Failure) -> Done {
+    private func send(
+        _ part: ApplyPart,
+        _ ifNoNewer: NewestTagged?,
+        _ daemon: Daemon
+    ) async throws(Failure) -> Done {
         var request = part.request
+        request.ifNoNewer = ifNoNewer
         request.dryRun = dryRun
         let answer: Answer<ApplyReply>
         do throws(Failure) {
@@ -246,7 +268,11 @@ struct CrontabCommand: AsyncParsableCommand {
     }
 
     /// Sends what no request holds; of so many jobs the daemon tells the ids alone.
-    private func upload(_ parts: [ApplyPart], _ daemon: Daemon) async throws -> Done {
+    private func upload(
+        _ parts: [ApplyPart],
+        _ ifNoNewer: NewestTagged?,
+        _ daemon: Daemon
+    ) async throws -> Done {
         let upload = try JobUpload(parts.map(\.request), to: daemon)
         let total = parts.reduce(0) { $0 + $1.count }
         let title = dryRun ? "trying" : "applying"
@@ -257,7 +283,9 @@ struct CrontabCommand: AsyncParsableCommand {
                 throw error.aheadOfChange
             }
             let whole = ApplyPart.joined(parts)
-            return try await upload.apply(dryRun: dryRun) { whole.placed($0) }
+            return try await upload.apply(dryRun: dryRun, ifNoNewer: ifNoNewer) {
+                whole.placed($0)
+            }
         }
         return ([], Self.json(reply.invalidated + reply.changed + reply.added))
     }

@@ -76,13 +76,12 @@ struct CrontabLine: Hashable {
     private static func escaped(input: String) -> String {
         let scalars = input.unicodeScalars
         let isAdded = scalars.last == "\n" && ![nil, "\n"].contains(scalars.dropLast().last)
-        let text = isAdded ? String(scalars.dropLast()) : input
-        return text.reduce(into: "") { line, character in
-            switch character {
+        let text = isAdded ? scalars.dropLast() : scalars[...]
+        return text.reduce(into: "") { line, scalar in
+            switch scalar {
             case "%": line += #"\%"#
             case "\n": line += "%"
-            case "\r\n": line += "\r%"
-            default: line.append(character)
+            default: line.unicodeScalars.append(scalar)
             }
         }
     }
@@ -90,14 +89,14 @@ struct CrontabLine: Hashable {
     /// Writes `%` as cron reads it, and a backslash twice where it would be read with what follows it.
     private static func escaped(_ command: String, isFollowed: Bool) -> String {
         var text = ""
-        var rest = command[...]
-        while let character = rest.popFirst() {
-            switch character {
+        var rest = command.unicodeScalars[...]
+        while let scalar = rest.popFirst() {
+            switch scalar {
             case "%": text += #"\%"#
             case "\\":
                 let isRead = rest.first.map { $0 == "\\" || $0 == "%" } ?? isFollowed
                 text += isRead ? #"\\"# : #"\"#
-            default: text.append(character)
+            default: text.unicodeScalars.append(scalar)
             }
         }
         return text

@@ -89,7 +89,8 @@ struct CrontabText {
 
     /// "7 backup; paused; also timeout, retries".
     private static func remark(on job: Job) -> String {
-        let said: Set<JobOption> = [.command, .tags, .overlap, .misfire, .paused]
+        var said: Set<JobOption> = [.command, .tags, .overlap, .misfire, .paused]
+        if job.definition.env == CrontabJobs.defaultVariables { said.insert(.env) }
         let fields = job.definition.fields
         let also = JobOption.inFiles.filter {
             !$0.isOfSchedule && !said.contains($0) && fields[$0.rawValue] != nil

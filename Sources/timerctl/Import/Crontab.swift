@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A crontab, read by Debian's crontab(5).
+///
+/// It goes by Unicode's scalars, as cron goes by bytes: to Swift a `%` and an accent behind it are one character.
 struct Crontab {
     /// A line with a schedule and a command, and the variables that hold for it.
     struct Entry: Hashable {
@@ -57,7 +59,7 @@ struct Crontab {
         var unread: Int?
         let lines = text.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" }
         for (index, line) in lines.enumerated() {
-            let words = line.drop(while: isBlank)
+            let words = line.unicodeScalars.drop(while: isBlank)
             if words.isEmpty || words.first == "#" { continue }
             if broken.contains(index + 1) {
                 let text = String(words)
@@ -96,14 +98,14 @@ struct Crontab {
     private struct Mistake: Error { var reason: String }
 
     private static func entry(
-        _ words: Substring,
+        _ words: Scalars,
         _ text: String,
         _ line: Int,
         _ hasUsers: Bool,
         _ variables: [String: String]
     ) throws(Mistake) -> Entry {
         var rest = words
-        var fields: [Substring] = []
+        var fields: [String] = []
         let count = rest.first == "@" ? 1 : 5
         while fields.count < count, let field = takeWord(&rest) { fields.append(field) }
         guard fields.count == count else {
@@ -115,7 +117,7 @@ struct Crontab {
         var user: String?
         if hasUsers {
             guard let name = takeWord(&rest) else { throw Mistake(reason: "the user is missing") }
-            user = String(name)
+            user = name
         }
         guard !rest.isEmpty else {
             throw Mistake(
@@ -143,8 +145,8 @@ struct Crontab {
     }
 
     /// The first word of a command, if it can only be a field: "*", "*/5", "30", "2026".
-    private static func sixthField(_ command: Substring) -> Substring? {
-        let word = command.prefix { !isBlank($0) }
+    private static func sixthField(_ command: Scalars) -> String? {
+        let word = String(command.prefix { !isBlank($0) })
         let isField =
             word.first != "/" && word.allSatisfy { "0123456789*?/,-".contains($0) }
             && word.contains { $0.isNumber || "*?".contains($0) }
@@ -152,45 +154,45 @@ struct Crontab {
     }
 
     /// The next word, without the blanks around it.
-    private static func takeWord(_ rest: inout Substring) -> Substring? {
+    private static func takeWord(_ rest: inout Scalars) -> String? {
         let word = rest.prefix { !isBlank($0) }
         rest = rest[word.endIndex...].drop(while: isBlank)
-        return word.isEmpty ? nil : word
+        return word.isEmpty ? nil : String(word)
     }
 
     /// The command, and what follows its first `%`, in which each further `%` is a newline.
     ///
     /// `\%` is a plain `%`. In the command Debian's cron makes one backslash of two, in the input it does
     /// not.
-    private static func split(_ text: Substring) -> (command: String, input: String?) {
-        var command = ""
-        var rest = text[...]
-        while let character = rest.popFirst() {
-            if character == "%" { return (command, input(rest)) }
-            if character == "\\", let next = rest.first, next == "%" || next == "\\" {
+    private static func split(_ text: Scalars) -> (command: String, input: String?) {
+        var command = String.UnicodeScalarView()
+        var rest = text
+        while let scalar = rest.popFirst() {
+            if scalar == "%" { return (String(command), input(rest)) }
+            if scalar == "\\", let next = rest.first, next == "%" || next == "\\" {
                 command.append(next)
                 rest.removeFirst()
             } else {
-                command.append(character)
+                command.append(scalar)
             }
         }
-        return (command, nil)
+        return (String(command), nil)
     }
 
     /// The input: empty, or lines that all end with a newline.
-    private static func input(_ text: Substring) -> String {
-        var input = ""
+    private static func input(_ text: Scalars) -> String {
+        var input = String.UnicodeScalarView()
         var rest = text
-        while let character = rest.popFirst() {
-            if character == "\\", rest.first == "%" {
+        while let scalar = rest.popFirst() {
+            if scalar == "\\", rest.first == "%" {
                 input.append("%")
                 rest.removeFirst()
             } else {
-                input.append(character == "%" ? "\n" : character)
+                input.append(scalar == "%" ? "\n" : scalar)
             }
         }
-        // By its bytes: what ends with "\r\n" has no suffix "\n" to Swift.
-        return input.isEmpty || input.utf8.last == UInt8(ascii: "\n") ? input : input + "\n"
+        if !input.isEmpty, input.last != "\n" { input.append("\n") }
+        return String(input)
     }
 }
 
@@ -200,7 +202,7 @@ struct CrontabVariable: Hashable {
     var value: String
 
     /// Nil for a line that sets no variable; quotes, single or double, keep blanks in name and value.
-    init?(parsing line: Substring) {
+    init?(parsing line: Substring.UnicodeScalarView) {
         var rest = line
         guard let name = Self.name(&rest) else { return nil }
         rest = rest.drop(while: isBlank)
@@ -211,8 +213,8 @@ struct CrontabVariable: Hashable {
         self.value = value
     }
 
-    private static func name(_ rest: inout Substring) -> String? {
-        let name: Substring
+    private static func name(_ rest: inout Scalars) -> String? {
+        let name: Scalars
         if let quote = rest.first, isQuote(quote) {
             name = rest.dropFirst().prefix { $0 != quote }
             guard name.endIndex < rest.endIndex else { return nil }
@@ -224,7 +226,7 @@ struct CrontabVariable: Hashable {
         return name.isEmpty ? nil : String(name)
     }
 
-    private static func value(_ rest: Substring) -> String? {
+    private static func value(_ rest: Scalars) -> String? {
         guard let quote = rest.first, isQuote(quote) else {
             let end = rest.lastIndex { !isBlank($0) }
             // Nothing behind it: as with "". Debian's cron refuses such a crontab, others take it so.
@@ -238,6 +240,8 @@ struct CrontabVariable: Hashable {
     }
 }
 
-private func isBlank(_ character: Character) -> Bool { character == " " || character == "\t" }
+private typealias Scalars = Substring.UnicodeScalarView
 
-private func isQuote(_ character: Character) -> Bool { character == "\"" || character == "'" }
+private func isBlank(_ scalar: Unicode.Scalar) -> Bool { scalar == " " || scalar == "\t" }
+
+private func isQuote(_ scalar: Unicode.Scalar) -> Bool { scalar == "\"" || scalar == "'" }

@@ -14,13 +14,14 @@ struct CrontabJobs {
     var caller = LocalUser.current
     var findUser: (String) -> LocalUser? = { LocalUser(named: $0) }
     var isFolder: (String) -> Bool = InputFile.isFolder
-    /// Whether a command of that name is where cron looks for one.
-    var isCommand: (String) -> Bool = { name in
-        ["/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin"]
-            .contains { access("\($0)/\(name)", X_OK) == 0 }
+    /// Whether a command of that name is in one of these folders.
+    var isCommand: (String, [String]) -> Bool = { name, folders in
+        folders.contains { access("\($0)/\(name)", X_OK) == 0 }
     }
     /// The zone of lines that name none.
     var local = Zone.local
+    /// Whether cron has run the lines until now: then what it does in another way is told.
+    var replacesCron = true
 
     /// The jobs, which run as with cron: missed dates are skipped, and runs may overlap.
     func plan(of crontab: Crontab) -> ImportPlan {
@@ -28,10 +29,12 @@ struct CrontabJobs {
         plan.refusals = crontab.refusals.map {
             ImportPlan.Refusal(place: "line \($0.line)", text: $0.text, reason: $0.reason)
         }
+        var readings: [String] = []
         for entry in crontab.entries {
             do throws(Mistake) {
                 plan.warnings += try userWarning(entry).map { [$0] } ?? []
                 plan.jobs.append(try job(entry, tag: plan.tag))
+                if replacesCron, let note = entry.noteOnCron { readings.append(note) }
             } catch {
                 plan.refusals.append(
                     .init(place: "line \(entry.line)", text: entry.text, reason: error.reason)
@@ -40,7 +43,8 @@ struct CrontabJobs {
         }
         plan.refusals.sort { lineNumber($0.place) < lineNumber($1.place) }
         plan.warnings += mailWarnings(on: crontab)
-        plan.notes = notes(on: crontab)
+        if replacesCron { plan.warnings += unmailedWarning(on: crontab).map { [$0] } ?? [] }
+        plan.notes = notes(on: crontab) + readings
         return plan
     }
 
@@ -62,8 +66,9 @@ struct CrontabJobs {
         var definition = JobDefinition(schedule: words)
         definition.name = CommandName.name(of: entry.command)
         definition.command = CrontabLine.argv(entry.command, input: entry.input, shell: shell)
-        let env = entry.variables.filter { !Self.ownVariables.contains($0.key) }
-        definition.env = env.isEmpty ? nil : env
+        let said = entry.variables.filter { !Self.ownVariables.contains($0.key) }
+        let env = said.merging(Self.defaultVariables) { said, _ in said }
+        definition.env = env
         let home = env["HOME"] ?? owner.home
         // If HOME does not exist, cron runs the command in another folder; timerd would not start it.
         definition.cwd = isFolder(home) ? env["HOME"] : "/"
@@ -90,16 +95,20 @@ struct CrontabJobs {
     }
 
     private static func rule(of entry: Crontab.Entry, zone: String?) -> SourceRule {
-        guard let schedule = DebianCron.reading(of: entry) else {
-            return SourceRule.none("cron refuses this line")
+        switch DebianCron.reading(of: entry) {
+        case .schedule(let schedule): .cron(schedule, zone: zone)
+        case .never: .none("cron never runs this line")
+        case .refused: .none("cron refuses this line")
         }
-        return .cron(schedule, zone: zone)
     }
 
     /// The variables that cron reads itself, or does not take from a crontab.
     private static let ownVariables: Set = [
         "CRON_TZ", "LOGNAME", "MAILTO", "MAILFROM", "RANDOM_DELAY",
     ]
+
+    /// What a line has from cron where the crontab does not say it; seen with Debian's cron 3.0pl1-162.
+    static let defaultVariables = ["PATH": "/usr/bin:/bin"]
 
     /// Where MAILTO has mail go, as a place of notices; nil where it is not set, or is no address of one.
     private static func places(mailTo address: String?) -> [String]? {
@@ -117,7 +126,11 @@ struct CrontabJobs {
         guard entry.user == nil, words.count > 1, findUser(String(words[0])) != nil else {
             return nil
         }
-        guard isCommand(String(words[0])) else {
+        // Without a PATH also where cron does not look: it is to be told whether a user is meant.
+        let path =
+            entry.variables["PATH"] ?? "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
+        let folders = path.split(separator: ":").map(String.init)
+        guard isCommand(String(words[0]), folders) else {
             throw Mistake(
                 reason:
                     "'\(words[0])' is a user, and no command; a crontab with users is read with "
@@ -146,6 +159,20 @@ struct CrontabJobs {
                 + "failed,succeeded and --notify-every 0s come closest to cron, 'timerctl logs' "
                 + "has what was written"
         }
+    }
+
+    /// Without MAILTO the crontab's user gets whatever a line writes.
+    private func unmailedWarning(on crontab: Crontab) -> String? {
+        let lines = crontab.entries.filter { $0.variables["MAILTO"] == nil }
+        guard let first = lines.first else { return nil }
+        let users = Set(lines.map { $0.user ?? (owner ?? caller).name })
+        let user = (users.count == 1 ? users.first : nil) ?? "USER"
+        let place =
+            "line \(first.line) " + (lines.count == 1 ? "has" : "and \(lines.count - 1) more have")
+        return
+            "\(place) no MAILTO: cron mails what such a line writes to its user, and timerd tells "
+            + "nobody; 'timerctl change JOB --notify mail:\(user) --notify-on failed' has a mail go "
+            + "when a run fails"
     }
 
     private func owner(of entry: Crontab.Entry) throws(Mistake) -> LocalUser {

@@ -10,8 +10,10 @@ struct ImportCrontab: AsyncParsableCommand {
         abstract: "Add a job for each line of a crontab.",
         discussion: """
             Lines are read as crontab(5) of Debian says. Each runs as under cron: by SHELL -c, with the \
-            variables above it, never late, and beside a run still in progress. All lines are added \
-            or none; one that is there already from the same file is not added again. Prints the ids.
+            variables above it and PATH=/usr/bin:/bin unless one is said, never late, and beside a run \
+            still in progress. All lines are added or none; those of several users one user after \
+            another, and removed again where a later user's are refused. One that is there already \
+            from the same file is not added again. Prints the ids.
 
             Examples:
               crontab -l | timerctl import crontab --dry-run -

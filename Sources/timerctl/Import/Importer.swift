@@ -42,15 +42,11 @@ struct Importer {
 
     func add() async throws {
         let daemon = try await Daemon.connect(options.common)
-        let comparison = ImportComparison(of: plan.jobs, with: try await live(daemon))
+        let (comparison, added) = try await addNew(daemon)
         for present in comparison.present {
             Output.tell("\(present.job.place): \(present.sentence)")
         }
         tell(of: comparison.gone)
-        let new = comparison.new
-        let added = try await Progress.show("adding jobs", of: new.count) { progress in
-            try await addAll(new, progress)
-        }
         let isJSON = options.common.json
         try Output.write(
             added.map { isJSON ? $0.json : "\($0.job.id)\n" }.joined(),
@@ -63,6 +59,27 @@ struct Importer {
             }
         }
         if let reminder, !added.isEmpty { Output.tell(reminder) }
+    }
+
+    /// Adds what is not there; begins anew where another import of the source has added jobs meanwhile.
+    private func addNew(
+        _ daemon: Daemon
+    ) async throws -> (ImportComparison, [(job: Job, json: String)]) {
+        var attempt = 1
+        while true {
+            let live = try await live(daemon)
+            let comparison = ImportComparison(of: plan.jobs, with: live)
+            let newest = NewestTagged(tag: plan.tag, id: live.map(\.id).max())
+            do {
+                let new = comparison.new
+                let added = try await Progress.show("adding jobs", of: new.count) { progress in
+                    try await addAll(new, newest, progress)
+                }
+                return (comparison, added)
+            } catch let error as Failure where error.isConflict && attempt < Failure.attempts {
+                attempt += 1
+            }
+        }
     }
 
     private func tell(of gone: [Job]) {
@@ -78,6 +95,7 @@ struct Importer {
     /// - Throws: the first failure, which also says how many jobs stay where they cannot be removed.
     private func addAll(
         _ jobs: [ImportedJob],
+        _ newest: NewestTagged,
         _ progress: Progress
     ) async throws -> [(job: Job, json: String)] {
         var owners: [LocalUser] = []
@@ -87,11 +105,13 @@ struct Importer {
             do {
                 let daemon = try await owner.connect(options.common)
                 let own = try await named(jobs.filter { $0.owner == owner }, daemon)
-                added += try await add(try Self.parts(of: own), daemon, progress)
+                added += try await add(try Self.parts(of: own), newest, daemon, progress)
                 await daemon.client.close()
             } catch {
-                let failure = Failure(answering: error)
+                var failure = Failure(answering: error)
                 let rest = await remove(added.map(\.job.id))
+                // What stays is told of.
+                if !rest.isEmpty { failure.isConflict = false }
                 throw failure.saying("as '\(owner.name)': \(failure.message)\(rest)")
             }
         }
@@ -101,12 +121,13 @@ struct Importer {
     /// Adds the jobs of one owner, all or none.
     private func add(
         _ parts: [[ImportedJob]],
+        _ newest: NewestTagged,
         _ daemon: Daemon,
         _ progress: Progress
     ) async throws -> [(job: Job, json: String)] {
         guard let first = parts.first else { return [] }
         guard parts.count > 1 else {
-            let added = try await add(first, daemon)
+            let added = try await add(first, newest, daemon)
             progress.advance(by: added.count)
             return added
         }
@@ -114,7 +135,9 @@ struct Importer {
         let upload = try JobUpload(requests, to: daemon)
         try await upload.send(progress) { sentence($1, parts[$0], list: "add") }
         let all = parts.flatMap(\.self)
-        let ids = try await upload.apply { sentence($0, all, list: "add") }.added
+        let ids = try await upload.apply(ifNoNewer: newest) {
+            sentence($0, all, list: "add")
+        }.added
         let jobs = Dictionary(
             try await live(daemon).map { ($0.id, $0) },
             uniquingKeysWith: { first, _ in first }
@@ -127,16 +150,17 @@ struct Importer {
     /// Adds as many jobs as one request holds.
     private func add(
         _ jobs: [ImportedJob],
+        _ newest: NewestTagged,
         _ daemon: Daemon
     ) async throws(Failure) -> [(job: Job, json: String)] {
         do {
-            let request = Request.addJobs(AddJobs(jobs.map(\.definition)))
-            let answer = try await daemon.ask(request, for: JobsReply.self)
-            let lines = answer.jsonLines("jobs").split(separator: "\n").map { "\($0)\n" }
-            return zip(answer.value.jobs, lines).map { ($0, $1) }
+            let request = ApplyJobs(add: jobs.map(\.definition), ifNoNewer: newest)
+            let answer = try await daemon.ask(.applyJobs(request), for: ApplyReply.self)
+            let lines = answer.jsonLines("added").split(separator: "\n").map { "\($0)\n" }
+            return zip(answer.value.added, lines).map { ($0, $1) }
         } catch {
-            // The daemon's "jobs[3]: ..." is replaced by the job's line in the source.
-            throw error.saying(sentence(error.message, jobs, list: "jobs"))
+            // The daemon's "add[3]: ..." is replaced by the job's line in the source.
+            throw error.saying(sentence(error.message, jobs, list: "add"))
         }
     }
 

@@ -38,6 +38,18 @@ struct LocalUser: Hashable {
         self.init(name: user.name, uid: user.uid, gid: user.gid, home: user.home)
     }
 
+    /// The user that `-u` names, whose jobs nobody but root may change for them; without it the caller.
+    static func meant(by option: String?) throws(Failure) -> Self {
+        guard let name = option else { return .current }
+        guard let user = Self(named: name) else {
+            throw Failure(.badData, "there is no user '\(name)'")
+        }
+        guard user.uid == current.uid || current.uid == 0 else {
+            throw Failure(.notPermitted, "-u '\(name)': only root may change the jobs of others")
+        }
+        return user
+    }
+
     /// Connects as this user, so that added jobs belong to them.
     ///
     /// Only root may do that for another user.

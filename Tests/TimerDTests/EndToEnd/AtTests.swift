@@ -43,6 +43,18 @@ struct AtTests {
         }
     }
 
+    @Test("A script whose first line begins with '-' runs, and that line is no option of the shell")
+    func likeOption() async throws {
+        let folder = try TemporaryFolder()
+        try await DaemonProcess.with { daemon in
+            let added = try await shell(daemon, in: folder)(
+                #"printf '%s\n' '-no-such-program' 'echo on' | timerctl at +1ms"#
+            )
+            try #require(added.output == "1\n", "\(added.errors)")
+            #expect(try await output(of: "1", daemon).hasSuffix("on\n"))
+        }
+    }
+
     @Test(
         "A script is typed into a terminal, to its end",
         .enabled(if: Shell.has("script"), "there is no script(1)")

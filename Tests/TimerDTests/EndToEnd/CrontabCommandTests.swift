@@ -48,6 +48,29 @@ struct CrontabCommandTests {
         }
     }
 
+    @Test("A line that is taken out does not end a job that was changed while the editor was open")
+    func changedMeanwhile() async throws {
+        try await DaemonProcess.with { daemon in
+            try await daemon.timerctl("add", "--cron", "1 2 * * *", "--name", "one", "--", "true")
+            let (begun, gate) = (FileGate(daemon, "begun"), FileGate(daemon, "gate"))
+            async let edited = edit(
+                daemon,
+                "touch \(begun.path); \(gate.wait); sed -i '/^1 2 /d; /^#: /d' \"$1\""
+            )
+            try await eventually("the editor is open") {
+                FileManager.default.fileExists(atPath: begun.path)
+            }
+            let changed = try await daemon.timerctl("change", "one", "--cron", "1 4 * * *")
+            #expect(changed.status == 0, "\(changed.errors)")
+            gate.open()
+            let answer = try await edited
+            #expect(answer.status == 1)
+            #expect(answer.errors.contains("was changed by another request"), "\(answer.errors)")
+            #expect(answer.errors.contains("the text is kept in "))
+            #expect(try await daemon.timerctl("show", "one").output.contains("cron 1 4 * * *"))
+        }
+    }
+
     @Test("Edited, it adds, changes and ends, all or nothing, and undo brings back what was ended")
     func edit() async throws {
         try await DaemonProcess.with { daemon in
@@ -134,6 +157,26 @@ struct CrontabCommandTests {
         }
     }
 
+    @Test(
+        "A crontab that is installed by several at once has each line once",
+        arguments: ["crontab", "import crontab"]
+    )
+    func atOnce(command: String) async throws {
+        try await DaemonProcess.with { daemon in
+            // Without a name, which two jobs could not have.
+            let lines = "0 5 * * * : >/dev/null\n0 6 * * * test -e /x\n0 7 * * * echo a\n"
+            let file = daemon.folder + "/lines"
+            try lines.write(toFile: file, atomically: false, encoding: .utf8)
+            let answer = try await shell(
+                daemon,
+                "for i in 1 2 3 4; do (timerctl \(command) lines || echo failed) & done; wait"
+            )
+            #expect(answer.isDone && !answer.output.contains("failed"), "\(answer.errors)")
+            let list = try await daemon.timerctl("list", "--json")
+            #expect(list.output.split(separator: "\n").count == 3, "\(answer.errors)")
+        }
+    }
+
     @Test("A crontab that is longer than a request is taken, all of it or nothing")
     func large() async throws {
         try await DaemonProcess.with { daemon in
@@ -168,6 +211,15 @@ struct CrontabCommandTests {
             let hers = try await daemon.timerctl(as: ben.uid, ["crontab", "-u", ann.name, "-l"])
             #expect(hers.status == 77 && hers.errors.contains("only root"))
             #expect(try await daemon.timerctl(as: ben.uid, ["crontab", "-l"]).output == "")
+            // What is ended for her is hers to bring back.
+            let ended = try await daemon.timerctl("crontab", "-u", ann.name, "-r")
+            #expect(ended.errors.contains("'timerctl undo -u \(ann.name)' brings back"))
+            let others = try await daemon.timerctl(as: ben.uid, ["undo", "-u", ann.name])
+            #expect(others.status == 77 && others.errors.contains("only root"))
+            let undone = try await daemon.timerctl("undo", "-u", ann.name)
+            #expect(undone.status == 0, "\(undone.errors)")
+            let again = try await daemon.timerctl(as: ann.uid, ["crontab", "-l"])
+            #expect(again.output.contains("1 2 * * * echo a"))
         }
     }
 }

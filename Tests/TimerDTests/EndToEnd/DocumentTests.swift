@@ -11,7 +11,7 @@ struct DocumentTests {
     private static let standIns = [
         ("curl -fsS https://example.org/ping", "true"),
         ("crontab -l", "echo '0 9 * * mon /opt/report.sh'"),
-        ("of anna", "of \(NSUserName())"),
+        ("of anna", "of \(NSUserName())"), ("mail:anna", "mail:\(NSUserName())"),
         ("/var/lib/prometheus/node-exporter", "/tmp"),
     ]
 

@@ -103,7 +103,8 @@ extension CrontabTests {
         "Whatever stands in a line, its job is that line: installed twice, it changes nothing",
         arguments: [
             "* * * * * cut -d$'\\t' -f2 a", "* * * * * cat%%", "* * * * * cat%a%%",
-            "* * * * * cat%", "* * * * * cat%a\r%b", "* * * * * echo \u{c} \u{2028}",
+            "* * * * * cat%", "* * * * * cat%a\r%b", "* * * * * cat%\u{301}a\\%\u{301}%\u{301}",
+            "* * * * * echo \\%\u{301} \\\\\u{301}", "* * * * * echo \u{c} \u{2028}",
             "SHELL=/opt/fish\n* * * * * echo $'a'", "SHELL=/opt/fish\n* * * * * cat%a",
         ]
     )
@@ -118,6 +119,65 @@ extension CrontabTests {
         let plan = plan("MAILTO=a\nCRON_TZ=UTC\nMAILTO=b\n* * * * * x\nMAILTO=c\nCRON_TZ=JST-9")
         #expect(plan.warnings.map { $0.prefix(16) } == ["line 3: MAILTO=b"])
         #expect(plan.notes.map { $0.prefix(19) } == ["line 2: CRON_TZ=UTC"])
+    }
+
+    /// Seen by running Debian's cron 3.0pl1-162: `env` said so.
+    @Test("A line has the PATH of cron, unless the crontab sets one")
+    func path() {
+        let jobs = plan("* * * * * a\nPATH=/opt/bin\n* * * * * b\nPATH=\n* * * * * c").jobs
+        #expect(jobs.map { $0.definition.env?["PATH"] } == ["/usr/bin:/bin", "/opt/bin", ""])
+    }
+
+    @Test("Where a user's name is a command in the PATH of its line, it is that")
+    func commandInPath() {
+        let plan = plan("PATH=/opt/a:/opt/b\n* * * * * ann x\nPATH=/opt/a\n* * * * * ann x")
+        #expect(plan.jobs.map(\.place) == ["line 2"])
+        #expect(plan.refusals.map(\.place) == ["line 4"])
+        #expect(plan.warnings.first?.hasPrefix("line 2: 'ann' is a user as well") == true)
+    }
+
+    @Test("That a crontab ends jobs of the system's crontab is said")
+    func ofSystem() {
+        let jobs = ["/etc/crontab", "/etc/cron.d/php", "-"].enumerated().map { index, path in
+            var definition = JobDefinition(schedule: ScheduleWords(cron: "@daily"))
+            (definition.command, definition.tags) = (["a"], ["crontab:\(path)"])
+            return Job(
+                id: JobID(rawValue: Int64(index + 1)),
+                owner: "root",
+                state: .scheduled,
+                fireDate: testNow,
+                fires: 0,
+                addedAt: testNow,
+                endedAt: nil,
+                endReason: nil,
+                definition: definition
+            )
+        }
+        func notes(_ jobs: [Job]) -> [String] {
+            CrontabChanges(
+                from: "",
+                to: CrontabText(of: jobs),
+                page: "",
+                isEdited: false,
+                of: .root,
+                zone: .utc
+            ).notes
+        }
+        #expect(notes(jobs) == ["2 jobs that end came from /etc/crontab or /etc/cron.d"])
+        #expect(notes([jobs[2]]) == [])
+    }
+
+    @Test("An accent behind a sign of cron's makes no other sign of it")
+    func accents() throws {
+        let accent = "\u{301}"
+        let text = ["#|1 * * * * a", "A=|b", "* * * * * |cat%|a%|"].joined(separator: "\n")
+        let crontab = Crontab(parsing: text.replacing("|", with: accent), hasUsers: false)
+        #expect(crontab.refusals == [])
+        #expect(crontab.entries.count == 1)
+        let entry = try #require(crontab.entries.first)
+        #expect(entry.variables == ["A": "\(accent)b"])
+        #expect(entry.command == "\(accent)cat")
+        #expect(entry.input == "\(accent)a\n\(accent)\n")
     }
 
     @Test("A variable holds for the lines below it, and these have their numbers")
@@ -151,8 +211,10 @@ extension CrontabTests {
     @Test(
         "Old dates are those of what cron reads, and there are none of a line that it refuses",
         arguments: [
-            ("0 22-2 * * * x", "0 22-2 * * *"),
-            ("0 0 * jul,SEP sat-tue x", "0 0 * jul,SEP sat-tue"),
+            ("0 2-22 * * * x", "0 2-22 * * *"),
+            ("0 0 * jul,SEP tue-sat x", "0 0 * jul,SEP tue-sat"),
+            ("0 0 * * fri-7 x", "0 0 * * fri-7"), ("0 0 * * 1,6-0 x", "0 0 * * 1"),
+            ("0 0 13 * sat-sun x", "0 0 13 * *"), ("0 0 31-1 * mon x", "0 0 * * mon"),
             ("*/90 1-9/2 * * * x", "*/90 1-9/2 * * *"), ("@midnight x", "@midnight"),
             ("0 0 * * 5#2 x", "0 0 * * 5"), ("0 0 * * mon#1,tue x", "0 0 * * mon"),
             ("@every_minute x", nil), ("@Daily x", nil), ("@Reboot x", nil),
@@ -165,5 +227,40 @@ extension CrontabTests {
         let job = try #require(plan(line).jobs.first)
         let rule = reading.map { SourceRule.cron($0, zone: nil) }
         #expect(job.rule == rule ?? SourceRule.none("cron refuses this line"))
+    }
+
+    /// Seen by running Debian's cron 3.0pl1-162 on such lines.
+    @Test(
+        "A line whose range runs backwards has no old dates: cron never runs it",
+        arguments: [
+            "0 0 * * 6-0", "0 0 * * sat-sun", "0 22-4 * * *", "0 5-2/2 * * *", "50-10 * * * *",
+            "0 0 * nov-2 *", "0 0 31-1 * sat-sun", "0 0 31-1 * *",
+        ]
+    )
+    func backwards(schedule: String) throws {
+        let plan = plan("MAILTO=a\n\(schedule) x")
+        let job = try #require(plan.jobs.first)
+        #expect(job.rule == SourceRule.none("cron never runs this line"))
+        let note = "line 2: Debian's cron never runs '\(schedule)', where a range runs backwards"
+        #expect(plan.notes == [note + "; timerd does"])
+    }
+
+    @Test(
+        "What cron does not read as it stands is told at an import, and not of a line that is edited"
+    )
+    func readOtherwise() {
+        let text = "0 0 * * 5#2 a\n@every_minute b\n5/10 * * * * c\n-@daily d\n0 0 * * 5 e"
+        let crontab = Crontab(parsing: text, hasUsers: false)
+        var jobs = CrontabJobs(path: "-", owner: .root, caller: .root)
+        #expect(
+            jobs.plan(of: crontab).notes == [
+                "line 4: the '-' that keeps cron from logging is left out",
+                "line 1: '0 0 * * 5#2' is to Debian's cron '0 0 * * 5'; timerd goes by what stands there",
+                "line 2: Debian's cron refuses '@every_minute'; timerd runs it",
+                "line 3: Debian's cron refuses '5/10 * * * *'; timerd runs it",
+            ]
+        )
+        jobs.replacesCron = false
+        #expect(jobs.plan(of: crontab).notes.count == 1)
     }
 }

@@ -18,7 +18,9 @@ import TimerControl
         jobs.caller = caller
         jobs.findUser = { name in [LocalUser.root, .ann, .munin].first { $0.name == name } }
         jobs.isFolder = { $0 != "/nonexistent" }
-        jobs.isCommand = { $0 == "munin" }
+        jobs.isCommand = {
+            $0 == "munin" && $1.contains("/usr/bin") || $0 == "ann" && $1 == ["/opt/a", "/opt/b"]
+        }
         jobs.local = local
         return jobs.plan(of: Crontab(parsing: text, hasUsers: hasUsers))
     }
@@ -106,7 +108,7 @@ import TimerControl
         )
         expected.name = "x.sh"
         expected.command = ["/bin/bash", "-c", "cd /tmp && nice /opt/x.sh --all"]
-        expected.env = ["SHELL": "/bin/bash", "HOME": "/srv"]
+        expected.env = ["SHELL": "/bin/bash", "HOME": "/srv", "PATH": "/usr/bin:/bin"]
         expected.cwd = "/srv"
         expected.tags = ["crontab:/tmp/crontab"]
         expected.overlap = .allow
@@ -128,6 +130,19 @@ import TimerControl
         #expect(plan.jobs.map(\.definition.notifyOn) == [nil, ["failed"]])
     }
 
+    @Test("A crontab is warned of once where lines have no MAILTO, by which cron mails their user")
+    func unmailed() {
+        let words = "--notify mail:root --notify-on failed'"
+        let one = plan("* * * * * a\nMAILTO=\n* * * * * b").warnings
+        #expect(one.count == 1)
+        #expect(one.first?.hasPrefix("line 1 has no MAILTO: ") == true)
+        #expect(one.first?.contains(words) == true)
+        let three = plan("A=1\n* * * * * root a\n@daily ann b\n@daily ann c", hasUsers: true)
+        #expect(three.warnings.count == 1)
+        #expect(three.warnings.first?.hasPrefix("line 2 and 2 more have no MAILTO: ") == true)
+        #expect(three.warnings.first?.contains("mail:USER ") == true)
+    }
+
     @Test(
         "A variable without a value is empty: MAILTO= keeps mails away",
         arguments: ["", " ", "''"]
@@ -136,7 +151,7 @@ import TimerControl
         let plan = plan("MAILTO=\(value)\nA = \(value)\n* * * * * a")
         #expect(plan.refusals.isEmpty)
         #expect(plan.jobs.map(\.definition.notify) == [["none"]])
-        #expect(plan.jobs.map(\.definition.env) == [["A": ""]])
+        #expect(plan.jobs.map(\.definition.env) == [["A": "", "PATH": "/usr/bin:/bin"]])
     }
 
     @Test("A MAILTO that is no address of a place is told of, and not carried")
@@ -186,7 +201,7 @@ import TimerControl
         )
         let told = plan("17 * * * * munin --now")
         #expect(told.jobs.map(\.definition.command) == [["/bin/sh", "-c", "munin --now"]])
-        #expect(told.warnings.map { $0.prefix(33) } == ["line 1: 'munin' is a user as well"])
+        #expect(told.warnings.first?.hasPrefix("line 1: 'munin' is a user as well") == true)
         #expect(plan("17 * * * * ann").refusals == [], "one word is a command")
     }
 
@@ -314,7 +329,7 @@ import TimerControl
                 line 2  30 2 * * * /opt/x
                   job 'x' of root, cron 30 2 * * * Europe/Berlin
                   runs /bin/sh -c /opt/x
-                  with misfire skip, overlap allow
+                  with env {"PATH":"/usr/bin:/bin"}, misfire skip, overlap allow
                   old: cron's rule                  new: timerd's rule
                   Sun 2027-03-28 03:00:00 CEST      Sun 2027-03-28 03:00:00 CEST
                   Mon 2027-03-29 02:30:00 CEST      Mon 2027-03-29 02:30:00 CEST
