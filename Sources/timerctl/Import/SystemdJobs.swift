@@ -97,7 +97,7 @@ struct SystemdJobs {
         if let delay = clock.delay {
             let seconds = (delay.microseconds + 999_999) / 1_000_000
             definition.command =
-                ["/bin/sh", "-c", #"sleep "$0"; exec "$@""#, "\(seconds)"] + (common.command ?? [])
+                ["/bin/sh", "-c", Self.wait, "\(seconds)"] + (common.command ?? [])
             // try?: it was written as a length of time here.
             if let limit = common.timeout.flatMap({ try? TimeSpan(parsing: $0) }) {
                 definition.timeout = (limit + .seconds(seconds)).description
@@ -111,6 +111,13 @@ struct SystemdJobs {
             owner: owner
         )
     }
+
+    /// Sleeps until the machine has been up for $0 seconds, and becomes the command behind them.
+    ///
+    /// A retry, or a fire by hand, begins later than that and sleeps no more. The variables of it are those of a
+    /// shell of its own, as the command may be given others of these names.
+    static let wait =
+        #"(read -r up _ </proc/uptime; left=$(($0 - ${up%.*})); [ "$left" -le 0 ] || sleep "$left"); exec "$@""#
 
     private func start(_ definition: inout JobDefinition, _ owner: LocalUser) {
         definition.command = ["systemctl"] + (isUser ? ["--user"] : []) + ["start", serviceName]

@@ -161,10 +161,12 @@ struct TimerUnit {
                 now,
                 delay: delay > .zero ? delay : nil
             )
-            if isNew, setting.name != "OnBootSec" {
-                notes.append(
-                    setting.carriedOtherwise("it is counted from the start of the machine")
-                )
+            let meanings = [
+                setting.name == "OnBootSec" ? nil : "it is counted from the start of the machine",
+                delay > .zero ? "its run sleeps until then, and counts as one in progress" : nil,
+            ].compactMap(\.self)
+            if isNew, !meanings.isEmpty {
+                notes.append(setting.carriedOtherwise(meanings.joined(separator: "; ")))
             }
         } catch {
             refuse(setting, error.message)

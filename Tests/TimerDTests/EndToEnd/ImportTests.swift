@@ -271,6 +271,31 @@ struct ImportTests {
         }
     }
 
+    @Test("What waits for a time after the machine's start does not wait when that is over")
+    func afterStart() async throws {
+        // A run that slept as long once more would outlast this test.
+        let up = try #require(
+            try String(contentsOfFile: "/proc/uptime", encoding: .utf8).split(separator: ".").first
+        )
+        try await DaemonProcess.with { daemon in
+            let folder = daemon.folder
+            try write("[Timer]\nOnBootSec=\(up)\n", to: "\(folder)/x.timer")
+            try write(
+                "[Service]\nEnvironment=up=hi\nExecStart=/usr/bin/printenv up\n",
+                to: "\(folder)/x.service"
+            )
+            let added = try await daemon.timerctl(
+                "import",
+                "systemd",
+                "--user",
+                "\(folder)/x.timer"
+            )
+            #expect(added.output == "1\n", "\(added.errors)")
+            #expect(try await daemon.timerctl("fire", "--wait", "1").status == 0)
+            #expect(try await daemon.timerctl("logs", "1").output == "hi\n")
+        }
+    }
+
     @Test(
         "Of several timer units none is added if one cannot be carried; else each is, with its own tag"
     )

@@ -184,8 +184,11 @@ import TimerControl
         let boot = plan("OnBootSec=90", "Type=oneshot\nTimeoutStartSec=30\nExecStart=/bin/a b")
         let job = try #require(boot.jobs.first).definition
         #expect(job.schedule == ScheduleWords(cron: "@reboot"))
-        #expect(job.command == ["/bin/sh", "-c", #"sleep "$0"; exec "$@""#, "90", "/bin/a", "b"])
+        #expect(job.command == ["/bin/sh", "-c", SystemdJobs.wait, "90", "/bin/a", "b"])
         #expect(job.timeout == "2min")
+        #expect(boot.notes.count == 1 && boot.notes[0].contains("its run sleeps until then"))
+        let atOnce = plan("OnBootSec=0", "ExecStart=/bin/a")
+        #expect(atOnce.jobs.first?.definition.command == ["/bin/a"] && atOnce.notes == [])
     }
 
     @Test("Each time of a timer is a job, and --start-unit leaves the rest to systemd")
