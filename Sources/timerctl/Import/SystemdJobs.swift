@@ -13,7 +13,7 @@ struct SystemdJobs {
     /// Whether a run has systemd start the service, instead of running its commands.
     var startsUnit: Bool
     var caller = LocalUser.current
-    var findUser: (String) -> LocalUser? = { LocalUser(named: $0) }
+    var findUser: (String) -> LocalUser? = { LocalUser(namedOrNumbered: $0) }
 
     /// "certbot.service", unless the timer names another, with what "%i" and the like stand for.
     ///
@@ -39,7 +39,8 @@ struct SystemdJobs {
 
     func plan(now: Timestamp) -> ImportPlan {
         var plan = ImportPlan(tag: Self.tag(of: timer))
-        let when = TimerUnit(timer, now: now)
+        let specifiers = UnitSpecifiers(unit: timer, owner: caller, isUser: isUser)
+        let when = TimerUnit(timer, specifiers, now: now)
         plan.notes = when.notes
         plan.refusals = when.refusals
         if when.clocks.count > 1 {
@@ -127,7 +128,10 @@ struct SystemdJobs {
     private func owner() throws(UnitCommand.Mistake) -> LocalUser {
         let setting = startsUnit ? nil : service?.last(of: ["User"], in: "Service")
         if isUser, setting == nil { return caller }
-        let name = setting?.value ?? "root"
+        var name = "root"
+        if let service, let setting {
+            name = try ServiceUnit(service, owner: caller, isUser: isUser).expanded(setting)
+        }
         guard let user = findUser(name) else {
             throw UnitCommand.Mistake(reason: "there is no user '\(name)'", setting: setting)
         }
