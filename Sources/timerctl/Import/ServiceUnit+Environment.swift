@@ -130,6 +130,14 @@ extension ServiceUnit {
     mutating func variablesOfFiles() throws(Mistake) -> [String: String] {
         var variables: [String: String] = [:]
         for file in try filesOfVariables() {
+            if !mayRead(owner, file.path) {
+                notes.append(
+                    file.setting.carriedOtherwise(
+                        "a run reads it with the rights of \(owner.name), who may not, and would end with "
+                            + "status 66: let \(owner.name) read it, or give --start-unit"
+                    )
+                )
+            }
             let text: String
             do throws(Failure) {
                 text = try readFile(file.path)

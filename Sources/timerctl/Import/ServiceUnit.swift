@@ -19,6 +19,8 @@ struct ServiceUnit {
         if access(path, F_OK) == 0 { return true }
         return errno == ENOENT || errno == ENOTDIR ? false : nil
     }
+    /// Whether a user may read a file, as far as this one can tell.
+    var mayRead: (LocalUser, String) -> Bool = { user, path in user.mayRead(path) }
     /// What a job does not have of it, each with its place.
     var notes: [String] = []
 

@@ -60,12 +60,15 @@ import TimerControl
     /// What is made of a service with such a file.
     private func service(
         _ contents: String,
-        _ line: String = "EnvironmentFile=/etc/x"
+        _ line: String = "EnvironmentFile=/etc/x",
+        owner: LocalUser = .root,
+        mayRead: Bool = true
     ) throws -> (definition: JobDefinition, notes: [String]) {
         var unit = UnitFile(name: "a.service")
         unit.read("[Service]\n\(line)\nExecStart=/bin/a\n")
-        var service = ServiceUnit(unit, owner: .root, isUser: false)
+        var service = ServiceUnit(unit, owner: owner, isUser: false)
         service.readFile = { _ throws(Failure) in contents }
+        service.mayRead = { user, path in mayRead || path != "/etc/x" || user != owner }
         var definition = JobDefinition(schedule: ScheduleWords(every: "1h"))
         try service.apply(to: &definition)
         return (definition, service.notes)
@@ -103,5 +106,35 @@ import TimerControl
         let (definition, notes) = try service("export F=1\nG=2\n")
         #expect(definition.envFile == ["/etc/x"])
         #expect(notes.count == 1 && notes[0].contains("a run takes F from it as well"))
+    }
+
+    @Test("A file that the owner may not read, as systemd may, is told of")
+    func rights() throws {
+        for line in ["EnvironmentFile=/etc/x", "EnvironmentFile=-/etc/x"] {
+            let (definition, notes) = try service("A=1", line, owner: .ann, mayRead: false)
+            #expect(definition.envFile?.count == 1)
+            #expect(notes.count == 1 && notes[0].contains("the rights of ann, who may not"))
+        }
+        #expect(try service("A=1", owner: .ann).notes == [])
+    }
+
+    @Test("Whether a user may read a file is told by its mode and those of its folders")
+    func modes() throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString).path
+        try FileManager.default.createDirectory(
+            atPath: folder,
+            withIntermediateDirectories: false
+        )
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let file = folder + "/variables"
+        try "A=b".write(toFile: file, atomically: false, encoding: .utf8)
+        let stranger = LocalUser(name: "x", uid: 4_000_000_001, gid: 4_000_000_001, home: "/")
+        for (ofFolder, ofFile) in [(0o755, 0o640), (0o750, 0o644)] as [(mode_t, mode_t)] {
+            #expect(chmod(folder, ofFolder) == 0 && chmod(file, ofFile) == 0)
+            #expect(!stranger.mayRead(file), "\(ofFolder) \(ofFile)")
+            #expect(LocalUser.current.mayRead(file))
+        }
+        #expect(stranger.mayRead("/etc/passwd"))
+        #expect(stranger.mayRead(folder + "/missing") && LocalUser.current.mayRead("/missing"))
     }
 }
