@@ -141,6 +141,13 @@ extension JobOption {
                     expecting: "names without '=' and NUL"
                 )
             }
+            // Shells cannot set them, and no run is started with one.
+            guard !name.beginsWithDigit else {
+                throw refusal(
+                    of: "with a variable \(name.debugDescription)",
+                    expecting: "names that do not begin with a digit"
+                )
+            }
             try checkNoNUL(value, at: .key(name))
         }
     }
@@ -173,6 +180,13 @@ extension JobOption {
     ) throws(OptionRefusal) {
         guard text.utf8.contains(0) else { return }
         throw refusal(of: "with a NUL", at: part, expecting: "text without NUL")
+    }
+}
+
+extension String {
+    /// Whether its first character is an ASCII digit, as that of no variable's name is.
+    package var beginsWithDigit: Bool {
+        utf8.first.map { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } ?? false
     }
 }
 

@@ -109,6 +109,14 @@ import TimerControl
             reason: .invalidParams
         ),
         Case(
+            testDescription: "first character of a variable's name",
+            allowed: { $0.env = ["A1": "1"] },
+            refused: { $0.env = ["1A": "1"] },
+            message:
+                #"parameter 'env' is with a variable "1A", expected names that do not begin with a digit"#,
+            reason: .invalidParams
+        ),
+        Case(
             testDescription: "userInfo",
             allowed: { $0.userInfo = JSONText(.string(text(65_534))) },
             refused: { $0.userInfo = JSONText(.string(text(65_535))) },
@@ -184,6 +192,13 @@ import TimerControl
         definition.tags = ["a", ""]
         let error = try refusal(.addJobs(AddJobs([good, good, definition])))
         #expect(error?.message == "parameter 'jobs[2].tags[1]' is empty, expected a name")
+    }
+
+    @Test("A stored job with a variable whose name begins with a digit is still read")
+    func storedName() {
+        var definition = JobDefinition(schedule: ScheduleWords(in: "1s"))
+        definition.env = ["1A": "x"]
+        #expect(JobDefinition(quickly: definition.storedText) == definition)
     }
 
     @Test("10,000 jobs may be added at once, 10,000 ids be named at once, and no more")

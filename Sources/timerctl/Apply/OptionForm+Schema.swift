@@ -46,7 +46,7 @@ extension OptionForm {
         case .environment:
             return [
                 "type": "object", "maxProperties": .size(Limits.variables),
-                "propertyNames": ["pattern": "^[^=\\u0000]+$"],
+                "propertyNames": ["pattern": "^[^0-9=\\u0000][^=\\u0000]*$"],
                 "additionalProperties": SchemaPart.word,
             ]
         case .json: return [:]

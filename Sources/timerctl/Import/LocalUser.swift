@@ -27,6 +27,17 @@ struct LocalUser: Hashable {
         self.init(user)
     }
 
+    /// The user of that name or number, as a setting of a unit has either; nil if there is none.
+    init?(namedOrNumbered text: String) {
+        guard let uid = UInt32(text) else {
+            self.init(named: text)
+            return
+        }
+        // try?: a user database that does not answer knows nobody.
+        guard let user = try? UserDatabase.user(uid) else { return nil }
+        self.init(user)
+    }
+
     init(name: String, uid: UInt32, gid: UInt32, home: String) {
         self.name = name
         self.uid = uid

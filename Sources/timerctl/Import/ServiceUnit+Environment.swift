@@ -14,7 +14,7 @@ extension ServiceUnit {
                     maxSplits: 1,
                     omittingEmptySubsequences: false
                 )
-                if parts.count == 2 {
+                if parts.count == 2, VariableFile.isName(parts[0]) {
                     variables[String(parts[0])] = String(parts[1])
                 } else {
                     notes.append(
@@ -124,57 +124,82 @@ extension ServiceUnit {
         "/usr/local/lib/credstore", "/usr/lib/credstore",
     ]
 
-    /// What ExecStart may take from those files.
+    /// What ExecStart may take from those files, as systemd reads them.
+    ///
+    /// - Throws: for a file that cannot be read, and one of which a run would not take what systemd does.
     mutating func variablesOfFiles() throws(Mistake) -> [String: String] {
         var variables: [String: String] = [:]
         for file in try filesOfVariables() {
-            do throws(Failure) {
-                let text = try readFile(file.path)
-                for (name, value) in try Self.assignments(in: text) { variables[name] = value }
-                if takesVariables {
-                    notes.append(
-                        file.setting.carriedOtherwise(
-                            "what ExecStart takes from it was read now; a later change of that needs a new "
-                                + "import"
-                        )
+            if !mayRead(owner, file.path) {
+                notes.append(
+                    file.setting.carriedOtherwise(
+                        "a run reads it with the rights of \(owner.name), who may not, and would end with "
+                            + "status 66: let \(owner.name) read it, or give --start-unit"
                     )
-                }
+                )
+            }
+            let text: String
+            do throws(Failure) {
+                text = try readFile(file.path)
             } catch {
-                guard file.isOptional else {
-                    throw Mistake(reason: error.message, setting: file.setting)
-                }
+                if file.isOptional { continue }
+                throw Mistake(reason: error.message, setting: file.setting)
+            }
+            variables.merge(try self.variables(in: text, of: file)) { $1 }
+            if takesVariables {
+                notes.append(
+                    file.setting.carriedOtherwise(
+                        "what ExecStart takes from it was read now; a later change of that needs a new "
+                            + "import"
+                    )
+                )
             }
         }
         return variables
+    }
+
+    /// What systemd takes from a file; a run has to take the same, and what it takes beside that is told of.
+    ///
+    /// No value is shown: it may be a secret.
+    private mutating func variables(
+        in text: String,
+        of file: EnvironmentFile
+    ) throws(Mistake) -> [String: String] {
+        let contents = VariableFile(text)
+        let ofRun: [String: String]
+        do throws(VariableFile.Unread) {
+            ofRun = try contents.ofRun()
+        } catch {
+            throw Mistake(
+                reason:
+                    "each run would end with status 65, as line \(error.line) of it \(error.reason); "
+                    + "mend the line, or give --start-unit",
+                setting: file.setting
+            )
+        }
+        let ofSystemd = contents.ofSystemd
+        for name in ofSystemd.keys.sorted() where ofRun[name] != ofSystemd[name] {
+            throw Mistake(
+                reason:
+                    "a run would not take the '\(name)' that systemd takes from it: write its value on one line, in "
+                    + #"double quotes and with a backslash before each ", \, $ and `, or give --start-unit"#,
+                setting: file.setting
+            )
+        }
+        let more = ofRun.keys.filter { ofSystemd[$0] == nil }.sorted()
+        if !more.isEmpty {
+            notes.append(
+                file.setting.carriedOtherwise(
+                    "a run takes \(more.joined(separator: ", ")) from it as well, which systemd skips"
+                )
+            )
+        }
+        return ofSystemd
     }
 
     private var takesVariables: Bool {
         Self.commandNames.contains { name in
             settings(name).contains { $0.value.contains("$") }
         }
-    }
-
-    private static func assignments(in file: String) throws(Failure) -> [(String, String)] {
-        var result: [(String, String)] = []
-        for line in file.split(whereSeparator: \.isNewline) {
-            let line = line.trimmingBlanks
-            guard let first = line.first, !"#;".contains(first),
-                let equals = line.firstIndex(of: "=")
-            else { continue }
-            let value = line[line.index(after: equals)...].trimmingBlanks
-            do {
-                let words = try UnitCommand.split(value)
-                let isQuoted = value.first == "\"" || value.first == "'"
-                result.append(
-                    (
-                        String(line[..<equals]),
-                        isQuoted ? words.joined(separator: " ") : String(value)
-                    )
-                )
-            } catch {
-                throw Failure(.badData, error.reason)
-            }
-        }
-        return result
     }
 }

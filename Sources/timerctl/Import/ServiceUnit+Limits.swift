@@ -114,7 +114,8 @@ extension ServiceUnit {
 
     // MARK: - Failure
 
-    mutating func readSuccess(_ definition: inout JobDefinition) {
+    /// The exit statuses of the main process that are no failure; tells of those that a run does not know.
+    mutating func readSuccess() -> Set<Int32> {
         var codes: Set<Int32> = []
         for setting in settings("SuccessExitStatus") {
             let words = setting.value.split(whereSeparator: \.isWhitespace)
@@ -127,7 +128,7 @@ extension ServiceUnit {
                 numbers.isEmpty ? setting.notCarried(reason) : setting.carriedOtherwise(reason)
             )
         }
-        if !codes.isEmpty { definition.successCodes = codes.union([0]).sorted() }
+        return codes
     }
 
     mutating func readRestart(_ definition: inout JobDefinition) {

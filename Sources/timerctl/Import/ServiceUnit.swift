@@ -19,6 +19,8 @@ struct ServiceUnit {
         if access(path, F_OK) == 0 { return true }
         return errno == ENOENT || errno == ENOTDIR ? false : nil
     }
+    /// Whether a user may read a file, as far as this one can tell.
+    var mayRead: (LocalUser, String) -> Bool = { user, path in user.mayRead(path) }
     /// What a job does not have of it, each with its place.
     var notes: [String] = []
 
@@ -71,13 +73,13 @@ struct ServiceUnit {
         try readCredentials(&definition)
         // What systemd tells each service of its user.
         let user = ["HOME": owner.home, "USER": owner.name, "LOGNAME": owner.name]
-        definition.command = try command(
+        try readCommand(
+            &definition,
             user.merging(variables) { $1 }.merging(variablesOfFiles()) { $1 }
         )
         definition.cwd = try folder()
         readLimits(&definition)
         readTimes(&definition)
-        readSuccess(&definition)
         readRestart(&definition)
         if let group = setting("Group"), group.value != owner.name {
             notes.append(group.notCarried("a run has its user's own groups"))
@@ -111,14 +113,35 @@ struct ServiceUnit {
 
     static let commandNames = ["ExecStartPre", "ExecStart", "ExecStartPost"]
 
-    private mutating func command(_ variables: [String: String]) throws(Mistake) -> [String] {
-        var commands: [UnitCommand] = []
+    /// Sets the command, and the statuses of it that are no failure.
+    ///
+    /// Those statuses are of ExecStart= alone. Several commands become one line for the shell, which goes on after such
+    /// a status, and ends with any other.
+    private mutating func readCommand(
+        _ definition: inout JobDefinition,
+        _ variables: [String: String]
+    ) throws(Mistake) {
+        let successCodes = readSuccess()
+        var all: [UnitCommand] = []
+        var lines: [String] = []
+        var mainCount = 0
         for name in Self.commandNames {
+            let isMain = name == "ExecStart"
             for setting in settings(name) {
+                let own: [UnitCommand]
                 do {
-                    commands += try self.commands(of: setting, variables)
+                    own = try commands(of: setting, variables)
                 } catch {
                     throw error.at(setting)
+                }
+                all += own
+                lines += own.map { Self.line($0, successCodes: isMain ? successCodes : []) }
+                if isMain { mainCount += own.count }
+                guard isOneshot || mainCount < 2 else {
+                    throw Mistake(
+                        reason: "systemd runs several commands with Type=oneshot alone",
+                        setting: setting
+                    )
                 }
                 if name == "ExecStartPost", !isOneshot {
                     notes.append(
@@ -127,15 +150,24 @@ struct ServiceUnit {
                 }
             }
         }
-        guard let first = commands.first else {
+        guard mainCount > 0 else {
             throw Mistake(reason: "'\(unit.name)' has no ExecStart; give --start-unit")
         }
-        if commands.count == 1, !first.mayFail { return first.words }
-        let lines = commands.map { command in
-            let line = Self.line(command.words)
-            return command.mayFail ? "{ \(line) || :; }" : line
+        if all.count == 1, !all[0].mayFail {
+            definition.command = all[0].words
+            if !successCodes.isEmpty { definition.successCodes = successCodes.union([0]).sorted() }
+        } else {
+            definition.command = ["/bin/sh", "-c", lines.joined(separator: " && ")]
         }
-        return ["/bin/sh", "-c", lines.joined(separator: " && ")]
+    }
+
+    /// A command as a part of a line for the shell; a failure of one that may fail ends with 0, as do `successCodes`.
+    private static func line(_ command: UnitCommand, successCodes: Set<Int32>) -> String {
+        let line = Self.line(command.words)
+        if command.mayFail { return "{ \(line) || :; }" }
+        let codes = successCodes.subtracting([0]).sorted().map(String.init)
+        guard !codes.isEmpty else { return line }
+        return "{ \(line) || case $? in \(codes.joined(separator: "|"))) ;; *) exit $?;; esac; }"
     }
 
     /// The commands of one setting; tells of what a run does otherwise.

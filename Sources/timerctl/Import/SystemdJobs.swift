@@ -13,7 +13,7 @@ struct SystemdJobs {
     /// Whether a run has systemd start the service, instead of running its commands.
     var startsUnit: Bool
     var caller = LocalUser.current
-    var findUser: (String) -> LocalUser? = { LocalUser(named: $0) }
+    var findUser: (String) -> LocalUser? = { LocalUser(namedOrNumbered: $0) }
 
     /// "certbot.service", unless the timer names another, with what "%i" and the like stand for.
     ///
@@ -39,7 +39,8 @@ struct SystemdJobs {
 
     func plan(now: Timestamp) -> ImportPlan {
         var plan = ImportPlan(tag: Self.tag(of: timer))
-        let when = TimerUnit(timer, now: now)
+        let specifiers = UnitSpecifiers(unit: timer, owner: caller, isUser: isUser)
+        let when = TimerUnit(timer, specifiers, now: now)
         plan.notes = when.notes
         plan.refusals = when.refusals
         if when.clocks.count > 1 {
@@ -97,7 +98,7 @@ struct SystemdJobs {
         if let delay = clock.delay {
             let seconds = (delay.microseconds + 999_999) / 1_000_000
             definition.command =
-                ["/bin/sh", "-c", #"sleep "$0"; exec "$@""#, "\(seconds)"] + (common.command ?? [])
+                ["/bin/sh", "-c", Self.wait, "\(seconds)"] + (common.command ?? [])
             // try?: it was written as a length of time here.
             if let limit = common.timeout.flatMap({ try? TimeSpan(parsing: $0) }) {
                 definition.timeout = (limit + .seconds(seconds)).description
@@ -112,6 +113,13 @@ struct SystemdJobs {
         )
     }
 
+    /// Sleeps until the machine has been up for $0 seconds, and becomes the command behind them.
+    ///
+    /// A retry, or a fire by hand, begins later than that and sleeps no more. The variables of it are those of a
+    /// shell of its own, as the command may be given others of these names.
+    static let wait =
+        #"(read -r up _ </proc/uptime; left=$(($0 - ${up%.*})); [ "$left" -le 0 ] || sleep "$left"); exec "$@""#
+
     private func start(_ definition: inout JobDefinition, _ owner: LocalUser) {
         definition.command = ["systemctl"] + (isUser ? ["--user"] : []) + ["start", serviceName]
         if isUser { definition.env = ["XDG_RUNTIME_DIR": "/run/user/\(owner.uid)"] }
@@ -120,7 +128,10 @@ struct SystemdJobs {
     private func owner() throws(UnitCommand.Mistake) -> LocalUser {
         let setting = startsUnit ? nil : service?.last(of: ["User"], in: "Service")
         if isUser, setting == nil { return caller }
-        let name = setting?.value ?? "root"
+        var name = "root"
+        if let service, let setting {
+            name = try ServiceUnit(service, owner: caller, isUser: isUser).expanded(setting)
+        }
         guard let user = findUser(name) else {
             throw UnitCommand.Mistake(reason: "there is no user '\(name)'", setting: setting)
         }

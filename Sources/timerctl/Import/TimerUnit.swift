@@ -31,6 +31,7 @@ struct TimerUnit {
     var tolerance: String?
     /// Where the instants of the clocks are asked for.
     private var places: [Instants: String] = [:]
+    private let specifiers: UnitSpecifiers
 
     /// The settings that are read here, or ask for what timerd does anyway.
     static let known = Set(
@@ -46,17 +47,19 @@ struct TimerUnit {
         "Persistent", "RemainAfterElapse", "WakeSystem", "FixedRandomDelay",
     ]
 
-    init(_ unit: UnitFile, now: Timestamp) {
+    init(_ unit: UnitFile, _ specifiers: UnitSpecifiers, now: Timestamp) {
+        self.specifiers = specifiers
         let unit = Self.withoutTakenBack(unit)
         let misfire: JobDefinition.Misfire = unit.isOn("Persistent", in: "Timer") ? .once : .skip
         for setting in unit.settings("OnCalendar", in: "Timer") {
-            let words = ScheduleWords(calendar: setting.value)
-            add(setting, words, .calendar(setting.value), misfire, now)
+            guard let value = value(of: setting) else { continue }
+            add(setting, ScheduleWords(calendar: value), .calendar(value), misfire, now)
         }
         for name in ["OnUnitActiveSec", "OnUnitInactiveSec"] {
             for setting in unit.settings(name, in: "Timer") {
+                guard let value = value(of: setting) else { continue }
                 let rule = SourceRule.none("from the last run on")
-                let isNew = add(setting, ScheduleWords(every: setting.value), rule, nil, now)
+                let isNew = add(setting, ScheduleWords(every: value), rule, nil, now)
                 if isNew, name == "OnUnitInactiveSec" {
                     notes.append(
                         setting.carriedOtherwise("counted from date to date, not from a run's end")
@@ -135,6 +138,16 @@ struct TimerUnit {
         }
     }
 
+    /// What a clock says, with what "%i" and the like stand for; nil, with a refusal, for one that is not understood.
+    private mutating func value(of setting: UnitFile.Setting) -> String? {
+        do {
+            return try specifiers.expanded(setting.value)
+        } catch {
+            refuse(setting, error.reason)
+            return nil
+        }
+    }
+
     private mutating func refuse(_ setting: UnitFile.Setting, _ reason: String) {
         refusals.append(.init(place: setting.place, text: setting.assignment, reason: reason))
     }
@@ -151,8 +164,9 @@ struct TimerUnit {
             )
             return
         }
+        guard let value = value(of: setting) else { return }
         do {
-            let delay = try TimeSpan(parsing: setting.value)
+            let delay = try TimeSpan(parsing: value)
             let isNew = add(
                 setting,
                 ScheduleWords(cron: "@reboot"),
@@ -161,10 +175,12 @@ struct TimerUnit {
                 now,
                 delay: delay > .zero ? delay : nil
             )
-            if isNew, setting.name != "OnBootSec" {
-                notes.append(
-                    setting.carriedOtherwise("it is counted from the start of the machine")
-                )
+            let meanings = [
+                setting.name == "OnBootSec" ? nil : "it is counted from the start of the machine",
+                delay > .zero ? "its run sleeps until then, and counts as one in progress" : nil,
+            ].compactMap(\.self)
+            if isNew, !meanings.isEmpty {
+                notes.append(setting.carriedOtherwise(meanings.joined(separator: "; ")))
             }
         } catch {
             refuse(setting, error.message)

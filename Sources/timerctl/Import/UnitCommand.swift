@@ -190,7 +190,9 @@ struct UnitSpecifiers {
     }
 
     private func value(of letter: Character) -> String? {
-        let home = owner.home
+        // Of who runs the systemd that has the unit, whatever its User= says.
+        let user = isUser ? owner : LocalUser(name: "root", uid: 0, gid: 0, home: "/root")
+        let home = user.home
         switch letter {
         case "%": return "%"
         case "n": return unit.name
@@ -201,10 +203,10 @@ struct UnitSpecifiers {
             let prefix = unit.stem.prefix { $0 != "@" }
             return String(prefix.split(separator: "-").last ?? prefix)
         case "h": return home
-        case "u": return owner.name
-        case "U": return "\(owner.uid)"
+        case "u": return user.name
+        case "U": return "\(user.uid)"
         case "H": return Self.hostName
-        case "t": return isUser ? "/run/user/\(owner.uid)" : "/run"
+        case "t": return isUser ? "/run/user/\(user.uid)" : "/run"
         case "S": return isUser ? "\(home)/.local/state" : "/var/lib"
         case "C": return isUser ? "\(home)/.cache" : "/var/cache"
         case "L": return isUser ? "\(home)/.local/state/log" : "/var/log"

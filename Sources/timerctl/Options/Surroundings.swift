@@ -50,6 +50,8 @@ struct Surroundings: Hashable {
         guard let sign = bytes.firstIndex(of: UInt8(ascii: "=")), sign > 0 else { return }
         let name = String(decoding: bytes[..<sign], as: UTF8.self)
         if Self.ofTheSession.contains(name) || name.hasPrefix("TIMERD_") { return }
+        // No job may have it.
+        if name.beginsWithDigit { return leftOut.append(name) }
         // A repaired name would be that of another variable.
         guard name.utf8.elementsEqual(bytes[..<sign]),
             let value = String(validating: bytes[(sign + 1)...], as: UTF8.self)
@@ -70,8 +72,12 @@ struct Surroundings: Hashable {
     }
 
     var notes: [String] {
-        leftOut.isEmpty
-            ? []
-            : ["the job goes without \(leftOut.sorted().joined(separator: ", ")): not UTF-8"]
+        let names = leftOut.sorted()
+        return [
+            (names.filter { !$0.beginsWithDigit }, "not UTF-8"),
+            (names.filter { $0.beginsWithDigit }, "no variable's name begins with a digit"),
+        ].filter { !$0.0.isEmpty }.map { names, reason in
+            "the job goes without \(names.joined(separator: ", ")): \(reason)"
+        }
     }
 }

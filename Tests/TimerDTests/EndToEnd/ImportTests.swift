@@ -240,6 +240,63 @@ struct ImportTests {
     }
 
     @Test(
+        "The commands of a service go on after a status that is its success, and after no other",
+        arguments: [
+            ("ExecStart=/bin/sh -c 'echo 1; exit 3'\nExecStart=/bin/echo 2", false, "1\n2\n"),
+            ("ExecStart=/bin/sh -c 'echo 1; exit 4'\nExecStart=/bin/echo 2", true, "1\n"),
+            ("ExecStart=/bin/echo 1\nExecStart=/bin/sh -c 'exit 3'", false, "1\n"),
+            ("ExecStartPre=/bin/sh -c 'echo 1; exit 3'\nExecStart=/bin/echo 2", true, "1\n"),
+            ("ExecStart=/bin/sh -c 'echo 1; exit 3'", false, "1\n"),
+        ]
+    )
+    func successStatus(commands: String, fails: Bool, output: String) async throws {
+        try await DaemonProcess.with { daemon in
+            let folder = daemon.folder
+            try write("[Timer]\nOnCalendar=daily\n", to: "\(folder)/x.timer")
+            try write(
+                "[Service]\nType=oneshot\nSuccessExitStatus=3\n\(commands)\n",
+                to: "\(folder)/x.service"
+            )
+            let added = try await daemon.timerctl(
+                "import",
+                "systemd",
+                "--user",
+                "\(folder)/x.timer"
+            )
+            #expect(added.output == "1\n", "\(added.errors)")
+            _ = try await daemon.timerctl("fire", "--wait", "1")
+            let run = try await daemon.finishedRun("1")
+            #expect((run.failed == true) == fails, "\(run)")
+            #expect(try await daemon.timerctl("logs", "1").output == output)
+        }
+    }
+
+    @Test("What waits for a time after the machine's start does not wait when that is over")
+    func afterStart() async throws {
+        // A run that slept as long once more would outlast this test.
+        let up = try #require(
+            try String(contentsOfFile: "/proc/uptime", encoding: .utf8).split(separator: ".").first
+        )
+        try await DaemonProcess.with { daemon in
+            let folder = daemon.folder
+            try write("[Timer]\nOnBootSec=\(up)\n", to: "\(folder)/x.timer")
+            try write(
+                "[Service]\nEnvironment=up=hi\nExecStart=/usr/bin/printenv up\n",
+                to: "\(folder)/x.service"
+            )
+            let added = try await daemon.timerctl(
+                "import",
+                "systemd",
+                "--user",
+                "\(folder)/x.timer"
+            )
+            #expect(added.output == "1\n", "\(added.errors)")
+            #expect(try await daemon.timerctl("fire", "--wait", "1").status == 0)
+            #expect(try await daemon.timerctl("logs", "1").output == "hi\n")
+        }
+    }
+
+    @Test(
         "Of several timer units none is added if one cannot be carried; else each is, with its own tag"
     )
     func severalUnits() async throws {

@@ -32,8 +32,8 @@ enum SchemaValues {
         case .environment:
             [
                 #"{"A":1}"#, #"{"A":true}"#, #"{"A":null}"#, #"{"A":[]}"#, #"{"":"x"}"#,
-                #"{"A=B":"x"}"#, #"{"a b":"ü"}"#, variables(Limits.variables),
-                variables(Limits.variables + 1),
+                #"{"A=B":"x"}"#, #"{"a b":"ü"}"#, #"{"1A":"x"}"#, #"{"A1":"x"}"#,
+                variables(Limits.variables), variables(Limits.variables + 1),
             ]
         case .json: [#""x""#, #"{"a":[1.5,null]}"#]
         case .path: paths + [#""tmp""#]

@@ -201,6 +201,7 @@ extension SystemdTests {
             ("SuccessExitStatus=SIGKILL", "is not carried: only numbers from 0 to 255"),
             ("LoadCredential=missing", "is not carried: systemd has no credential 'missing'"),
             ("Environment=A=b C", "is carried otherwise: without 'C'"),
+            ("Environment=A=b 1X=c", "is carried otherwise: without '1X=c', which sets no"),
             ("WorkingDirectory=-/srv", "is carried otherwise: a run fails where it is missing"),
             (
                 "ExecStartPre=@/bin/sh mysh -c b",

@@ -94,6 +94,42 @@ extension SystemdTests {
         #expect(mistake?.reason.hasPrefix("the specifier '%' in 'b@%Q.service'") == true)
     }
 
+    @Test("Times and users of a template are those of its instance; %h and %u are not User='s")
+    func specifiers() {
+        func plan(_ instance: String, _ timer: String, _ service: String) -> ImportPlan {
+            var jobs = SystemdJobs(
+                timer: unit("a@\(instance).timer", "[Timer]\n" + timer),
+                service: unit("a@\(instance).service", "[Service]\n" + service),
+                serviceName: "a@\(instance).service",
+                isUser: false,
+                startsUnit: false
+            )
+            jobs.caller = .root
+            jobs.findUser = { name in [LocalUser.root, .ann].first { $0.name == name } }
+            return jobs.plan(now: testNow)
+        }
+        let user = plan("ann", "OnCalendar=daily", "User=%i\nExecStart=/bin/a %h %u %U $HOME")
+        #expect(user.refusals == [] && user.jobs.first?.owner == .ann)
+        #expect(
+            user.jobs.first?.definition.command == ["/bin/a", "/root", "root", "0", "/home/ann"]
+        )
+        let daily = plan("daily", "OnCalendar=%i", "ExecStart=/bin/a").jobs.first
+        #expect(daily?.definition.schedule.calendar == "daily")
+        #expect(daily?.rule == .calendar("daily") && daily?.text == "OnCalendar=%i")
+        let hourly = plan("1h", "OnUnitActiveSec=%i", "ExecStart=/bin/a").jobs.first
+        #expect(hourly?.definition.schedule.every == "1h")
+        let odd = plan("x", "OnCalendar=%Q", "User=%Q\nExecStart=/bin/a").refusals
+        #expect(odd.map(\.text) == ["OnCalendar=%Q", "User=%Q"])
+        #expect(odd.allSatisfy { $0.reason.contains("the specifier '%' in '%Q'") })
+    }
+
+    @Test("A user is found by name and by number")
+    func numberedUser() {
+        #expect(LocalUser(namedOrNumbered: "0")?.name == "root")
+        #expect(LocalUser(namedOrNumbered: "root")?.uid == 0)
+        #expect(LocalUser(namedOrNumbered: "4294967294") == nil)
+    }
+
     @Test("A folder that cannot be read is a failure, and no folder without files")
     func unreadableFolder() throws {
         let folder = FileManager.default.temporaryDirectory

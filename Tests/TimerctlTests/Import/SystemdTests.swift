@@ -83,11 +83,11 @@ import TimerControl
         #expect(job.owner == .ann)
         #expect(plan.notes.count == 3, "\(plan.notes)")
         #expect(
-            plan.notes[0].hasPrefix(
+            plan.notes[1].hasPrefix(
                 "x.service:11: [Service] LimitAS=512M:1G is carried otherwise: "
             )
         )
-        #expect(plan.notes[1].contains("not TEMPFAIL"))
+        #expect(plan.notes[0].contains("not TEMPFAIL"))
         #expect(plan.notes[2].hasPrefix("x.service:14: [Service] PrivateTmp=yes is not carried: "))
     }
 
@@ -109,7 +109,7 @@ import TimerControl
     func commands() {
         let plan = plan(
             "OnCalendar=daily",
-            "ExecStartPre=-/bin/a 'b c'\nExecStart=/bin/d\nExecStart=/bin/e"
+            "Type=oneshot\nExecStartPre=-/bin/a 'b c'\nExecStart=/bin/d\nExecStart=/bin/e"
         )
         #expect(
             plan.jobs.first?.definition.command
@@ -117,6 +117,25 @@ import TimerControl
         )
         #expect(plan.jobs.first?.definition.cwd == "/")
         #expect(plan.jobs.first?.definition.misfire == .skip, "Persistent= is off by default")
+    }
+
+    @Test("Statuses that are a success are of ExecStart= alone, and the next command is run then")
+    func successCodes() {
+        let codes = "Type=oneshot\nSuccessExitStatus=75 0 3\n"
+        let one = plan("OnCalendar=daily", codes + "ExecStart=/bin/a")
+        #expect(one.jobs.first?.definition.command == ["/bin/a"])
+        #expect(one.jobs.first?.definition.successCodes == [0, 3, 75])
+        let several = plan(
+            "OnCalendar=daily",
+            codes + "ExecStartPre=/bin/a\nExecStart=/bin/b\nExecStart=-/bin/c"
+        )
+        #expect(
+            several.jobs.first?.definition.command == [
+                "/bin/sh", "-c",
+                "/bin/a && { /bin/b || case $? in 3|75) ;; *) exit $?;; esac; } && { /bin/c || :; }",
+            ]
+        )
+        #expect(several.jobs.first?.definition.successCodes == nil)
     }
 
     @Test(
@@ -165,8 +184,11 @@ import TimerControl
         let boot = plan("OnBootSec=90", "Type=oneshot\nTimeoutStartSec=30\nExecStart=/bin/a b")
         let job = try #require(boot.jobs.first).definition
         #expect(job.schedule == ScheduleWords(cron: "@reboot"))
-        #expect(job.command == ["/bin/sh", "-c", #"sleep "$0"; exec "$@""#, "90", "/bin/a", "b"])
+        #expect(job.command == ["/bin/sh", "-c", SystemdJobs.wait, "90", "/bin/a", "b"])
         #expect(job.timeout == "2min")
+        #expect(boot.notes.count == 1 && boot.notes[0].contains("its run sleeps until then"))
+        let atOnce = plan("OnBootSec=0", "ExecStart=/bin/a")
+        #expect(atOnce.jobs.first?.definition.command == ["/bin/a"] && atOnce.notes == [])
     }
 
     @Test("Each time of a timer is a job, and --start-unit leaves the rest to systemd")
@@ -201,6 +223,9 @@ import TimerControl
             ("OnCalendar=daily", "Type=forking\nExecStart=/bin/a", "--start-unit"),
             ("OnCalendar=daily", "DynamicUser=yes\nExecStart=/bin/a", "--start-unit"),
             ("OnCalendar=daily", "Type=oneshot", "has no ExecStart"),
+            ("OnCalendar=daily", "ExecStartPre=/bin/a", "has no ExecStart"),
+            ("OnCalendar=daily", "ExecStart=/bin/a\nExecStart=/bin/b", "with Type=oneshot alone"),
+            ("OnCalendar=daily", "ExecStart=/bin/a ; /bin/b", "with Type=oneshot alone"),
             ("OnCalendar=daily", "ExecStart=/bin/a %b", "accepted are %%"),
             ("OnCalendar=daily", "ExecStart=/bin/a 'b", "has no end"),
             ("OnCalendar=daily", "User=ann\nExecStart=+/bin/a", "root's rights"),

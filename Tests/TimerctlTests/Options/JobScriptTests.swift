@@ -165,6 +165,22 @@ import TimerControl
         #expect(here.notes == ["the job goes without L\u{FFFD}: not UTF-8"])
     }
 
+    @Test("A variable whose name begins with a digit stays behind with a note")
+    func digitName() {
+        let here = Surroundings(
+            folder: "/",
+            umask: 0,
+            entries: ["1X=y", "X1=z"].map { Array($0.utf8) } + [[0x4C, 0x3D, 0xFF]]
+        )
+        #expect(here.environment == ["X1": "z"])
+        #expect(
+            here.notes == [
+                "the job goes without L: not UTF-8",
+                "the job goes without 1X: no variable's name begins with a digit",
+            ]
+        )
+    }
+
     @Test("The current surroundings are those of this process")
     func current() throws {
         let here = try Surroundings.current()
