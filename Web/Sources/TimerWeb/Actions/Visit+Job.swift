@@ -53,7 +53,8 @@ extension Visit {
             return .done(sentence(job, " goes on\(next(job))."), undo: undo("Undo", .pause))
         case .skip:
             let count = try number("count") ?? 1
-            let job = try await one(client.skipJobs(SkipJobs(jobs: jobs, count: count)), id)
+            let skip = SkipJobs(jobs: jobs, count: count, from: shownDate)
+            let job = try await one(client.skipJobs(skip), id)
             return .done(
                 sentence(job, ": \(count.of("date was", "dates were")) dropped\(next(job)).")
             )
@@ -61,8 +62,8 @@ extension Visit {
             // Read here: the daemon would read the words by its own clock.
             let to = try DateExpression.parse(field("to") ?? "", now: dates.now, zone: dates.zone)
                 .date
-            let shown = field("from").flatMap { Timestamp(rfc3339: $0) }
-            let before = if let shown { shown } else { try await client.job(.id(id)).fireDate }
+            let before =
+                if let shownDate { shownDate } else { try await client.job(.id(id)).fireDate }
             let job = try await client.setFireDate(of: .id(id), to: to.rfc3339, from: before).job
             // Both are to be there: what somebody moves in between stays.
             let undone = [("to", before), ("from", job.fireDate)].compactMap { name, date in
@@ -94,6 +95,9 @@ extension Visit {
             )
         }
     }
+
+    /// The next date that the job had when the form was made.
+    private var shownDate: Timestamp? { field("from").flatMap { Timestamp(rfc3339: $0) } }
 
     private func one(_ reply: JobsReply, _ id: JobID) throws -> Job {
         guard let job = reply.jobs.first else {
@@ -187,7 +191,7 @@ extension Visit {
                     p { "It is what it was before its end: number, name, history, dates." }
                 }
             case .skip:
-                question("Skip dates of", "Skip", choice: count) {
+                question("Skip dates of", "Skip", choice: count(job)) {
                     p {
                         "The next dates are dropped, and have that reason in the history. It cannot be undone: "
                         "no date fires that was dropped."
@@ -203,8 +207,9 @@ extension Visit {
         return QuestionPage(asked, self, in: .jobs)
     }
 
-    private var count: Node {
+    private func count(_ job: Job) -> Node {
         p {
+            Parts(self).seen(job)
             label {
                 "How many "
                 input(

@@ -79,14 +79,17 @@ struct JobActions {
     }
 
     private var skipped: Node {
-        input(
-            .type("number"),
-            .name("count"),
-            .value("1"),
-            .named("min", 1),
-            .named("max", Limits.skip),
-            .aria("label", "How many dates")
-        )
+        group {
+            parts.seen(job)
+            input(
+                .type("number"),
+                .name("count"),
+                .value("1"),
+                .named("min", 1),
+                .named("max", Limits.skip),
+                .aria("label", "How many dates")
+            )
+        }
     }
 
     private var moved: Node {
@@ -144,7 +147,7 @@ struct JobActions {
 }
 
 extension Parts {
-    /// The next date that a form was made with, so that nobody's move in between is undone.
+    /// The next date that a form was made with: moved, dropped or fired in between, it stays so, and so does what follows.
     func seen(_ job: Job) -> Node {
         job.fireDate.map { input(.type("hidden"), .name("from"), .value($0.rfc3339)) } ?? .empty
     }
