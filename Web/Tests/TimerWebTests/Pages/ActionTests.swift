@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import Testing
+import TimerControl
+
+@testable import TimerWeb
+
+/// What an action does to a job that is not as it was shown, and what of it can be undone.
+@Suite(
+    .enabled(if: TestDaemon.program != nil, "build the main package first, or set TIMERD_PROGRAMS")
+)
+struct ActionTests {
+    /// Adds jobs that fire while no test runs.
+    private func add(
+        _ daemon: TestDaemon,
+        _ count: Int = 1,
+        at date: String? = nil,
+        _ change: (inout JobDefinition) -> Void = { _ in }
+    ) async throws -> [JobID] {
+        let schedule = date.map { ScheduleWords(at: $0) } ?? ScheduleWords(cron: "30 2 29 2 *")
+        var definition = JobDefinition(schedule: schedule)
+        change(&definition)
+        return try await daemon.connected { [definition] client in
+            try await client.addJobs(Array(repeating: definition, count: count)).jobs.map(\.id)
+        }
+    }
+
+    private func job(_ id: JobID, _ daemon: TestDaemon) async throws -> Job {
+        try await daemon.connected { try await $0.job(.id(id)) }
+    }
+
+    /// The ids as a form of several jobs has them.
+    private func list(_ ids: [JobID]) -> String {
+        ids.map(\.description).joined(separator: "%2C")
+    }
+
+    private func hasUndo(_ page: RawClient.Reply) -> Bool {
+        page.body.contains(">Undo</button>")
+    }
+
+    @Test("A date that somebody has dropped is not dropped again, nor the one behind it")
+    func skip() async throws {
+        let daemon = try await TestDaemon()
+        let ids = try await add(daemon, 2)
+        let id = ids[0]
+        func asSomebody() async throws -> Timestamp? {
+            try await daemon.connected { client in
+                try await client.skipJobs(SkipJobs(jobs: .ids([id]))).jobs.first?.fireDate
+            }
+        }
+        try await TestServer.run(socket: daemon.socket) { server in
+            for path in ["/jobs/\(id)", "/jobs/\(id)/skip"] {
+                let from = try #require(try await server.get(path).hidden("from"), "\(path)")
+                let since = try await asSomebody()
+                let refused = try await server.follow("/jobs/\(id)/skip", "count=2&from=\(from)")
+                #expect(refused.body.contains("flash failed"), "\(path)")
+                let kept = try await job(id, daemon).fireDate
+                #expect(kept == since, "\(path)")
+            }
+            let asked = try await server.post("/jobs/act", "do=skip&id=\(id)&id=\(ids[1])")
+            let from = try #require(asked.hidden("from")).replacing(",", with: "%2C")
+            let since = try await asSomebody()
+            let other = try await job(ids[1], daemon).fireDate
+            let done = try await server.follow(
+                "/jobs/act",
+                "confirmed=1&do=skip&ids=\(list(ids))&from=\(from)"
+            )
+            #expect(done.body.contains("1 job has one date less; 1 job refused: job \(id) fires"))
+            let kept = try await job(id, daemon).fireDate
+            #expect(kept == since)
+            let dropped = try await job(ids[1], daemon).fireDate
+            #expect(dropped != other)
+        }
+    }
+
+    @Test("A job that cannot be fired keeps no other from it, and all of them are told")
+    func fire() async throws {
+        let daemon = try await TestDaemon()
+        let ids = try await add(daemon, 3) { $0.command = ["sleep", "600"] }
+        try await daemon.connected { _ = try await $0.fireJob(.id(ids[1])) }
+        try await TestServer.run(socket: daemon.socket) { server in
+            let chosen = list(ids + [JobID(rawValue: 9999)])
+            let done = try await server.follow("/jobs/act", "confirmed=1&do=fire&ids=\(chosen)")
+            #expect(done.body.contains("2 jobs were fired; 1 job was not found; 1 job refused: "))
+            for id in ids {
+                let fires = try await job(id, daemon).fires
+                #expect(fires == 1, "job \(id)")
+            }
+            let none = try await server.follow("/jobs/act", "confirmed=1&do=fire&ids=\(list(ids))")
+            #expect(none.body.contains("flash failed"))
+            #expect(none.body.contains("3 jobs refused: "))
+        }
+    }
+
+    @Test("A question leaves out what has no date to drop, and what is held or has ended")
+    func question() async throws {
+        let daemon = try await TestDaemon()
+        let ids = try await add(daemon, 3)
+        try await daemon.connected { client in
+            _ = try await client.pauseJobs(.ids([ids[1]]))
+            _ = try await client.invalidateJobs(.ids([ids[2]]))
+        }
+        let boxes = ids.map { "id=\($0)" }.joined(separator: "&")
+        try await TestServer.run(socket: daemon.socket) { server in
+            let skip = try await server.post("/jobs/act", "do=skip&\(boxes)")
+            #expect(skip.hidden("ids") == "\(ids[0])")
+            #expect(skip.body.contains("2 of the 3 that were chosen stay as they are"))
+            let fire = try await server.post("/jobs/act", "do=fire&\(boxes)")
+            #expect(fire.hidden("ids") == "\(ids[0]),\(ids[1])")
+        }
+    }
+}
