@@ -132,6 +132,8 @@ extension Visit {
                 Parts(self).jobName(job)
                 " was \(before == nil ? "added" : "changed")\(job.state == .scheduled ? next : "")."
                 leftOut.map { words in " \(words.asSentence)" }
+                before.flatMap { Revert.obstacle(from: $0.definition, to: job.definition) }
+                    .map { words in " \(words.asSentence)" }
             },
             undo: before.map { Revert(of: job, to: $0).undo }
                 ?? Flash.Undo(label: "Undo", action: Link("jobs", "\(job.id)", "end"))

@@ -110,4 +110,26 @@ struct ActionTests {
             #expect(fire.hidden("ids") == "\(ids[0]),\(ids[1])")
         }
     }
+
+    @Test("A change that takes out a URL which nobody is shown is not undone, and says so before")
+    func lostURL() async throws {
+        let daemon = try await TestDaemon()
+        let id = try await add(daemon) {
+            ($0.command, $0.ping) = (["true"], "https://hc.example/SECRET")
+        }[0]
+        try await TestServer.run(socket: daemon.socket) { server in
+            let path = "/jobs/\(id)/change"
+            for (command, isLost) in [("false", false), ("", true)] {
+                let revision = try #require(try await server.get(path).hidden("revision"))
+                let fields =
+                    "kind=cron&schedule=30%202%2029%202%20*&tz=UTC&command=\(command)&revision=\(revision)"
+                let tried = try await server.post(path, fields + "&do=preview")
+                #expect(tried.body.contains("The change cannot be undone") == isLost)
+                let saved = try await server.follow(path, fields + "&do=save")
+                #expect(saved.body.contains("was changed"))
+                #expect(saved.body.contains("The change cannot be undone") == isLost)
+                #expect(hasUndo(saved) == !isLost)
+            }
+        }
+    }
 }
