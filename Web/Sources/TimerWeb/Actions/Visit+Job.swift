@@ -36,10 +36,13 @@ extension Visit {
             return .done(sentence(reply.job, " was fired."))
         case .pause:
             let before = try await client.job(.id(id))
-            guard before.state != .paused else {
+            guard before.state != .paused || before.maintenance else {
                 return .done(sentence(before, " was paused already."))
             }
             let job = try await one(client.pauseJobs(jobs), id)
+            guard !before.maintenance else {
+                return .done(sentence(job, " stays paused when the maintenance ends."))
+            }
             return .done(
                 sentence(job, " is paused: no date fires until it is resumed."),
                 undo: undo("Undo", .resume)
@@ -50,7 +53,15 @@ extension Visit {
                 return .done(sentence(before, " was resumed already."))
             }
             let job = try await one(client.resumeJobs(jobs), id)
-            return .done(sentence(job, " goes on\(next(job))."), undo: undo("Undo", .pause))
+            return .done(
+                sentence(
+                    job,
+                    before.maintenance
+                        ? " goes on while the maintenance does\(next(job))."
+                        : " goes on\(next(job))."
+                ),
+                undo: before.maintenance ? nil : undo("Undo", .pause)
+            )
         case .skip:
             let count = try number("count") ?? 1
             let skip = SkipJobs(jobs: jobs, count: count, from: shownDate)
@@ -178,13 +189,11 @@ extension Visit {
                 }
             case .pause:
                 question("Pause", "Pause it") {
-                    p {
-                        "No date fires until it is resumed; what is missed meanwhile is made up for as it says."
-                    }
+                    p { job.pauseSentence }
                 }
             case .resume:
                 question("Resume", "Resume it") {
-                    p { "Its dates fire again; what was missed is made up for as it says." }
+                    p { job.resumeSentence }
                 }
             case .undo, .revert:
                 question("Restore", "Have it live again") {

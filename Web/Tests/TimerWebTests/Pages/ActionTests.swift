@@ -111,6 +111,38 @@ struct ActionTests {
         }
     }
 
+    @Test("What maintenance has paused is resumed, or paused beyond it, for good")
+    func maintenance() async throws {
+        let daemon = try await TestDaemon()
+        let ids = try await add(daemon, 4)
+        try await daemon.connected { client in
+            _ = try await client.pauseJobs(.ids([ids[3]]))
+            let paused: JobsReply = try await client.call(.beginMaintenance(nil))
+            #expect(paused.jobs.map(\.id) == Array(ids[..<3]))
+        }
+        try await TestServer.run(socket: daemon.socket) { server in
+            let shown = try await server.get("/jobs/\(ids[0])")
+            #expect(shown.body.contains("Its dates fire again while the maintenance goes on."))
+            let resumed = try await server.follow("/jobs/\(ids[0])/resume")
+            #expect(resumed.body.contains("goes on while the maintenance does"))
+            #expect(!hasUndo(resumed))
+            let paused = try await server.follow("/jobs/\(ids[1])/pause")
+            #expect(paused.body.contains("stays paused when the maintenance ends"))
+            #expect(!hasUndo(paused))
+            let both = try await server.follow(
+                "/jobs/act",
+                "confirmed=1&do=resume&ids=\(list([ids[2], ids[3]]))"
+            )
+            #expect(both.body.contains("2 jobs were resumed."))
+            #expect(both.hidden("ids") == "\(ids[3])")
+        }
+        try await daemon.connected { client in
+            let _: JobsReply = try await client.call(.endMaintenance(nil))
+        }
+        let left = try await job(ids[1], daemon)
+        #expect(left.state == .paused && !left.maintenance)
+    }
+
     @Test("A change that takes out a URL which nobody is shown is not undone, and says so before")
     func lostURL() async throws {
         let daemon = try await TestDaemon()

@@ -28,15 +28,8 @@ struct JobActions {
         if job.held == nil {
             all.append(now(.fire, "Fire now", fireSentence))
         }
-        all.append(
-            job.state == .paused
-                ? now(
-                    .resume,
-                    "Resume",
-                    "Its dates fire again; what was missed is made up for as it says."
-                )
-                : now(.pause, "Pause", "No date fires until it is resumed.")
-        )
+        if job.state == .paused { all.append(now(.resume, "Resume", job.resumeSentence)) }
+        if BulkAction.pause.changes(job) { all.append(now(.pause, "Pause", job.pauseSentence)) }
         if job.held == nil, job.fireDate != nil {
             // The dates of a pause are dropped, or made up for, when it goes on.
             if job.state == .scheduled {
@@ -154,6 +147,24 @@ extension Parts {
 }
 
 extension Job {
+    /// What a pause does to it.
+    ///
+    /// In maintenance its undo would end that for the job, too.
+    var pauseSentence: String {
+        maintenance
+            ? "It stays paused when the maintenance ends. Cannot be undone."
+            : "No date fires until it is resumed."
+    }
+
+    /// What its resumption does.
+    ///
+    /// In maintenance its undo would pause it beyond that.
+    var resumeSentence: String {
+        maintenance
+            ? "Its dates fire again while the maintenance goes on. Cannot be undone."
+            : "Its dates fire again; what was missed is made up for as it says."
+    }
+
     /// Whether a fire by hand is its last one: it has one date, or its count is full with it.
     var endsWithFire: Bool {
         let schedule = definition.schedule
