@@ -86,11 +86,25 @@ extension Visit {
             )
         case .end:
             let before = try await client.job(.id(id))
-            guard before.state.isLive else {
-                return .done(sentence(before, " had ended already."))
+            if let shown = field("revision"), shown != "\(before.revision)" {
+                throw ControlError(
+                    .conflict,
+                    "job \(id) was changed since it was added; it stays as it is"
+                )
             }
+            // Also of one that has ended: it may have a run in progress, or an attempt to come.
             let reply = try await client.invalidateJobs(jobs, kill: field("kill") != nil)
             let job = try one(reply, id)
+            guard before.state.isLive else {
+                return .done(
+                    sentence(
+                        job,
+                        before.state == .finished && job.state == .invalidated
+                            ? " is ended: nothing of its last fire begins any more."
+                            : " had ended already."
+                    )
+                )
+            }
             return .done(
                 sentence(job, " is ended: it fires no more. Its history stays."),
                 undo: undo("Undo", .undo)
@@ -251,7 +265,13 @@ extension Visit {
     }
 
     private func endSentence(_ job: Job) -> Node {
-        p {
+        guard job.state.isLive else {
+            return p {
+                "It has no date to come. What is to come of its last fire, as another attempt, does not begin. "
+                "It cannot be undone."
+            }
+        }
+        return p {
             "It fires no more. "
             if let date = job.nextFire, job.state == .scheduled {
                 "The next date, "

@@ -143,6 +143,41 @@ struct ActionTests {
         #expect(left.state == .paused && !left.maintenance)
     }
 
+    @Test("A job that has finished is ended where a fire of it is not over, and left alone else")
+    func end() async throws {
+        let daemon = try await TestDaemon()
+        let far = "2126-01-01T10:00:00Z"
+        let tasks = try await add(daemon, 2, at: far) { $0.queue = "q" }
+        let event = try await add(daemon, at: far)
+        try await daemon.connected { client in
+            for id in tasks + event { _ = try await client.fireJob(.id(id)) }
+        }
+        try await TestServer.run(socket: daemon.socket) { server in
+            let shown = try await server.get("/jobs/\(tasks[0])")
+            #expect(shown.body.contains("its last fire is not over"))
+            #expect(shown.body.contains("href=\"/jobs/\(tasks[0])/end\""))
+            let over = try await server.get("/jobs/\(event[0])")
+            #expect(!over.body.contains("href=\"/jobs/\(event[0])/end\""))
+            let ended = try await server.follow("/jobs/\(tasks[0])/end")
+            #expect(ended.body.contains("nothing of its last fire begins any more"))
+            #expect(!hasUndo(ended))
+            let again = try await server.follow("/jobs/\(tasks[0])/end")
+            #expect(again.body.contains("had ended already"))
+            let all = "confirmed=1&do=end&ids=\(list(tasks + event))"
+            let some = try await server.follow("/jobs/act", all)
+            #expect(some.body.contains("1 job was ended."))
+            #expect(!hasUndo(some))
+            let none = try await server.follow("/jobs/act", all)
+            #expect(none.body.contains("3 jobs were ended already"))
+        }
+        for id in tasks {
+            let state = try await job(id, daemon).state
+            #expect(state == .invalidated)
+        }
+        let left = try await job(event[0], daemon).state
+        #expect(left == .finished)
+    }
+
     @Test("A change that takes out a URL which nobody is shown is not undone, and says so before")
     func lostURL() async throws {
         let daemon = try await TestDaemon()

@@ -8,6 +8,8 @@ import TimerWords
 /// What can be done with a job as it stands, and what each does.
 struct JobActions {
     let job: Job
+    /// Whether something of a fire of it is still to come.
+    let isOpen: Bool
     let parts: Parts
 
     var section: Node {
@@ -20,7 +22,8 @@ struct JobActions {
     private var items: [Node] {
         guard job.state.isLive else {
             // What has finished by itself has no date left to live for.
-            return job.state == .invalidated && job.endReason == "invalidated"
+            guard job.state == .invalidated else { return isOpen ? [end] : [] }
+            return job.endReason == "invalidated"
                 ? [now(.undo, "Have it live again", "As it was before its end, with its history.")]
                 : []
         }
@@ -56,13 +59,17 @@ struct JobActions {
                 )
             )
         }
-        all.append(
-            item(
-                parts.ask(link("end"), "End", "button danger"),
-                "Fires no more. Can be undone for 24 hours."
-            )
-        )
+        all.append(end)
         return all
+    }
+
+    private var end: Node {
+        item(
+            parts.ask(link("end"), "End", "button danger"),
+            job.state.isLive
+                ? "Fires no more. Can be undone for 24 hours."
+                : "What is to come of its last fire does not begin. Cannot be undone."
+        )
     }
 
     private var fireSentence: String {
