@@ -178,6 +178,37 @@ struct ActionTests {
         #expect(left == .finished)
     }
 
+    @Test("The undo of an add leaves a job that somebody has changed since")
+    func added() async throws {
+        let daemon = try await TestDaemon()
+        try await TestServer.run(socket: daemon.socket) { server in
+            for isChanged in [true, false] {
+                let fields = "kind=every&schedule=1000h&tz=&command=true&do=save"
+                let page = try await server.follow("/add", fields)
+                let revision = try #require(page.hidden("revision"))
+                let jobs = try await daemon.connected { try await $0.listJobs().jobs }
+                let job = try #require(jobs.last)
+                if isChanged {
+                    var definition = job.restated
+                    definition.retries = 2
+                    let change = JobRevision(of: job, definition)
+                    _ = try await daemon.connected {
+                        try await $0.applyJobs(ApplyJobs(change: [change]))
+                    }
+                }
+                let path = "/jobs/\(job.id)"
+                let undone = try await server.follow("\(path)/end", "revision=\(revision)")
+                #expect(undone.body.contains("flash failed") == isChanged)
+                let state = try await self.job(job.id, daemon).state
+                #expect(state == (isChanged ? .scheduled : .invalidated))
+                // What is not to be changed any more has no form.
+                let form = try await server.get("\(path)/change")
+                #expect(form.status == (isChanged ? 200 : 409))
+                _ = try await daemon.connected { try await $0.invalidateJobs(.ids([job.id])) }
+            }
+        }
+    }
+
     @Test("A change that takes out a URL which nobody is shown is not undone, and says so before")
     func lostURL() async throws {
         let daemon = try await TestDaemon()
