@@ -86,6 +86,17 @@ extension JobDefinition {
         return masked
     }
 
+    /// The options with a URL that is shown masked here and is not in `changed` any more: nobody can have it back who does not
+    /// know it.
+    public func optionsOfLostURLs(in changed: Self) -> [String] {
+        let masked = changed.masked
+        let kept = Set((masked.notify ?? []) + [masked.ping].compactMap(\.self))
+        let shown = [("notify", self.notify ?? []), ("ping", [self.ping].compactMap(\.self))]
+        return shown.compactMap { option, texts in
+            texts.contains { MaskedURL.isMasked($0) && !kept.contains($0) } ? option : nil
+        }
+    }
+
     /// A place as it is shown in a definition, or what was taken for one.
     package static func reference(_ text: String) -> String {
         if let url = MaskedURL(of: text) { return url.reference }

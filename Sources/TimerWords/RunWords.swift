@@ -204,3 +204,14 @@ extension Run {
     /// Which handler of its job it ran; nil for the job's own command.
     public var handlerWords: String? { handler?.words }
 }
+
+extension Run {
+    /// Whether something of its fire is still to come: its command waits or runs, or is tried again.
+    public var isOpen: Bool {
+        switch state {
+        case .waiting, .running, .queued, .reserved: true
+        case .done: nextAttemptAt != nil || waitsFor != nil
+        case .claimed, .fired, .skipped, .dead, .unreadable: false
+        }
+    }
+}

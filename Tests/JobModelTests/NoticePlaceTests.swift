@@ -118,6 +118,23 @@ import Testing
         )
     }
 
+    @Test("A URL that a change takes out is lost to who has seen its masked form alone")
+    func lostURLs() {
+        var job = JobDefinition(schedule: ScheduleWords(in: "1s"))
+        job.notify = ["mail", "https://hooks.example/secret"]
+        job.ping = "https://ping.example/secret"
+        let shown = job.masked
+        #expect(shown.optionsOfLostURLs(in: shown).isEmpty)
+        // Typed as it is, it is there again.
+        #expect(shown.optionsOfLostURLs(in: job).isEmpty)
+        var changed = shown
+        changed.notify = ["mail", "https://hooks.example/other"]
+        #expect(shown.optionsOfLostURLs(in: changed) == ["notify"])
+        (changed.notify, changed.ping) = (nil, nil)
+        #expect(shown.optionsOfLostURLs(in: changed) == ["notify", "ping"])
+        #expect(changed.optionsOfLostURLs(in: shown).isEmpty)
+    }
+
     @Test("'none' stands alone")
     func nowhere() throws {
         try JobOption.notify.check(.texts(["none"]))

@@ -88,6 +88,9 @@ import TimerControl
             .setFireDate(SetFireDate(job: .name("a"), fireDate: "09:00")),
             .skipJobs(SkipJobs(jobs: .ids([JobID(rawValue: 4)]))),
             .skipJobs(SkipJobs(jobs: .name("a"), count: 3)),
+            .skipJobs(
+                SkipJobs(jobs: .name("a"), from: Timestamp(rfc3339: "2026-12-01T09:00:00Z"))
+            ),
             .fireJob(.name("a")), .pauseJobs(.tag("b")), .resumeJobs(.ids([JobID(rawValue: 4)])),
             .restoreJobs(nil), .restoreJobs(.name("a")),
             .listRuns(runs), .listRuns(ListRuns()), .listRuns(openRuns), .listRuns(fireRuns),

@@ -151,10 +151,14 @@ public struct SkipJobs: Hashable, Sendable {
     public var jobs: JobSelection
     /// How many dates, 1 to 10,000.
     public var count: Int
+    /// The date that each of them is to have now; where one has another one all are refused, as somebody has moved or skipped
+    /// it, or it has fired.
+    public var from: Timestamp?
 
-    public init(jobs: JobSelection, count: Int = 1) {
+    public init(jobs: JobSelection, count: Int = 1, from: Timestamp? = nil) {
         self.jobs = jobs
         self.count = count
+        self.from = from
     }
 }
 

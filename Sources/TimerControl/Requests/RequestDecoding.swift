@@ -36,10 +36,11 @@ extension Request {
         case .resumeJobs: self = .resumeJobs(try parameters.selection())
         case .restoreJobs: self = .restoreJobs(try parameters.ended())
         case .skipJobs:
-            let jobs = try parameters.selection(besides: ["count"])
+            let jobs = try parameters.selection(besides: ["count", "from"])
             let count = try parameters.optional(Int.self, "count") ?? 1
             try checkRange(count, 1...Limits.skip, "count")
-            self = .skipJobs(SkipJobs(jobs: jobs, count: count))
+            let from = try parameters.optional(Timestamp.self, "from")
+            self = .skipJobs(SkipJobs(jobs: jobs, count: count, from: from))
         case .listRuns:
             let list = try parameters.decoded(ListRuns.self, fields: ListRuns.fieldNames)
             if let limit = list.limit { try checkRange(limit, 1...Limits.page, "limit") }

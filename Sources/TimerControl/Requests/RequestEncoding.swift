@@ -78,7 +78,7 @@ extension Request {
             .object(jobs.members)
         case .restoreJobs(let jobs): jobs.map { .object($0.members) }
         case .skipJobs(let request):
-            .object(request.jobs.members.merging(["count": .integer(Int64(request.count))]) { $1 })
+            .object(request.members)
         case .setFireDate(let request):
             .object(request.members)
         case .listRuns(let request): try JSONValue(encoding: request)
@@ -185,6 +185,15 @@ extension JobSelection {
         case .tag(let tag): ["tag": .string(tag)]
         case .owner(let owner): ["owner": .string(owner)]
         }
+    }
+}
+
+extension SkipJobs {
+    fileprivate var members: [String: JSONValue] {
+        var members = jobs.members
+        members["count"] = .integer(Int64(count))
+        members["from"] = from.map { .string($0.rfc3339) }
+        return members
     }
 }
 

@@ -133,7 +133,7 @@ struct CommandHandler: Sendable {
         case .resumeJobs(let jobs): try await changeJobs(jobs, .resume, caller)
         case .restoreJobs(let jobs): try await restoreJobs(jobs, caller)
         case .skipJobs(let request):
-            try await changeJobs(request.jobs, .skip(request.count), caller)
+            try await changeJobs(request.jobs, .skip(request.count, from: request.from), caller)
         case .listRuns(let filter): try await listRuns(filter, caller)
         case .listNotices(let request): try await listNotices(request, caller)
         case .getRun(let reference): try await getRun(reference, caller)

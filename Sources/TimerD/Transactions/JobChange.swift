@@ -15,6 +15,6 @@ enum JobChange: Sendable {
     case beginMaintenance
     /// Resumes what its begin has paused.
     case endMaintenance
-    /// Drops so many of the next dates.
-    case skip(Int)
+    /// Drops so many of the next dates; with the date of the wall clock that the job is to have now.
+    case skip(Int, from: Timestamp? = nil)
 }

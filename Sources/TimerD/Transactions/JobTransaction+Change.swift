@@ -40,9 +40,8 @@ extension JobTransaction {
 
     /// Refuses to drop more dates in one write than it has time for, before any job is read.
     private func requireFewDates(_ change: JobChange, of jobs: Int) throws(ControlError) {
-        guard case .skip(let count) = change, count > 1, jobs * count > Limits.datesSkipped else {
-            return
-        }
+        guard case .skip(let count, _) = change, count > 1, jobs * count > Limits.datesSkipped
+        else { return }
         throw ControlError(
             .limitReached,
             "\(count) dates of each of \(jobs) jobs are \(jobs * count), at most \(Limits.datesSkipped) are dropped"
@@ -174,14 +173,15 @@ extension JobTransaction {
                 .conflict,
                 "job \(job.id) is paused: its next date is not known before it goes on; resume it first"
             )
-        case (.skip(let count), _):
+        case (.skip(let count, let from), _):
+            if let from { try requireNotMoved(job, from: from) }
             try releaseClaim(of: &job)
             try drop(count, of: &job)
             try resolveAndPut(job)
         }
     }
 
-    /// Refuses a job that has another next date than whoever moves it has seen.
+    /// Refuses a job that has another next date than whoever moves or drops it has seen.
     private func requireNotMoved(_ job: StoredJob, from: Timestamp) throws {
         let date = job.wallFireDate(at: moment)
         // What a clock of elapsed time shows as a date follows the wall clock's small corrections.
@@ -192,7 +192,7 @@ extension JobTransaction {
         throw ControlError(
             .conflict,
             "job \(job.id) fires next at '\(date?.rfc3339 ?? "no date")', not at '\(from.rfc3339)': it was moved or "
-                + "has fired since"
+                + "skipped, or has fired since"
         )
     }
 

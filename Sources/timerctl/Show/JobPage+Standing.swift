@@ -107,17 +107,6 @@ extension TaskQueue {
     }
 }
 
-extension Run {
-    /// Whether something of its fire is still to come: its command waits or runs, or is tried again.
-    var isOpen: Bool {
-        switch state {
-        case .waiting, .running, .queued, .reserved: true
-        case .done: nextAttemptAt != nil || waitsFor != nil
-        case .claimed, .fired, .skipped, .dead, .unreadable: false
-        }
-    }
-}
-
 extension Job {
     /// Whether `run`, its newest, had attempts left when the job was ended by hand.
     func hasDroppedAttempts(after run: Run) -> Bool {

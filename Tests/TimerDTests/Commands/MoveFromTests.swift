@@ -6,7 +6,7 @@ import TimerControl
 
 @testable import TimerD
 
-@Suite("A move that says from where", .timeLimit(.minutes(1))) struct MoveFromTests {
+@Suite("A move, or a skip, that says from where", .timeLimit(.minutes(1))) struct MoveFromTests {
     @Test("A date that somebody else has moved meanwhile stays", arguments: ["1h", "2h"])
     func from(_ every: String) async throws {
         try await TestScheduler.with { test in
@@ -29,6 +29,28 @@ import TimerControl
             )
             #expect(await test.refusal(request(900, from: moved), as: 0) == nil)
             #expect(await test.refusal(request(1200, from: nil), as: 0) == nil)
+        }
+    }
+
+    @Test("Dates are dropped from the one that was seen, and none in its place", arguments: [1, 3])
+    func skip(_ count: Int) async throws {
+        try await TestScheduler.with { test in
+            let definition = JobDefinition(schedule: ScheduleWords(every: "1h"))
+            let job = try await test.jobs(.addJobs(AddJobs(definition)), as: 0)[0]
+            let other = try await test.jobs(.addJobs(AddJobs(definition)), as: 0)[0]
+            let seen = try #require(job.fireDate)
+            func request(_ ids: [JobID]) -> Request {
+                .skipJobs(SkipJobs(jobs: .ids(ids), count: count, from: seen))
+            }
+            let skipped = try await test.jobs(request([job.id]), as: 0)[0].fireDate
+            #expect(skipped == seen + .seconds(Int64(3600 * count)))
+            // Sent again it would drop others; and of several jobs all stay as they are.
+            for ids in [[job.id], [other.id, job.id]] {
+                let refusal = await test.refusal(request(ids), as: 0)
+                #expect(refusal?.reason == .conflict)
+                #expect(refusal?.message.contains("not at '\(seen.rfc3339)'") == true)
+            }
+            #expect(try await test.jobs(request([other.id]), as: 0)[0].fireDate == skipped)
         }
     }
 

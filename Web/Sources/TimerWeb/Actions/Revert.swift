@@ -15,6 +15,8 @@ struct Revert: Sendable {
     private let fireDate: Timestamp?
     /// The one that the change has left: where it is another now, it was moved or dropped, or has come.
     private let left: Timestamp?
+    /// Whether the definition can be stated again.
+    private let isKnown: Bool
 
     init(of changed: Job, to before: Job) {
         var definition = before.restated
@@ -24,6 +26,16 @@ struct Revert: Sendable {
         }
         (job, self.definition, revision) = (changed.id, definition, changed.revision)
         (fireDate, left) = (before.fireDate, changed.fireDate)
+        isKnown = Self.obstacle(from: before.definition, to: changed.definition) == nil
+    }
+
+    /// Why a change cannot be undone, as it takes out a URL that the daemon alone knows; nil for one that can.
+    static func obstacle(from before: JobDefinition, to changed: JobDefinition) -> String? {
+        let lost = before.optionsOfLostURLs(in: changed)
+        guard !lost.isEmpty else { return nil }
+        let options = lost.joined(separator: "' and '")
+        return
+            "the change cannot be undone: it takes out a URL of '\(options)', which is shown to nobody"
     }
 
     /// - Throws: `ControlError` for a form that is not `undo`'s.
@@ -40,10 +52,12 @@ struct Revert: Sendable {
         (self.revision, self.definition) = (revision, definition)
         fireDate = visit.field("fireDate").flatMap { Timestamp(rfc3339: $0) }
         left = visit.field("left").flatMap { Timestamp(rfc3339: $0) }
+        isKnown = true
     }
 
-    /// Nil for a definition too long for a form.
+    /// Nil for a definition too long for a form, or with a URL that nobody here knows.
     var undo: Flash.Undo? {
+        guard isKnown else { return nil }
         // try?: a definition can be written as JSON: it came so.
         guard let text = try? JSONText(encoding: definition).text, text.utf8.count < Self.most
         else { return nil }

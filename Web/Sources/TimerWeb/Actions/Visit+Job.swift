@@ -36,10 +36,13 @@ extension Visit {
             return .done(sentence(reply.job, " was fired."))
         case .pause:
             let before = try await client.job(.id(id))
-            guard before.state != .paused else {
+            guard before.state != .paused || before.maintenance else {
                 return .done(sentence(before, " was paused already."))
             }
             let job = try await one(client.pauseJobs(jobs), id)
+            guard !before.maintenance else {
+                return .done(sentence(job, " stays paused when the maintenance ends."))
+            }
             return .done(
                 sentence(job, " is paused: no date fires until it is resumed."),
                 undo: undo("Undo", .resume)
@@ -50,10 +53,19 @@ extension Visit {
                 return .done(sentence(before, " was resumed already."))
             }
             let job = try await one(client.resumeJobs(jobs), id)
-            return .done(sentence(job, " goes on\(next(job))."), undo: undo("Undo", .pause))
+            return .done(
+                sentence(
+                    job,
+                    before.maintenance
+                        ? " goes on while the maintenance does\(next(job))."
+                        : " goes on\(next(job))."
+                ),
+                undo: before.maintenance ? nil : undo("Undo", .pause)
+            )
         case .skip:
             let count = try number("count") ?? 1
-            let job = try await one(client.skipJobs(SkipJobs(jobs: jobs, count: count)), id)
+            let skip = SkipJobs(jobs: jobs, count: count, from: shownDate)
+            let job = try await one(client.skipJobs(skip), id)
             return .done(
                 sentence(job, ": \(count.of("date was", "dates were")) dropped\(next(job)).")
             )
@@ -61,8 +73,8 @@ extension Visit {
             // Read here: the daemon would read the words by its own clock.
             let to = try DateExpression.parse(field("to") ?? "", now: dates.now, zone: dates.zone)
                 .date
-            let shown = field("from").flatMap { Timestamp(rfc3339: $0) }
-            let before = if let shown { shown } else { try await client.job(.id(id)).fireDate }
+            let before =
+                if let shownDate { shownDate } else { try await client.job(.id(id)).fireDate }
             let job = try await client.setFireDate(of: .id(id), to: to.rfc3339, from: before).job
             // Both are to be there: what somebody moves in between stays.
             let undone = [("to", before), ("from", job.fireDate)].compactMap { name, date in
@@ -74,11 +86,25 @@ extension Visit {
             )
         case .end:
             let before = try await client.job(.id(id))
-            guard before.state.isLive else {
-                return .done(sentence(before, " had ended already."))
+            if let shown = field("revision"), shown != "\(before.revision)" {
+                throw ControlError(
+                    .conflict,
+                    "job \(id) was changed since it was added; it stays as it is"
+                )
             }
+            // Also of one that has ended: it may have a run in progress, or an attempt to come.
             let reply = try await client.invalidateJobs(jobs, kill: field("kill") != nil)
             let job = try one(reply, id)
+            guard before.state.isLive else {
+                return .done(
+                    sentence(
+                        job,
+                        before.state == .finished && job.state == .invalidated
+                            ? " is ended: nothing of its last fire begins any more."
+                            : " had ended already."
+                    )
+                )
+            }
             return .done(
                 sentence(job, " is ended: it fires no more. Its history stays."),
                 undo: undo("Undo", .undo)
@@ -94,6 +120,9 @@ extension Visit {
             )
         }
     }
+
+    /// The next date that the job had when the form was made.
+    private var shownDate: Timestamp? { field("from").flatMap { Timestamp(rfc3339: $0) } }
 
     private func one(_ reply: JobsReply, _ id: JobID) throws -> Job {
         guard let job = reply.jobs.first else {
@@ -174,20 +203,18 @@ extension Visit {
                 }
             case .pause:
                 question("Pause", "Pause it") {
-                    p {
-                        "No date fires until it is resumed; what is missed meanwhile is made up for as it says."
-                    }
+                    p { job.pauseSentence }
                 }
             case .resume:
                 question("Resume", "Resume it") {
-                    p { "Its dates fire again; what was missed is made up for as it says." }
+                    p { job.resumeSentence }
                 }
             case .undo, .revert:
                 question("Restore", "Have it live again") {
                     p { "It is what it was before its end: number, name, history, dates." }
                 }
             case .skip:
-                question("Skip dates of", "Skip", choice: count) {
+                question("Skip dates of", "Skip", choice: count(job)) {
                     p {
                         "The next dates are dropped, and have that reason in the history. It cannot be undone: "
                         "no date fires that was dropped."
@@ -203,8 +230,9 @@ extension Visit {
         return QuestionPage(asked, self, in: .jobs)
     }
 
-    private var count: Node {
+    private func count(_ job: Job) -> Node {
         p {
+            Parts(self).seen(job)
             label {
                 "How many "
                 input(
@@ -237,7 +265,13 @@ extension Visit {
     }
 
     private func endSentence(_ job: Job) -> Node {
-        p {
+        guard job.state.isLive else {
+            return p {
+                "It has no date to come. What is to come of its last fire, as another attempt, does not begin. "
+                "It cannot be undone."
+            }
+        }
+        return p {
             "It fires no more. "
             if let date = job.nextFire, job.state == .scheduled {
                 "The next date, "

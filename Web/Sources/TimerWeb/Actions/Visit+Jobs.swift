@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import HTML
+import Schedules
 import TimerControl
 
 extension Visit {
@@ -23,42 +24,11 @@ extension Visit {
             guard chosen.count <= action.most else {
                 return redirect(to: query.link, tooMany(chosen.count, for: action))
             }
-            let (ids, missing, count) = try await site.daemon.connected { session in
-                let (ids, missing) = try await action.changed(chosen, session.client)
-                // Of none the daemon would take all.
-                let count = ids.isEmpty ? 0 : try await action.carryOut(ids, session.client)
-                return (ids, missing, count)
+            let dates = shownDates(chosen)
+            let outcome = try await site.daemon.connected { session in
+                try await action.carryOut(chosen, dates: dates, session.client)
             }
-            guard !ids.isEmpty else {
-                let found = chosen.count - missing
-                let reasons = [
-                    found == 0 ? nil : "\(found.of("job")) \(action.done(found == 1)) already",
-                    Self.notFound(missing),
-                ]
-                return redirect(
-                    to: query.link,
-                    .refused(
-                        "nothing is to be done: "
-                            + reasons.compactMap(\.self).joined(separator: ", ")
-                    )
-                )
-            }
-            let undo = action.opposite.map { opposite in
-                Flash.Undo(
-                    label: "Undo",
-                    action: Link("jobs", "act"),
-                    fields: [
-                        Link.Field("do", opposite.rawValue), Link.Field("confirmed", "1"),
-                        Link.Field("query", field("query") ?? ""),
-                        Link.Field("ids", ids.map(\.description).joined(separator: ",")),
-                    ]
-                )
-            }
-            let others = Self.notFound(missing).map { "; \($0)" } ?? ""
-            return redirect(
-                to: query.link,
-                .done("\(count.of("job")) \(action.done(count == 1))\(others).", undo: undo)
-            )
+            return redirect(to: query.link, flash(of: action, outcome, chosen.count))
         } catch let error as ControlError {
             return redirect(to: query.link, .refused(error.message))
         }
@@ -68,9 +38,41 @@ extension Visit {
         .refused("\(count) jobs were chosen; at most \(action.most) are accepted")
     }
 
-    /// Said of jobs that are not there, or another user's; nil for none.
-    private static func notFound(_ count: Int) -> String? {
-        count == 0 ? nil : "\(count.of("job")) \(count == 1 ? "was" : "were") not found"
+    /// The next dates that the jobs of a form had when it was made.
+    private func shownDates(_ ids: [JobID]) -> [JobID: Timestamp] {
+        let dates = (field("from") ?? "").split(separator: ",").map { Timestamp(rfc3339: "\($0)") }
+        return zip(ids, dates).reduce(into: [:]) { $0[$1.0] = $1.1 }
+    }
+
+    private func flash(of action: BulkAction, _ outcome: BulkOutcome, _ chosen: Int) -> Flash {
+        guard outcome.count > 0 else {
+            let already = chosen - outcome.missing - outcome.refusals.count
+            let reasons = [
+                already == 0 ? nil : "\(already.of("job")) \(action.done(already == 1)) already",
+                outcome.others,
+            ]
+            return .refused(
+                (outcome.refusals.isEmpty ? "nothing is to be done: " : "nothing was done: ")
+                    + reasons.compactMap(\.self).joined(separator: ", ")
+            )
+        }
+        let undo = action.opposite.map { opposite in
+            Flash.Undo(
+                label: "Undo",
+                action: Link("jobs", "act"),
+                fields: [
+                    Link.Field("do", opposite.rawValue), Link.Field("confirmed", "1"),
+                    Link.Field("query", field("query") ?? ""),
+                    Link.Field("ids", outcome.undoable.map(\.description).joined(separator: ",")),
+                ]
+            )
+        }
+        let others = outcome.others.map { "; \($0)" } ?? ""
+        return Flash(
+            kind: outcome.refusals.isEmpty ? .ok : .failed,
+            content: "\(outcome.count.of("job")) \(action.done(outcome.count == 1))\(others).",
+            undo: outcome.undoable.isEmpty ? nil : undo
+        )
     }
 
     private func question(_ action: BulkAction, _ query: JobQuery) async throws -> Answer {
@@ -82,9 +84,9 @@ extension Visit {
         guard !jobs.isEmpty else {
             let reason =
                 chosen.isEmpty
-                ? Self.notFound(missing) ?? "no job was chosen"
-                : "nothing is to be done: none of the \(chosen.count.of("job")) that were chosen is "
-                    + (action == .pause ? "scheduled" : "paused")
+                ? BulkOutcome.notFound(missing) ?? "no job was chosen"
+                : "nothing is to be done: of \(chosen.count.of("job")) that \(chosen.count == 1 ? "was" : "were") "
+                    + "chosen none is \(action.changed)"
             return redirect(to: query.link, .refused(reason))
         }
         guard jobs.count <= action.most else {
@@ -96,21 +98,16 @@ extension Visit {
             heading: "\(action.verb) \(count)?",
             content: group {
                 p { action.sentence }
-                if action == .fire {
-                    let last = jobs.count(where: \.endsWithFire)
-                    p {
-                        last == 0
-                            ? "Their other dates stay."
-                            : "\(last) of them \(last == 1 ? "has" : "have") no other date, and \(last == 1 ? "is" : "are") finished with that."
-                    }
-                }
+                action.warning(of: jobs).map { words in p { words } }
                 if jobs.count < chosen.count {
                     p {
                         "\(chosen.count - jobs.count) of the \(chosen.count) that were chosen "
-                        chosen.count - jobs.count == 1 ? "stays as it is." : "stay as they are."
+                        chosen.count - jobs.count == 1
+                            ? "stays as it is: it is not " : "stay as they are: none of these is "
+                        "\(action.changed)."
                     }
                 }
-                Self.notFound(missing).map { words in p { "\(words)." } }
+                BulkOutcome.notFound(missing).map { words in p { "\(words)." } }
                 ul {
                     for job in jobs.prefix(20) { li { Parts(self).jobName(job) } }
                     if jobs.count > 20 { li { "and \((jobs.count - 20).grouped) more" } }
@@ -122,12 +119,17 @@ extension Visit {
                 Link.Field("query", field("query") ?? ""),
                 // As they were found: what comes to match later is not meant.
                 Link.Field("ids", jobs.map { "\($0.id)" }.joined(separator: ",")),
-            ],
+            ] + (action == .skip ? [shown(jobs)] : []),
             button: "\(action.verb) \(count)",
             isDangerous: action == .end,
             cancel: query.link
         )
         return .page(document(question.page(self, in: .jobs), status))
+    }
+
+    /// The next dates of jobs, which may move, be dropped or fire before the form is sent.
+    private func shown(_ jobs: [Job]) -> Link.Field {
+        Link.Field("from", jobs.compactMap { $0.fireDate?.rfc3339 }.joined(separator: ","))
     }
 
     /// Those whose boxes were ticked, or all that the list's address means; and how many there are not.

@@ -140,6 +140,8 @@ struct JobForm: PageContent {
                 }
                 for note in preview.notes { p(.class("note")) { note.asSentence } }
                 leftOutWords.map { words in p(.class("note")) { words.asSentence } }
+                job.flatMap { Revert.obstacle(from: $0.definition, to: definition) }
+                    .map { words in p(.class("note")) { words.asSentence } }
                 preview.conflict.map { words in p(.class("conflict")) { words } }
                 if job == nil { commandLine }
             }

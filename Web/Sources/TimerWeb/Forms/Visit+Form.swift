@@ -9,6 +9,13 @@ extension Visit {
     /// The form, empty, or as an address or the job that is changed says.
     func form(changing id: JobID?, _ session: Session) async throws -> JobForm {
         let job = try await id.mapAsync { try await changeable($0, session.client) }
+        // One that ends while its form is filled in is refused by the daemon, and the form stays.
+        if let job, !job.state.isLive {
+            throw ControlError(
+                .conflict,
+                "job \(job.id) has ended; only a job that is scheduled or paused can be changed"
+            )
+        }
         let draft =
             job.map { JobDraft($0.restated, zone: dates.zone) }
             ?? JobDraft(link.query, zone: dates.zone)
@@ -132,9 +139,15 @@ extension Visit {
                 Parts(self).jobName(job)
                 " was \(before == nil ? "added" : "changed")\(job.state == .scheduled ? next : "")."
                 leftOut.map { words in " \(words.asSentence)" }
+                before.flatMap { Revert.obstacle(from: $0.definition, to: job.definition) }
+                    .map { words in " \(words.asSentence)" }
             },
             undo: before.map { Revert(of: job, to: $0).undo }
-                ?? Flash.Undo(label: "Undo", action: Link("jobs", "\(job.id)", "end"))
+                ?? Flash.Undo(
+                    label: "Undo",
+                    action: Link("jobs", "\(job.id)", "end"),
+                    fields: [Link.Field("revision", "\(job.revision)")]
+                )
         )
     }
 }

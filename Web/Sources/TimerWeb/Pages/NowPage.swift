@@ -261,7 +261,8 @@ extension NowPage: PageContent {
                                 parts.act(
                                     Link("jobs", "\(job.id)", "skip"),
                                     "Skip",
-                                    "Skip the next fire of \(job.title)"
+                                    "Skip the next fire of \(job.title)",
+                                    of: job
                                 )
                             )
                         }

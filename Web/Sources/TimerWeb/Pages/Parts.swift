@@ -54,9 +54,12 @@ struct Parts {
     }
 
     /// A form of one button that does something at once.
-    func act(_ action: Link, _ word: String, _ label: String? = nil) -> Node {
+    ///
+    /// `job`: the one whose next date it is of, as it is shown; nil for what concerns none.
+    func act(_ action: Link, _ word: String, _ label: String? = nil, of job: Job? = nil) -> Node {
         form(.class("act"), .method(.post), .action(action)) {
             visit.formKey
+            if let job { seen(job) }
             button(.class("small"), label.map { .aria("label", $0) }) { word }
         }
     }

@@ -8,6 +8,8 @@ import TimerWords
 /// What can be done with a job as it stands, and what each does.
 struct JobActions {
     let job: Job
+    /// Whether something of a fire of it is still to come.
+    let isOpen: Bool
     let parts: Parts
 
     var section: Node {
@@ -20,7 +22,8 @@ struct JobActions {
     private var items: [Node] {
         guard job.state.isLive else {
             // What has finished by itself has no date left to live for.
-            return job.state == .invalidated && job.endReason == "invalidated"
+            guard job.state == .invalidated else { return isOpen ? [end] : [] }
+            return job.endReason == "invalidated"
                 ? [now(.undo, "Have it live again", "As it was before its end, with its history.")]
                 : []
         }
@@ -28,15 +31,8 @@ struct JobActions {
         if job.held == nil {
             all.append(now(.fire, "Fire now", fireSentence))
         }
-        all.append(
-            job.state == .paused
-                ? now(
-                    .resume,
-                    "Resume",
-                    "Its dates fire again; what was missed is made up for as it says."
-                )
-                : now(.pause, "Pause", "No date fires until it is resumed.")
-        )
+        if job.state == .paused { all.append(now(.resume, "Resume", job.resumeSentence)) }
+        if BulkAction.pause.changes(job) { all.append(now(.pause, "Pause", job.pauseSentence)) }
         if job.held == nil, job.fireDate != nil {
             // The dates of a pause are dropped, or made up for, when it goes on.
             if job.state == .scheduled {
@@ -63,13 +59,17 @@ struct JobActions {
                 )
             )
         }
-        all.append(
-            item(
-                parts.ask(link("end"), "End", "button danger"),
-                "Fires no more. Can be undone for 24 hours."
-            )
-        )
+        all.append(end)
         return all
+    }
+
+    private var end: Node {
+        item(
+            parts.ask(link("end"), "End", "button danger"),
+            job.state.isLive
+                ? "Fires no more. Can be undone for 24 hours."
+                : "What is to come of its last fire does not begin. Cannot be undone."
+        )
     }
 
     private var fireSentence: String {
@@ -79,14 +79,17 @@ struct JobActions {
     }
 
     private var skipped: Node {
-        input(
-            .type("number"),
-            .name("count"),
-            .value("1"),
-            .named("min", 1),
-            .named("max", Limits.skip),
-            .aria("label", "How many dates")
-        )
+        group {
+            parts.seen(job)
+            input(
+                .type("number"),
+                .name("count"),
+                .value("1"),
+                .named("min", 1),
+                .named("max", Limits.skip),
+                .aria("label", "How many dates")
+            )
+        }
     }
 
     private var moved: Node {
@@ -144,13 +147,31 @@ struct JobActions {
 }
 
 extension Parts {
-    /// The next date that a form was made with, so that nobody's move in between is undone.
+    /// The next date that a form was made with: moved, dropped or fired in between, it stays so, and so does what follows.
     func seen(_ job: Job) -> Node {
         job.fireDate.map { input(.type("hidden"), .name("from"), .value($0.rfc3339)) } ?? .empty
     }
 }
 
 extension Job {
+    /// What a pause does to it.
+    ///
+    /// In maintenance its undo would end that for the job, too.
+    var pauseSentence: String {
+        maintenance
+            ? "It stays paused when the maintenance ends. Cannot be undone."
+            : "No date fires until it is resumed."
+    }
+
+    /// What its resumption does.
+    ///
+    /// In maintenance its undo would pause it beyond that.
+    var resumeSentence: String {
+        maintenance
+            ? "Its dates fire again while the maintenance goes on. Cannot be undone."
+            : "Its dates fire again; what was missed is made up for as it says."
+    }
+
     /// Whether a fire by hand is its last one: it has one date, or its count is full with it.
     var endsWithFire: Bool {
         let schedule = definition.schedule

@@ -11,6 +11,8 @@ struct JobPage {
     private let job: Job
     private let history: JobHistory
     private let facts: JobFacts
+    /// Whether something of a fire of it is still to come.
+    private let isOpen: Bool
 
     /// How many of its next dates are shown.
     private static let dates = 5
@@ -25,6 +27,7 @@ struct JobPage {
         let runs = try await client.listRuns(request).runs
         history = JobHistory(job: job, runs: runs, parts: parts)
         facts = JobFacts(job: job, parts: parts)
+        isOpen = runs.contains(where: \.isOpen)
     }
 
     private var dates: LocalDate { parts.dates }
@@ -51,7 +54,7 @@ extension JobPage: PageContent {
                     facts.section
                 }
                 aside(.aria("label", "What you can do")) {
-                    JobActions(job: job, parts: parts).section
+                    JobActions(job: job, isOpen: isOpen, parts: parts).section
                 }
             }
         }
@@ -80,7 +83,8 @@ extension JobPage: PageContent {
             }
             if let ended = job.endedAt {
                 p(.class("conflict")) {
-                    "It has ended\(job.endSentence.map { ": \($0)" } ?? ""). "
+                    "It has ended\(job.endSentence.map { ": \($0)" } ?? "")"
+                    isOpen ? "; its last fire is not over. " : ". "
                     parts.when(ended)
                 }
             }
