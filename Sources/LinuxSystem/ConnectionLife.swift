@@ -38,6 +38,9 @@ package final class ConnectionLife: Sendable, Hashable {
         if isSilent { body() }
     }
 
+    /// Has `isSilent` say so from now on; who is to be called is called by `fallSilent`, which follows.
+    package func beginSilence() { state.withLock { $0.isSilent = true } }
+
     /// The client will say nothing more; what it has asked for is still answered.
     package func fallSilent() {
         let silences = state.withLock { state in

@@ -116,6 +116,9 @@ struct DaemonParts {
                 areOthersAtWork: { [pending = core.scheduler.pending] in
                     pending.areOthersAtWork(than: $0, within: $1)
                 },
+                takeBack: { [scheduler = core.scheduler] tasks in
+                    scheduler.perform { $0.takeBack(tasks) }
+                },
                 check: { handler.check($0, from: owner($1), over: $1.life) },
                 handle: {
                     await handler.handle(

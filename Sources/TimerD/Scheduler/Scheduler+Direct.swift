@@ -48,6 +48,8 @@ extension Scheduler {
     }
 
     /// Hands out tasks that are ready, where nobody waits for any; nil where somebody does.
+    ///
+    /// Of a client that is gone by then the connection has them go back, as it does with any that cannot be told.
     nonisolated func reserveReady(_ order: ReserveOrder) async throws -> [QueuedTask]? {
         guard !taskStanding.isAnybodyWaiting, terms.jobLimit(ofDirect: order.owner.uid) != nil
         else { return nil }
@@ -55,12 +57,7 @@ extension Scheduler {
         let given = try await writeDirectly(isLong: false, of: order.owner.uid) {
             try $0.reserve([order])
         }
-        let tasks = given.flatMap(\.tasks)
-        guard Task.isCancelled else { return tasks }
-        // Its client went away before it heard of them.
-        let unheard = tasks.compactMap(\.reference)
-        if !unheard.isEmpty { await takeBack(unheard) }
-        throw CancellationError()
+        return given.flatMap(\.tasks)
     }
 
     /// Carries out what a worker says of several tasks, each by itself, in one write.

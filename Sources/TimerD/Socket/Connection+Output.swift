@@ -3,6 +3,7 @@
 import DequeModule
 import Logging
 import NIOCore
+import TimerControl
 import Turns
 
 /// What a connection holds for its client, in bytes.
@@ -86,9 +87,19 @@ extension Connection {
         environment.gate.hold(change, of: user)
     }
 
-    func write(_ line: ByteBuffer) {
+    /// `tasks`: what the line that ends with these bytes hands out; they go back if the socket does not take all of it.
+    func write(_ line: ByteBuffer, handingOut tasks: [TaskReference] = []) {
         output.add(line.readableBytes)
-        context?.write(wrapOutboundOut(line), promise: nil)
+        guard let context else { return takeBack(tasks) }
+        guard !tasks.isEmpty else { return context.write(wrapOutboundOut(line), promise: nil) }
+        let written = context.eventLoop.makePromise(of: Void.self)
+        written.futureResult.whenFailure { [takeBack = environment.takeBack] _ in takeBack(tasks) }
+        context.write(wrapOutboundOut(line), promise: written)
+    }
+
+    /// Has tasks go back that the client cannot know of.
+    func takeBack(_ tasks: [TaskReference]) {
+        if !tasks.isEmpty { environment.takeBack(tasks) }
     }
 
     func flush() {
@@ -107,8 +118,10 @@ extension Connection {
         watcher?.resume()
     }
 
-    /// Gives back to the gate all but what requests in progress have reserved, once the channel is closed.
+    /// Gives back to the gate all but what requests in progress have reserved, once the channel is closed, and the tasks of
+    /// replies that have not been written; those of others went back as the channel was closed.
     func forgetOutput() {
+        takeBack(replies.removeTasks())
         noteHolding()
         account()
     }

@@ -59,6 +59,8 @@ extension Connection {
         let connection = NIOLoopBound(self, eventLoop: loop)
         let (handle, gate) = (environment.handle, environment.gate)
         let fewToEnd = request.fewToEnd
+        let isReserve = request.isReserve
+        if isReserve { reserving += 1 }
         let isAlone =
             fewToEnd != nil && inFlight == 1 && backlog.isEmpty
             && lines.count == 0
@@ -70,8 +72,9 @@ extension Connection {
         let body = { @Sendable [peer] in
             let result = if let checked { await checked() } else { await handle(request, peer) }
             let reply = Task.isCancelled ? nil : id.map { ReplyLine.reply(id: $0, result) }
+            let tasks = isReserve ? TasksReply.handedOut(by: result) : nil
             peer.place?.giveBack()
-            gate.onLoop { connection.value.finish(ticket, reply, id: id, load, way) }
+            gate.onLoop { connection.value.finish(ticket, reply, tasks, id: id, load, way) }
         }
         if request.mayWait || request.isPreview {
             // Not on the loop: `finish` is called there later, after the task has been stored in `reads`.
@@ -86,25 +89,37 @@ extension Connection {
         }
     }
 
+    /// `tasks`: what the reply hands out; nil for one that is not to a `task.reserve`.
     private func finish(
         _ ticket: ReplyQueue.Ticket,
         _ reply: [UInt8]?,
+        _ tasks: [TaskReference]?,
         id: JSONValue?,
         _ load: RequestLoad,
         _ way: RequestWay
     ) {
         inFlight -= 1
         inProgress[way, default: 1] -= 1
+        let isTold = reply != nil && !isClosing
+        if let tasks { finishReserve(unheard: isTold ? [] : tasks) }
         if !isClosing {
             reads[ticket] = nil
             // One without a reply was a notification, or was cancelled as its user was dismissed.
             let refusal = id.flatMap { id in
                 dismissal.map { ReplyLine.failure(id: id, $0) }
             }
-            replies.fill(ticket, with: reply ?? refusal)
+            let heard = isTold ? tasks ?? [] : []
+            replies.fill(ticket, with: reply ?? refusal, handingOut: heard)
         }
         release(load)
         advance()
+    }
+
+    /// `unheard`: what it has reserved, if nobody is told.
+    private func finishReserve(unheard: [TaskReference]) {
+        reserving -= 1
+        takeBack(unheard)
+        endLife()
     }
 }
 
@@ -112,7 +127,7 @@ extension Connection {
     func sendReplies() {
         var isArrayOver = false
         while let piece = replies.next() {
-            if let bytes = piece.bytes { write(bytes) }
+            if let bytes = piece.bytes { write(bytes, handingOut: piece.tasks) }
             guard piece.isEnd else { continue }
             isArrayOver = true
             if piece.line == subscriptionLine {
@@ -133,6 +148,20 @@ extension RequestLine {
         } catch {
             return .failure(error)
         }
+    }
+}
+
+extension Request {
+    fileprivate var isReserve: Bool { if case .reserveTasks = self { true } else { false } }
+}
+
+extension TasksReply {
+    /// The tasks that an answer to `task.reserve` hands out.
+    fileprivate static func handedOut(
+        by answer: Result<any Encodable & Sendable, ControlError>
+    ) -> [TaskReference] {
+        guard case .success(let reply as TasksReply) = answer else { return [] }
+        return reply.tasks.compactMap(\.reference)
     }
 }
 

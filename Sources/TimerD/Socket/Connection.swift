@@ -20,6 +20,8 @@ final class Connection: ChannelDuplexHandler {
     struct Environment: Sendable {
         var handle: RequestHandler
         var check: RequestChecker
+        /// Undoes the reservation of tasks that no client was told of.
+        var takeBack: @Sendable ([TaskReference]) -> Void
         var bus: EventBus
         var source: EventSource
         var executor: LoopExecutor
@@ -72,6 +74,8 @@ final class Connection: ChannelDuplexHandler {
     var dismissal: ControlError?
     /// How many requests are in progress, by the way that they go.
     var inProgress: [RequestWay: Int] = [:]
+    /// How many requests for tasks are in progress.
+    var reserving = 0
     var isClosing = false
     /// Whether the channel is closed.
     var isGone = false
@@ -114,7 +118,11 @@ final class Connection: ChannelDuplexHandler {
         isInputEnded = true
         advance()
         // After what it has said before: that is under way by now, or stands behind what is.
-        peer.life?.fallSilent()
+        peer.life?.beginSilence()
+        // If the client is gone altogether, the loop closes the channel before this: then its unheard tasks go back first.
+        context.eventLoop.assumeIsolated().execute {
+            if !self.isGone { self.peer.life?.fallSilent() }
+        }
     }
 
     func channelInactive(context: ChannelHandlerContext) {
@@ -125,9 +133,17 @@ final class Connection: ChannelDuplexHandler {
         endWatching()
         for read in reads.values { read.cancel() }
         reads = [:]
-        peer.life?.end()
         forgetOutput()
+        endLife()
         context.fireChannelInactive()
+    }
+
+    /// Ends what is tied to the connection, once it is closed and what was reserved for it meanwhile is back.
+    ///
+    /// In the other order a task that the client never heard of would count as lost by it, which costs an attempt. Where
+    /// the daemon stops nothing is waited for: the end of a request may not come here any more.
+    func endLife() {
+        if isGone, reserving == 0 || isStopping { peer.life?.end() }
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {

@@ -44,7 +44,8 @@ final class ControlSocket: Sendable {
     /// Begins to listen: from now on clients may connect, and wait until `serve`.
     ///
     /// `bus`: its loop serves the socket and all its clients; `accounts`: looks up their names; `farewell`: what requests
-    /// are told once it is stopped, where that is not that the daemon stops; `areOthersAtWork`: see `RequestGate`.
+    /// are told once it is stopped, where that is not that the daemon stops; `areOthersAtWork`: see `RequestGate`; `takeBack`:
+    /// undoes the reservation of tasks that no client was told of.
     /// - Throws: `SocketError`, which names the path and what is in the way.
     static func bind(
         _ settings: Settings,
@@ -54,6 +55,7 @@ final class ControlSocket: Sendable {
         logger: Logger,
         farewell: @escaping @Sendable () -> ControlError? = { nil },
         areOthersAtWork: @escaping @Sendable (UInt32, Duration) -> Bool = { _, _ in false },
+        takeBack: @escaping @Sendable ([TaskReference]) -> Void = { _ in },
         check: RequestChecker? = nil,
         handle: @escaping RequestHandler
     ) async throws -> ControlSocket {
@@ -69,6 +71,7 @@ final class ControlSocket: Sendable {
         let environment = Connection.Environment(
             handle: handle,
             check: check ?? { request, peer in { await handle(request, peer) } },
+            takeBack: takeBack,
             bus: bus,
             source: source,
             executor: LoopExecutor(bus.loop),

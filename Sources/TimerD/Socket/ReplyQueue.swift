@@ -2,6 +2,7 @@
 
 import DequeModule
 import NIOCore
+import TimerControl
 
 /// Puts the replies of one connection back into the order of its lines.
 ///
@@ -21,6 +22,8 @@ struct ReplyQueue {
         var bytes: ByteBuffer?
         /// Whether nothing of that line follows.
         var isEnd: Bool
+        /// The tasks that the whole line hands out; with its end.
+        var tasks: [TaskReference] = []
     }
 
     private enum Reply {
@@ -39,6 +42,8 @@ struct ReplyQueue {
         var isOpen = false
         /// The bytes of all replies that have come.
         var size = 0
+        /// The tasks that these hand out.
+        var tasks: [TaskReference] = []
     }
 
     private var slots: Deque<Slot> = []
@@ -66,8 +71,15 @@ struct ReplyQueue {
     }
 
     /// Puts a reply into its place, once; nil for a notification, which has none.
-    mutating func fill(_ ticket: Ticket, with reply: [UInt8]?) {
+    ///
+    /// `tasks`: what the reply hands out.
+    mutating func fill(
+        _ ticket: Ticket,
+        with reply: [UInt8]?,
+        handingOut tasks: [TaskReference] = []
+    ) {
         let size = reply?.count ?? 0
+        if !tasks.isEmpty { slots[ticket.line - first].tasks += tasks }
         heldBytes += size
         slots[ticket.line - first].size += size
         slots[ticket.line - first].replies[ticket.element] = reply.map { .bytes($0) } ?? .silent
@@ -83,6 +95,16 @@ struct ReplyQueue {
     /// The bytes of the replies that have come for the batch of a ticket.
     func size(of ticket: Ticket) -> Int { slots[ticket.line - first].size }
 
+    /// Takes out the tasks of all lines that have not left to their end, as these never will.
+    mutating func removeTasks() -> [TaskReference] {
+        var tasks: [TaskReference] = []
+        for index in slots.indices where !slots[index].tasks.isEmpty {
+            tasks += slots[index].tasks
+            slots[index].tasks = []
+        }
+        return tasks
+    }
+
     /// What may leave now; nil until more replies are there.
     mutating func next() -> Piece? {
         guard !slots.isEmpty else { return nil }
@@ -92,7 +114,8 @@ struct ReplyQueue {
         case .silent: return Piece(line: removeFirst(), bytes: nil, isEnd: true)
         case .bytes(let reply):
             heldBytes -= reply.count
-            return Piece(line: removeFirst(), bytes: .line(reply), isEnd: true)
+            let tasks = slots[0].tasks
+            return Piece(line: removeFirst(), bytes: .line(reply), isEnd: true, tasks: tasks)
         }
     }
 
@@ -123,6 +146,8 @@ struct ReplyQueue {
         guard isEnd || slots[0].next > start else { return nil }
         if isEnd, slots[0].isOpen { bytes.writeStaticString("]\n") }
         let piece = bytes.readableBytes > 0 ? bytes : nil
-        return Piece(line: isEnd ? removeFirst() : first, bytes: piece, isEnd: isEnd)
+        guard isEnd else { return Piece(line: first, bytes: piece, isEnd: false) }
+        let tasks = slots[0].tasks
+        return Piece(line: removeFirst(), bytes: piece, isEnd: true, tasks: tasks)
     }
 }

@@ -76,6 +76,34 @@ struct QueueLifeTests {
         }
     }
 
+    @Test(
+        "A task whose worker was gone before the answer is ready again, and that was no attempt",
+        arguments: ["", #","wait":"5s""#, #","whileConnected":true"#, #","count":20"#]
+    )
+    func unheard(parameters: String) async throws {
+        try await DaemonProcess.with { daemon in
+            try await daemon.timerctl("add", "--in", "0s", "--queue", "mails")
+            let client = try await ControlClient.connect(to: daemon.socket)
+            let worker = try RawPeer(daemon.socket)
+            let list = try worker.ask(#"{"jsonrpc":"2.0","id":1,"method":"task.list"}"#)
+            #expect(list.contains(#""attempt":0"#), "\(list)")
+            // A daemon that stands still cannot answer before the worker is gone.
+            kill(daemon.pid, SIGSTOP)
+            defer { kill(daemon.pid, SIGCONT) }
+            try worker.send(
+                #"{"jsonrpc":"2.0","id":2,"method":"task.reserve","#
+                    + #""params":{"queues":["mails"],"lease":"1h"\#(parameters)}}"# + "\n"
+            )
+            worker.close()
+            kill(daemon.pid, SIGCONT)
+            var order = ReserveTasks(queues: ["mails"])
+            order.wait = "1min"
+            let task = try #require(try await client.reserveTasks(order).first)
+            #expect(task.attempt == 1)
+            await client.close()
+        }
+    }
+
     @Test("A worker whose standard error nobody reads any more does its tasks to their end")
     func unreadErrors() async throws {
         try await DaemonProcess.with { daemon in

@@ -2,6 +2,7 @@
 
 import NIOCore
 import Testing
+import TimerControl
 
 @testable import TimerD
 
@@ -102,6 +103,29 @@ import Testing
         #expect(queue.next() == nil)
         queue.fill(second, with: bytes("b"))
         #expect(queue.next()?.line == second.line)
+    }
+
+    @Test("The tasks of a line's replies leave with its end, and until then can be taken out")
+    func tasks() {
+        let tasks = (1...3).map {
+            TaskReference(fire: FireID(rawValue: $0), token: RunID(rawValue: $0))
+        }
+        var queue = ReplyQueue()
+        let single = queue.addLine()
+        let batch = queue.addBatch(of: 2)
+        queue.fill(single, with: bytes("a"), handingOut: [tasks[0]])
+        queue.fill(batch[0], with: bytes("b"), handingOut: [tasks[1]])
+        let (first, part) = (queue.next(), queue.next())
+        #expect(first?.tasks == [tasks[0]])
+        #expect(part?.isEnd == false && part?.tasks == [])
+        var givenUp = queue
+        let unheard = [givenUp.removeTasks(), givenUp.removeTasks()]
+        #expect(unheard == [[tasks[1]], []])
+        queue.fill(batch[1], with: bytes("c"), handingOut: [tasks[2]])
+        let end = queue.next()
+        #expect(end?.isEnd == true && end?.tasks == [tasks[1], tasks[2]])
+        let left = queue.removeTasks()
+        #expect(left == [])
     }
 
     private func permutations(of items: [Int]) -> [[Int]] {

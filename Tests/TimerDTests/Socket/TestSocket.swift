@@ -27,6 +27,7 @@ struct TestSocket: Sendable {
         newest: Int64 = 0,
         admission: AccessPolicy = AccessPolicy(owner: getuid()),
         handle: @escaping RequestHandler = echo,
+        takeBack: @escaping @Sendable ([TaskReference]) -> Void = { _ in },
         check: RequestChecker? = nil,
         settings change: (inout ControlSocket.Settings) -> Void = { _ in },
         _ body: (TestSocket) async throws -> Void
@@ -46,6 +47,7 @@ struct TestSocket: Sendable {
                 bus: bus,
                 source: log.source,
                 logger: quietLogger,
+                takeBack: takeBack,
                 check: check,
                 handle: handle
             )
@@ -102,6 +104,7 @@ extension ControlSocket {
         bus: EventBus,
         source: @escaping EventSource,
         logger: Logger,
+        takeBack: @escaping @Sendable ([TaskReference]) -> Void = { _ in },
         check: RequestChecker? = nil,
         handle: @escaping RequestHandler
     ) async throws -> ControlSocket {
@@ -110,6 +113,7 @@ extension ControlSocket {
             bus: bus,
             source: source,
             logger: logger,
+            takeBack: takeBack,
             check: check,
             handle: handle
         )
