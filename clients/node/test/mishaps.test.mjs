@@ -182,9 +182,9 @@ test('A damaged cursor is said, and not taken for none', async () => {
   }
 })
 
-script('A key that is kept for less than a minute, and what moves a date, is not sent twice', async (fake, client) => {
+script('A key that is kept for half a minute, and what moves a date, is not sent twice', async (fake, client) => {
   const calls = [
-    client.add({ schedule: { in: '1h' }, key: 'a', keyKept: '59s' }),
+    client.add({ schedule: { in: '1h' }, key: 'a', keyKept: '30s' }),
     client.add({ schedule: { in: '1h' }, key: 'a', replace: true }),
     client.setFireDate(1, '2026-12-01T08:00:00Z'),
   ]
@@ -197,6 +197,25 @@ script('A key that is kept for less than a minute, and what moves a date, is not
   again.reply({ job: { id: 1 } })
   await kept
   assert.deepEqual(fake.left, [])
+})
+
+script('A job is sent again only while its key is there in any case', async (fake, client) => {
+  let passed = 0
+  const { now } = performance
+  performance.now = () => now.call(performance) + passed
+  try {
+    const added = client.add({ schedule: { in: '1h' }, key: 'a', keyKept: '1min' }, { retryFor: 600_000 })
+    const lost = assert.rejects(added, (error) => error.reason === 'connectionLost' && error.sent)
+    for (const ms of [20_000, 20_000]) {
+      await fake.take('job.add')
+      passed += ms
+      fake.disconnect()
+    }
+    await lost
+    assert.deepEqual(fake.left, [])
+  } finally {
+    performance.now = now
+  }
 })
 
 test('A daemon that is away is named with its socket', async () => {

@@ -89,10 +89,12 @@ class ValueTests(unittest.TestCase):
         yes += [("task.finish", {}), ("task.fail", {}), ("task.release", {}), ("job.calendar", {}), ("run.calendar", {}), ("job.dates", {})]
         yes += [("job.add", {"key": "a", "whileConnected": False})]
         no = [("job.add", {}), ("job.add", {"key": "a", "keyKept": "0s"}), ("job.add", {"jobs": [{"key": "a"}, {}]}), ("job.invalidate", {"name": "a"})]
+        no += [("job.add", {"key": "a", "keyKept": "30s"}), ("job.add", {"jobs": []}), ("job.add", {"key": "a", "keyKept": "soon"})]
         no += [("job.fire", {"id": 1}), ("task.reserve", {}), ("task.retry", {}), ("of.tomorrow", {})]
         no += [("job.add", {"key": "a", "whileConnected": True}), ("job.add", {"jobs": [{"key": "a"}, {"key": "b", "whileConnected": True}]})]
-        self.assertTrue(all(repeats.may_repeat(*one) for one in yes))
-        self.assertFalse(any(repeats.may_repeat(*one) for one in no))
+        self.assertEqual([one for one in yes if repeats.repeats_for(*one) <= 0], [])
+        self.assertEqual([one for one in no if repeats.repeats_for(*one) > 0], [])
+        self.assertEqual(repeats.repeats_for("job.add", {"jobs": [{"key": "a"}, {"key": "b", "keyKept": "1min 15s"}]}), 45.0)
 
     def test_errors_have_a_class_for_each_reason_and_survive_pickling(self):
         for word in ("leaseLost", "notFound", "limitReached", "storageFailed", "stopping"):

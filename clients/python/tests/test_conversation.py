@@ -165,6 +165,24 @@ class AttemptTests(unittest.TestCase):
         self.assertNotIn(None, self.pauses(full, self.CHANGE))
         self.assertIsNone(self.pauses(full, self.CHANGE, deadline=0.1, count=50)[-1])
 
+    def test_a_job_is_added_again_only_while_its_key_is_there_in_any_case(self):
+        for error in (ConnectionLost("x"), NotSent("x"), CannotConnect("x")):
+            with self.subTest(type(error)):
+                attempts = Attempts([("job.add", {"key": "a", "keyKept": "1min"})], 1000.0, True, 0.0, None)
+                attempts.after(CannotConnect("x"), 100.0)
+                attempts.after(ConnectionLost("x"), 101.0)  # until now nothing was sent
+                self.assertIsNotNone(attempts.after(error, 129.9))
+                self.assertIsNone(attempts.after(error, 130.0))
+
+    def test_what_was_sent_once_is_lost_though_nobody_was_reached_by_the_last_attempt(self):
+        away = CannotConnect("away")
+        attempts = Attempts([self.READ], 0.0, True, 0.0, None)
+        attempts.after(away, 0.0)
+        self.assertIs(attempts.final(away), away)
+        attempts.after(ConnectionLost("x"), 0.0)
+        self.assertIsInstance(attempts.final(away), ConnectionLost)
+        self.assertRegex(str(attempts.final(away)), "away; .* may have been carried out")
+
     def test_a_late_or_a_wrong_answer_is_final(self):
         for error in (timerd.TimedOut("x"), timerd.ProtocolError("x")):
             self.assertEqual(self.pauses(error, self.READ, patience=9.0), [None])
