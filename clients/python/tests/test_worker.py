@@ -616,6 +616,20 @@ class KindTests(unittest.TestCase):
             with self.subTest(make):
                 self.assertIn("a generator, of which nothing was run", self.worked_off(make, handler).get("reason", "it is done"))
 
+    def test_what_a_coroutine_returns_without_awaiting_it_fails_its_task(self):
+        async def send(task):
+            self.fail("it ran")
+
+        async def forgets(task):
+            return send(task)
+
+        async def begins(task):
+            return asyncio.ensure_future(asyncio.sleep(60))
+
+        for handler in (forgets, begins):
+            with self.subTest(handler.__name__):
+                self.assertIn("to be awaited", self.worked_off(timerd.AsyncWorker, handler).get("reason", "it is done"))
+
     def worked_off(self, make, handler):
         # Its task, once that is over.
         with timerd.Client(self.daemon.path) as client:
