@@ -397,13 +397,23 @@ class WorkerTests(unittest.TestCase):
             def __init__(self):
                 pass
 
+        class Nameless(type):
+            @property
+            def __name__(cls):
+                raise RuntimeError
+
+        class Indescribable(Exception, metaclass=Nameless):
+            def __str__(self):
+                raise Indescribable
+
         def unsayable():
             retry = timerd.Retry(delay="5s")
             retry.delay = "\ud800"  # which JSON cannot say
             return retry
 
         problems = [SystemExit(3), Unprintable(), Unusual("odd"), lambda: timerd.Retry(delay=-1), lambda: timerd.Retry(delay="soon"), lambda: timerd.Retry("400d"),
-                    GeneratorExit(), KeyboardInterrupt(), Exiting(), Hollow(), unsayable, lambda: timerd.Retry(reason="\ud800")]  # fmt: skip
+                    GeneratorExit(), KeyboardInterrupt(), Exiting(), Hollow(), unsayable, lambda: timerd.Retry(reason="\ud800"),
+                    Indescribable()]  # fmt: skip
 
         def handler(task):
             if task.payload < len(problems):
@@ -416,8 +426,28 @@ class WorkerTests(unittest.TestCase):
         self.all_are("done", fires[-1:])
         reasons = [self.daemon.tasks[fire]["reason"] for fire in fires[:-1]]
         for reason, part in zip(reasons, ["SystemExit: 3", "Unprintable: what it says cannot be told", "Unusual: odd", "negative", "'soon' is no duration", "365 days",
-                                          "GeneratorExit", "KeyboardInterrupt", "cannot be told: SystemExit", "cannot be told: AttributeError", "cannot be told: ValueError", "?"]):  # fmt: skip
+                                          "GeneratorExit", "KeyboardInterrupt", "cannot be told: SystemExit", "cannot be told: AttributeError", "cannot be told: ValueError", "?",
+                                          "Indescribable: what it says cannot be told: Indescribable"]):  # fmt: skip
             self.assertIn(part, reason)
+
+    def test_a_log_that_raises_ends_no_worker(self):
+        def raising(record):
+            raise SystemExit
+
+        logging.disable(logging.NOTSET)
+        self.addCleanup(logging.disable, logging.CRITICAL)
+        logger = logging.getLogger("timerd.worker")
+        logger.addFilter(raising)
+        self.addCleanup(logger.removeFilter, raising)
+
+        def handler(task):
+            if task.payload == 0:
+                raise ValueError("no")
+
+        fires = self.add(2)
+        self.begin(handler, concurrency=1)
+        self.all_are("dead", fires[:1])
+        self.all_are("done", fires[1:])
 
     def test_a_list_that_is_refused_is_said_one_by_one_and_what_cannot_be_said_is_a_failure(self):
         bad = (-32602, "invalidParams", "no")
