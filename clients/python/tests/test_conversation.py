@@ -117,6 +117,8 @@ class ConversationTests(unittest.TestCase):
             ({"true": 1, True: 2}, "'true'"),
             ([{"\u00e9": 1, "e\u0301": 2}], "Unicode form"),
             ([1, {"n": 10**400}], "1.8e308"),
+            (2**1024 - 2**970, "1.8e308"),  # the first that no double holds
+            (1 - 2**1024, "1.8e308"),
         ]:
             with self.subTest(words):
                 self.assertRaisesRegex(ValueError, words, self.said.ask, "job.add", {"userInfo": wrong})
@@ -125,7 +127,7 @@ class ConversationTests(unittest.TestCase):
             deep = [deep]
         self.assertRaisesRegex(ValueError, "64 levels", self.said.ask, "job.add", {"userInfo": deep})
         self.assertEqual(self.said.waits_for, 0)
-        for right in ({"a": nested(deepest)}, {1: "a", "2": "b", None: 0, 1.5: 0}, {"\u00e9": 1, "e": 2}, 2**70, -(2**63), 10**300, [[], {}, ()]):
+        for right in ({"a": nested(deepest)}, {1: "a", "2": "b", None: 0, 1.5: 0}, {"\u00e9": 1, "e": 2}, 2**70, -(2**63), 10**300, 2**1024 - 2**970 - 1, [[], {}, ()]):
             with self.subTest(right):
                 said = json.loads(self.said.ask("job.add", {"userInfo": right})[1])
                 self.assertEqual(said["params"]["userInfo"], json.loads(json.dumps(right)))
