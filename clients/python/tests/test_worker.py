@@ -17,6 +17,7 @@ import unittest
 from fake import FakeDaemon
 
 import timerd
+from timerd import wake
 
 
 def setUpModule():
@@ -812,6 +813,19 @@ class AsyncWorkerTests(WorkerTests):
 
     def stop(self, worker, grace=None):
         self.loop.call_soon_threadsafe(worker.stop, grace)
+
+
+class LostTests(unittest.TestCase):
+    def test_a_task_that_is_lost_before_its_handler_begins_is_not_begun(self):
+        begun = []
+        worker = timerd.Worker("q", begun.append, socket="/nonexistent/s.sock", concurrency=2)
+        worker._changed = wake.Wake()
+        first, second = [worker._duty.take(timerd.Task({"fire": fire, "token": fire, "queue": "q"}), 0.0) for fire in (1, 2)]
+        worker._duty.extended([first], {"tasks": [{"error": {"reason": "leaseLost"}}]})
+        for one in (first, second, None):
+            worker._work.put(one)
+        worker._handle()
+        self.assertEqual((begun, worker._duty.room()), ([second.task], 2))
 
 
 class ForkTests(unittest.TestCase):

@@ -166,7 +166,8 @@ class Worker:
             held = self._work.get()
             if held is None:
                 return
-            report = None if held.is_said else self._outcome(held)
+            # It may have been lost, be overdue or given back since it was taken.
+            report = None if held.task.lost.is_set() else self._outcome(held)
             with self._lock:
                 self._duty.handled(held, report)
                 self._lock.notify_all()
