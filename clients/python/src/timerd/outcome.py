@@ -21,8 +21,8 @@ _LONGEST = 365 * 86400
 class Retry(Exception):
     """Raised by a handler: try this task again.
 
-    With `delay` it is released for then, which costs no retry and has no end. With a `reason` alone it has failed, and is tried again after
-    the job's backoff while it has retries.
+    With `delay` it is released for then, which costs no retry and has no end; timerd keeps no reason of that, so a `reason` beside it is only the
+    exception's text. With a `reason` alone it has failed, and is tried again after the job's backoff while it has retries.
     """
 
     def __init__(self, delay: Optional[Duration] = None, reason: Optional[str] = None) -> None:
