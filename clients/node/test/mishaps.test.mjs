@@ -32,13 +32,16 @@ test('What JSON cannot say is refused with its place, and is not told as null or
     [[1, undefined], "'[1]' is undefined"], [[, 1], "'[0]' is undefined"],
     [{ a: () => {} }, "'a' is a function"], [{ a: Symbol('b') }, "'a' is a symbol"],
     [{ a: new Date(NaN) }, "'a' is a date that is none"], [{ a: Object(NaN) }, "'a' is NaN"],
+    [{ a: Promise.resolve(1) }, "'a' is a Promise"], [{ a: new RangeError('b') }, "'a' is an Error"], [{ a: /b/ }, "'a' is a RegExp"],
+    [{ a: new WeakMap() }, "'a' is a WeakMap"], [{ a: new WeakSet() }, "'a' is a WeakSet"], [[new ArrayBuffer(1)], "'[0]' is an ArrayBuffer"],
     [{ a: new Map([[1, 2]]) }, "'a' is a Map"], [[new Set([1])], "'[0]' is a Set"],
   ]
   for (const [value, message] of refused) assert.throws(() => stringify(value), { name: 'TypeError', message: `${message}, which JSON cannot say` })
   const shared = { n: 1 }
-  const value = { left: undefined, none: null, big: 2n ** 70n, date: new Date(0), twice: [shared, shared], own: { toJSON: () => 'own', f() {} } }
+  const value = { left: undefined, none: null, big: 2n ** 70n, date: new Date(0), twice: [shared, shared], own: { toJSON: () => 'own', f() {} },
+    error: Object.assign(new Error('no'), { toJSON: () => 'no' }) }
   assert.equal(stringify(value),
-    '{"none":null,"big":1180591620717411303424,"date":"1970-01-01T00:00:00.000Z","twice":[{"n":1},{"n":1}],"own":"own"}')
+    '{"none":null,"big":1180591620717411303424,"date":"1970-01-01T00:00:00.000Z","twice":[{"n":1},{"n":1}],"own":"own","error":"no"}')
 })
 
 script('A userInfo that JSON cannot say is refused before it is sent', async (fake, client) => {
