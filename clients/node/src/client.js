@@ -5,7 +5,7 @@
 import { ClosedError, errorOf } from './errors.js'
 import { Link } from './link.js'
 import { defaultSocketPath } from './paths.js'
-import { isRepeatable } from './repeatable.js'
+import { repeatableFor } from './repeatable.js'
 import { watch } from './watch.js'
 
 export class Client {
@@ -44,7 +44,7 @@ export class Client {
     if (unknown !== undefined) throw new TypeError(`'${unknown}' is no option of a call; accepted are ${callOptions.join(', ')}`)
     const { timeout, retryFor } = this.#options
     const waits = (method === 'task.reserve' && !isZero(params.wait)) || (method === 'run.output' && params.wait === true)
-    const all = { timeout: waits ? 0 : timeout, retryFor, repeatable: isRepeatable(method, params), ...options }
+    const all = { timeout: waits ? 0 : timeout, retryFor, repeatFor: repeatableFor(method, params), ...options }
     if (method === 'task.reserve') return this.#reserve(params, all)
     return waits ? this.#onOwnLink(method, params, all) : this.#main.call(method, params, all)
   }

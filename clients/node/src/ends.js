@@ -61,7 +61,7 @@ export class Ends {
       const part = ends.slice(from, from + tasks.length)
       from += tasks.length
       try {
-        const answer = await this.#link.call(method, { tasks }, { repeatable: true, retryFor: Infinity })
+        const answer = await this.#link.call(method, { tasks }, { repeatFor: Infinity, retryFor: Infinity })
         if (answer?.tasks?.length !== tasks.length) throw new ProtocolError(`the answer to '${method}' is not one for ${tasks.length} tasks`)
         this.#tries = 0
         for (const [index, end] of part.entries()) {

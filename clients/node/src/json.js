@@ -47,16 +47,22 @@ function write(value) {
   return text.replace(marked, '$1')
 }
 
-/** What a value is that JSON.stringify makes null or nothing of. `isNeeded`: it cannot be left out. */
+/** What a value is that JSON.stringify makes null, nothing or an empty object of. `isNeeded`: it cannot be left out. */
 function unsayable(given, converted, isNeeded) {
   const value = types.isNumberObject(converted) ? Number(converted) : converted
   if (typeof value === 'number' && !Number.isFinite(value)) return String(value)
   if (typeof value === 'function' || typeof value === 'symbol') return `a ${typeof value}`
   if (value === undefined && isNeeded) return 'undefined'
   if (value === null && types.isDate(given)) return 'a date that is none'
-  if (types.isMap(value) || types.isSet(value)) return `a ${types.isMap(value) ? 'Map' : 'Set'}`
-  return undefined
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
+  return opaque.find(([is]) => is(value))?.[1]
 }
+
+// Of these JSON.stringify says nothing, or not what they are.
+const opaque = [
+  [types.isMap, 'a Map'], [types.isSet, 'a Set'], [types.isWeakMap, 'a WeakMap'], [types.isWeakSet, 'a WeakSet'],
+  [types.isPromise, 'a Promise'], [types.isNativeError, 'an Error'], [types.isRegExp, 'a RegExp'], [types.isAnyArrayBuffer, 'an ArrayBuffer'],
+]
 
 /** Such as 'params.userInfo.rates[2]'. */
 function place(way, key) {

@@ -49,11 +49,11 @@ export class Link {
   get isIdle() { return this.#inFlight.length === 0 && this.#queue.size === 0 }
 
   /**
-   * The result of a request. `repeatable`: may be sent again after its answer was lost. `retryFor`: ms for which a
-   * request that was not sent, or is repeatable, is tried again. `generation`: goes over that connection or none.
+   * The result of a request. `repeatFor`: ms, since it was first sent, for which it may be sent again after its answer was lost. `retryFor`: ms for
+   * which a request that was not sent, or may be sent again, is tried again. `generation`: goes over that connection or none.
    * `late` gets a result that comes after the caller has gone.
    */
-  call(method, params, { signal, timeout = 0, repeatable = false, retryFor = 0, generation, late } = {}) {
+  call(method, params, { signal, timeout = 0, repeatFor = 0, retryFor = 0, generation, late } = {}) {
     return new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason)
       if (this.#isClosed) return reject(new ClosedError('the client is closed'))
@@ -73,7 +73,7 @@ export class Link {
       this.#calls += 1
       this.#bytes += bytes
       this.#holdProcess()
-      const call = { id, method, text, repeatable, retryFor, retryUntil: null, generation, late, sent: false, repeated: false, over: false }
+      const call = { id, method, text, repeatFor, repeatUntil: null, retryFor, retryUntil: null, generation, late, sent: false, repeated: false, over: false }
       call.settle = (error, result) => {
         if (call.over) return
         call.over = true
@@ -141,10 +141,16 @@ export class Link {
 
   #flush() {
     const socket = this.#socket
+    const now = performance.now()
     socket.cork()
     for (const call of this.#queue) {
       if (this.#inFlight.length >= mostInFlight || this.#isFull) break
       this.#queue.delete(call)
+      call.repeatUntil ??= now + call.repeatFor
+      if (call.sent && now >= call.repeatUntil) {
+        call.settle(this.#unanswered(call, true)) // it has waited for too long
+        continue
+      }
       call.repeated = call.sent
       call.sent = true
       this.#inFlight.push(call)
@@ -253,6 +259,13 @@ export class Link {
     this.#pump()
   }
 
+  #unanswered(call, wasOpen, cause) {
+    return new ConnectionError(wasOpen
+      ? `the connection to '${this.#path}' ended before '${call.method}' was answered`
+      : `cannot connect to '${this.#path}': ${cause?.code ?? 'it was closed'}`,
+      { reason: wasOpen ? 'connectionLost' : 'cannotConnect', sent: call.sent, cause })
+  }
+
   #lost(cause) {
     const wasOpen = this.#isOpen
     this.#socket = null
@@ -272,12 +285,9 @@ export class Link {
         call.settle(new ProtocolError(cause.message, { sent: true, cause }))
         continue
       }
-      const mayRepeat = (!call.sent || call.repeatable) && call.generation === undefined
+      const mayRepeat = (!call.sent || now < call.repeatUntil) && call.generation === undefined
       if (mayRepeat && !isHopeless && now < call.retryUntil) this.#queue.add(call)
-      else call.settle(new ConnectionError(wasOpen
-        ? `the connection to '${this.#path}' ended before '${call.method}' was answered`
-        : `cannot connect to '${this.#path}': ${cause?.code ?? 'it was closed'}`,
-        { reason: wasOpen ? 'connectionLost' : 'cannotConnect', sent: call.sent, cause }))
+      else call.settle(this.#unanswered(call, wasOpen, cause))
     }
     if (wasOpen) this.onLost(cause)
     if (this.#queue.size === 0 || this.#isClosed) return

@@ -7,9 +7,9 @@ const reads = new Set([
   'queue.list', 'run.calendar', 'run.get', 'run.list', 'run.output', 'schedule.preview', 'task.list', 'upload.list',
 ])
 
-/** Whether twice does no more than once: reads; what sets a state; what a token or a key guards. */
-export function isRepeatable(method, params) {
-  if (reads.has(method)) return true
+/** For how many ms since it was first sent twice does no more than once: for ever reads, what sets a state, what a token guards; 0 for not at all. */
+export function repeatableFor(method, params) {
+  if (reads.has(method)) return Infinity
   switch (method) {
     case 'queue.set':
     case 'node.drain':
@@ -17,28 +17,31 @@ export function isRepeatable(method, params) {
     case 'task.finish':
     case 'task.fail':
     case 'task.release':
-      return true
+      return Infinity
     case 'job.add': {
       const jobs = params?.jobs ?? [params]
-      // With the connection a job with `whileConnected` has ended: the second request would be answered with that one.
-      return Array.isArray(jobs) && jobs.length > 0 && !params?.replace
-        && jobs.every((job) => typeof job?.key === 'string' && isKept(job.keyKept) && !job.whileConnected)
+      if (!Array.isArray(jobs) || jobs.length === 0 || params?.replace) return 0
+      return jobs.reduce((least, job) => Math.min(least, keyGuardsFor(job)), Infinity)
     }
     case 'job.invalidate':
     case 'job.pause':
     case 'job.resume':
       // A name may be another job's by the second time.
-      return params?.id !== undefined || params?.ids !== undefined
+      return params?.id !== undefined || params?.ids !== undefined ? Infinity : 0
     default:
-      return false
+      return 0
   }
 }
 
 const units = { s: 1, sec: 1, m: 60, min: 60, h: 3600, hr: 3600, d: 86_400, day: 86_400, days: 86_400 }
 
-/** A key that is kept for less than a minute, or for what is not read here, may be forgotten by the time of the second request. */
-function isKept(kept) {
-  if (kept === undefined) return true
-  const part = /^ *([0-9]+) *([a-z]+) *$/.exec(kept)
-  return part !== null && Number(part[1]) * (units[part[2]] ?? 0) >= 60
+// So long before its key may be forgotten a job is added for the last time: the request may lie in the daemon for a while.
+const margin = 30
+
+/** For how many ms since it was first sent a job's key is there in any case: the job may have ended at once. Of a time that is not read here, none. */
+function keyGuardsFor(job) {
+  // With the connection a job with `whileConnected` has ended: the second request would be answered with that one.
+  if (typeof job?.key !== 'string' || job.whileConnected) return 0
+  const part = /^ *([0-9]+) *([a-z]+) *$/.exec(job.keyKept ?? '1d')
+  return part === null ? 0 : (Number(part[1]) * (units[part[2]] ?? 0) - margin) * 1000
 }

@@ -129,7 +129,7 @@ export class Worker extends EventEmitter {
   async #extend(link, entries, more, options) {
     if (entries.length === 0) return
     const tasks = entries.map(({ handle }) => handle)
-    const told = await link.call('task.extend', { tasks, lease: this.#options.lease, ...more }, { repeatable: true, ...options })
+    const told = await link.call('task.extend', { tasks, lease: this.#options.lease, ...more }, { repeatFor: Infinity, ...options })
     for (const [index, entry] of entries.entries()) {
       const error = told.tasks[index]?.error && errorOf(told.tasks[index].error)
       if (error && !entry.isSaid) this.#lose(entry, error)

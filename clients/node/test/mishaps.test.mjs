@@ -32,13 +32,16 @@ test('What JSON cannot say is refused with its place, and is not told as null or
     [[1, undefined], "'[1]' is undefined"], [[, 1], "'[0]' is undefined"],
     [{ a: () => {} }, "'a' is a function"], [{ a: Symbol('b') }, "'a' is a symbol"],
     [{ a: new Date(NaN) }, "'a' is a date that is none"], [{ a: Object(NaN) }, "'a' is NaN"],
+    [{ a: Promise.resolve(1) }, "'a' is a Promise"], [{ a: new RangeError('b') }, "'a' is an Error"], [{ a: /b/ }, "'a' is a RegExp"],
+    [{ a: new WeakMap() }, "'a' is a WeakMap"], [{ a: new WeakSet() }, "'a' is a WeakSet"], [[new ArrayBuffer(1)], "'[0]' is an ArrayBuffer"],
     [{ a: new Map([[1, 2]]) }, "'a' is a Map"], [[new Set([1])], "'[0]' is a Set"],
   ]
   for (const [value, message] of refused) assert.throws(() => stringify(value), { name: 'TypeError', message: `${message}, which JSON cannot say` })
   const shared = { n: 1 }
-  const value = { left: undefined, none: null, big: 2n ** 70n, date: new Date(0), twice: [shared, shared], own: { toJSON: () => 'own', f() {} } }
+  const value = { left: undefined, none: null, big: 2n ** 70n, date: new Date(0), twice: [shared, shared], own: { toJSON: () => 'own', f() {} },
+    error: Object.assign(new Error('no'), { toJSON: () => 'no' }) }
   assert.equal(stringify(value),
-    '{"none":null,"big":1180591620717411303424,"date":"1970-01-01T00:00:00.000Z","twice":[{"n":1},{"n":1}],"own":"own"}')
+    '{"none":null,"big":1180591620717411303424,"date":"1970-01-01T00:00:00.000Z","twice":[{"n":1},{"n":1}],"own":"own","error":"no"}')
 })
 
 script('A userInfo that JSON cannot say is refused before it is sent', async (fake, client) => {
@@ -182,9 +185,9 @@ test('A damaged cursor is said, and not taken for none', async () => {
   }
 })
 
-script('A key that is kept for less than a minute, and what moves a date, is not sent twice', async (fake, client) => {
+script('A key that is kept for half a minute, and what moves a date, is not sent twice', async (fake, client) => {
   const calls = [
-    client.add({ schedule: { in: '1h' }, key: 'a', keyKept: '59s' }),
+    client.add({ schedule: { in: '1h' }, key: 'a', keyKept: '30s' }),
     client.add({ schedule: { in: '1h' }, key: 'a', replace: true }),
     client.setFireDate(1, '2026-12-01T08:00:00Z'),
   ]
@@ -197,6 +200,25 @@ script('A key that is kept for less than a minute, and what moves a date, is not
   again.reply({ job: { id: 1 } })
   await kept
   assert.deepEqual(fake.left, [])
+})
+
+script('A job is sent again only while its key is there in any case', async (fake, client) => {
+  let passed = 0
+  const { now } = performance
+  performance.now = () => now.call(performance) + passed
+  try {
+    const added = client.add({ schedule: { in: '1h' }, key: 'a', keyKept: '1min' }, { retryFor: 600_000 })
+    const lost = assert.rejects(added, (error) => error.reason === 'connectionLost' && error.sent)
+    for (const ms of [20_000, 20_000]) {
+      await fake.take('job.add')
+      passed += ms
+      fake.disconnect()
+    }
+    await lost
+    assert.deepEqual(fake.left, [])
+  } finally {
+    performance.now = now
+  }
 })
 
 test('A daemon that is away is named with its socket', async () => {

@@ -97,6 +97,55 @@ class AdapterTests(unittest.TestCase):
         worker.stop()
         thread.join(20)
 
+    def test_an_app_whose_socket_is_set_anew_calls_and_works_there(self):
+        app = timerd.App("/nonexistent/s.sock")
+        self.addCleanup(lambda: app.client.close())
+        hello, before = app.task(print), app.client
+        self.assertIs(app.client, before)
+        app.socket = self.daemon.path
+        self.assertEqual(hello.delay("ann")["id"], 1)
+        self.assertRaisesRegex(timerd.ConnectionLost, "was closed", before.get, 1)
+        self.assertEqual(app.worker()._saying.path, self.daemon.path)
+
+    def test_django_calls_where_the_setting_is(self):
+        self.make_django_site()
+        self.write(
+            "sell.py",
+            """
+            import os
+            import django
+            django.setup()
+            from django.test import override_settings
+            from shop.tasks import app, receipt
+            with override_settings(TIMERD_SOCKET="/nonexistent/s.sock"):
+                print(app.client.path)
+            print(receipt.delay(1)["id"], app.worker()._saying.path == os.environ["TIMERD_SOCKET"])
+            """,
+        )
+        with self.run_program("sell.py") as web:
+            self.assertEqual(web.stdout.read(), b"/nonexistent/s.sock\n1 True\n")
+
+    def test_a_second_flask_app_moves_calls_and_worker_to_its_socket(self):
+        self.has("flask")
+        self.write(
+            "shops.py",
+            """
+            import os
+            from flask import Flask
+            from timerd.contrib.flask import Timerd
+            timers = Timerd()
+            hello = timers.task(print)
+            for socket in ("/nonexistent/s.sock", None):
+                app = Flask("shop")
+                app.config["TIMERD_SOCKET"] = socket
+                timers.init_app(app)
+                print(timers.client.path == timers.worker()._saying.path)
+            print(hello.delay("ann")["id"], timers.client.path == os.environ["TIMERD_SOCKET"])
+            """,
+        )
+        with self.run_program("shops.py") as web:
+            self.assertEqual(web.stdout.read(), b"True\nTrue\n1 True\n")
+
     def test_a_key_that_was_there_is_told_as_by_add(self):
         app = timerd.App(self.daemon.path)
         self.addCleanup(lambda: app.client.close())

@@ -89,10 +89,12 @@ class ValueTests(unittest.TestCase):
         yes += [("task.finish", {}), ("task.fail", {}), ("task.release", {}), ("job.calendar", {}), ("run.calendar", {}), ("job.dates", {})]
         yes += [("job.add", {"key": "a", "whileConnected": False})]
         no = [("job.add", {}), ("job.add", {"key": "a", "keyKept": "0s"}), ("job.add", {"jobs": [{"key": "a"}, {}]}), ("job.invalidate", {"name": "a"})]
+        no += [("job.add", {"key": "a", "keyKept": "30s"}), ("job.add", {"jobs": []}), ("job.add", {"key": "a", "keyKept": "soon"})]
         no += [("job.fire", {"id": 1}), ("task.reserve", {}), ("task.retry", {}), ("of.tomorrow", {})]
         no += [("job.add", {"key": "a", "whileConnected": True}), ("job.add", {"jobs": [{"key": "a"}, {"key": "b", "whileConnected": True}]})]
-        self.assertTrue(all(repeats.may_repeat(*one) for one in yes))
-        self.assertFalse(any(repeats.may_repeat(*one) for one in no))
+        self.assertEqual([one for one in yes if repeats.repeats_for(*one) <= 0], [])
+        self.assertEqual([one for one in no if repeats.repeats_for(*one) > 0], [])
+        self.assertEqual(repeats.repeats_for("job.add", {"jobs": [{"key": "a"}, {"key": "b", "keyKept": "1min 15s"}]}), 45.0)
 
     def test_errors_have_a_class_for_each_reason_and_survive_pickling(self):
         for word in ("leaseLost", "notFound", "limitReached", "storageFailed", "stopping"):
@@ -161,6 +163,54 @@ class WatcherTests(unittest.TestCase):
                     return told
 
         self.check(asyncio.run(watch()), cursor)
+
+    def scripts_that_meet_a_problem(self):
+        first = [("event", {**self.FIRE, "seq": 4}), ("event", {"type": "fire.fired", "fire": 8, "seq": 5}), ("event", {"type": "job.added", "seq": 6})]
+        return [first, [("event", {"type": "fire.fired", "fire": 8, "seq": 5, "redelivered": True}), ("event", {"type": "job.added", "seq": 6})]]
+
+    def deal(self, event):
+        """With the second event in the second attempt only; True at the end."""
+        self.told.append(event["seq"])
+        if self.told == [4, 5]:
+            raise LookupError("the database is away")
+        return event["seq"] == 6
+
+    def test_an_event_whose_handling_has_raised_is_told_again_by_the_same_watcher(self):
+        folder = self.server(self.scripts_that_meet_a_problem())
+        kept, self.told = [], []
+        watcher = timerd.Watcher(folder + "/s", cursor=timerd.Cursor(lambda: kept[-1] if kept else None, kept.append), since=0)
+        left = iter(watcher)  # which does not come to its end by itself
+        with self.assertRaises(LookupError):
+            for event in left:
+                self.deal(event)
+        for event in watcher:
+            if self.deal(event):
+                break
+        left.close()
+        self.assertEqual((self.told, kept, self.asked), ([4, 5, 5, 6], [4, 5], [{"since": 0}, {"since": 4}]))
+
+    def test_so_it_is_with_asyncio(self):
+        folder = self.server(self.scripts_that_meet_a_problem())
+        kept, self.told = [], []
+        watcher = timerd.AsyncWatcher(folder + "/s", cursor=timerd.Cursor(lambda: kept[-1] if kept else None, kept.append), since=0)
+
+        async def watch():
+            with self.assertRaises(LookupError):
+                async for event in watcher:
+                    self.deal(event)
+            async for event in watcher:
+                if self.deal(event):
+                    break
+
+        asyncio.run(watch())
+        self.assertEqual((self.told, kept, self.asked), ([4, 5, 5, 6], [4, 5], [{"since": 0}, {"since": 4}]))
+
+    def test_a_loss_that_was_not_dealt_with_is_told_again(self):
+        lost = wire.Notification("events.lost", {"after": 5, "through": 100})
+        progress = Progress(None, 5, None, None)
+        self.assertEqual((progress.take(lost), progress.rewind(), progress.take(lost)), (timerd.Lost(5, 100), True, timerd.Lost(5, 100)))
+        progress.done()
+        self.assertEqual((progress.rewind(), progress.take(lost)), (False, None))
 
     def test_without_a_number_new_events_alone_are_watched_also_over_a_lost_connection(self):
         progress = Progress(None, None, ["fire.fired"], None)

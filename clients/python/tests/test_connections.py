@@ -328,6 +328,25 @@ class ConnectionTests(unittest.TestCase):
         thread.join(LIMIT)
         self.assertIn(type(problems[0]), (timerd.CannotConnect, timerd.ConnectionLost))
 
+    def test_a_daemon_that_has_gone_with_a_request_leaves_it_lost_and_not_unsent(self):
+        def gone():
+            def serve(connection):
+                connection.request()
+                server.close()
+
+            server = Server(self, serve)
+            return server.path
+
+        with timerd.Client(gone()) as client:
+            self.assertRaisesRegex(timerd.ConnectionLost, "may have been carried out", client.add, in_="1h", key="a")
+
+        async def add():
+            async with timerd.AsyncClient(gone()) as client:
+                await client.add(in_="1h", key="a")
+
+        with self.assertRaisesRegex(timerd.ConnectionLost, "may have been carried out"):
+            self.run_async(add())
+
     def test_a_daemon_that_is_away_is_named_with_its_socket(self):
         with timerd.Client("/nonexistent/s.sock") as client:
             self.assertEqual(str(self.problem(client.get, 1)), "cannot connect to timerd at '/nonexistent/s.sock': no such file or directory")

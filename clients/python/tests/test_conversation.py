@@ -117,6 +117,8 @@ class ConversationTests(unittest.TestCase):
             ({"true": 1, True: 2}, "'true'"),
             ([{"\u00e9": 1, "e\u0301": 2}], "Unicode form"),
             ([1, {"n": 10**400}], "1.8e308"),
+            (2**1024 - 2**970, "1.8e308"),  # the first that no double holds
+            (1 - 2**1024, "1.8e308"),
         ]:
             with self.subTest(words):
                 self.assertRaisesRegex(ValueError, words, self.said.ask, "job.add", {"userInfo": wrong})
@@ -125,7 +127,7 @@ class ConversationTests(unittest.TestCase):
             deep = [deep]
         self.assertRaisesRegex(ValueError, "64 levels", self.said.ask, "job.add", {"userInfo": deep})
         self.assertEqual(self.said.waits_for, 0)
-        for right in ({"a": nested(deepest)}, {1: "a", "2": "b", None: 0, 1.5: 0}, {"\u00e9": 1, "e": 2}, 2**70, -(2**63), 10**300, [[], {}, ()]):
+        for right in ({"a": nested(deepest)}, {1: "a", "2": "b", None: 0, 1.5: 0}, {"\u00e9": 1, "e": 2}, 2**70, -(2**63), 10**300, 2**1024 - 2**970 - 1, [[], {}, ()]):
             with self.subTest(right):
                 said = json.loads(self.said.ask("job.add", {"userInfo": right})[1])
                 self.assertEqual(said["params"]["userInfo"], json.loads(json.dumps(right)))
@@ -164,6 +166,24 @@ class AttemptTests(unittest.TestCase):
         full.is_full = True
         self.assertNotIn(None, self.pauses(full, self.CHANGE))
         self.assertIsNone(self.pauses(full, self.CHANGE, deadline=0.1, count=50)[-1])
+
+    def test_a_job_is_added_again_only_while_its_key_is_there_in_any_case(self):
+        for error in (ConnectionLost("x"), NotSent("x"), CannotConnect("x")):
+            with self.subTest(type(error)):
+                attempts = Attempts([("job.add", {"key": "a", "keyKept": "1min"})], 1000.0, True, 0.0, None)
+                attempts.after(CannotConnect("x"), 100.0)
+                attempts.after(ConnectionLost("x"), 101.0)  # until now nothing was sent
+                self.assertIsNotNone(attempts.after(error, 129.9))
+                self.assertIsNone(attempts.after(error, 130.0))
+
+    def test_what_was_sent_once_is_lost_though_nobody_was_reached_by_the_last_attempt(self):
+        away = CannotConnect("away")
+        attempts = Attempts([self.READ], 0.0, True, 0.0, None)
+        attempts.after(away, 0.0)
+        self.assertIs(attempts.final(away), away)
+        attempts.after(ConnectionLost("x"), 0.0)
+        self.assertIsInstance(attempts.final(away), ConnectionLost)
+        self.assertRegex(str(attempts.final(away)), "away; .* may have been carried out")
 
     def test_a_late_or_a_wrong_answer_is_final(self):
         for error in (timerd.TimedOut("x"), timerd.ProtocolError("x")):

@@ -117,6 +117,17 @@ class DutyTests(unittest.TestCase):
         self.duty.answered(reports, {"tasks": [{"error": {"reason": "leaseLost"}}]})
         self.assertEqual(list(self.duty.held.values()), [second])
 
+    def test_an_exception_that_hides_its_class_is_a_failure_as_any(self):
+        class Hidden(Exception):
+            @property
+            def __class__(self):
+                raise SystemExit
+
+        task = timerd.Task({"fire": 1, "token": 101, "queue": "q"})
+        self.assertFalse(outcome.is_retry(Hidden()))
+        report = outcome.of_error(task, Hidden())
+        self.assertEqual((report.method, report.item["reason"]), ("task.fail", "Hidden: what it says cannot be told: SystemExit"))
+
     def test_a_worker_that_stops_gives_back_what_it_did_not_begin_and_what_does_not_end(self):
         one = self.take(1)
         self.duty.is_stopping = True

@@ -17,6 +17,7 @@ import unittest
 from fake import FakeDaemon
 
 import timerd
+from timerd import wake
 
 
 def setUpModule():
@@ -397,13 +398,23 @@ class WorkerTests(unittest.TestCase):
             def __init__(self):
                 pass
 
+        class Nameless(type):
+            @property
+            def __name__(cls):
+                raise RuntimeError
+
+        class Indescribable(Exception, metaclass=Nameless):
+            def __str__(self):
+                raise Indescribable
+
         def unsayable():
             retry = timerd.Retry(delay="5s")
             retry.delay = "\ud800"  # which JSON cannot say
             return retry
 
         problems = [SystemExit(3), Unprintable(), Unusual("odd"), lambda: timerd.Retry(delay=-1), lambda: timerd.Retry(delay="soon"), lambda: timerd.Retry("400d"),
-                    GeneratorExit(), KeyboardInterrupt(), Exiting(), Hollow(), unsayable, lambda: timerd.Retry(reason="\ud800")]  # fmt: skip
+                    GeneratorExit(), KeyboardInterrupt(), Exiting(), Hollow(), unsayable, lambda: timerd.Retry(reason="\ud800"),
+                    Indescribable()]  # fmt: skip
 
         def handler(task):
             if task.payload < len(problems):
@@ -416,8 +427,28 @@ class WorkerTests(unittest.TestCase):
         self.all_are("done", fires[-1:])
         reasons = [self.daemon.tasks[fire]["reason"] for fire in fires[:-1]]
         for reason, part in zip(reasons, ["SystemExit: 3", "Unprintable: what it says cannot be told", "Unusual: odd", "negative", "'soon' is no duration", "365 days",
-                                          "GeneratorExit", "KeyboardInterrupt", "cannot be told: SystemExit", "cannot be told: AttributeError", "cannot be told: ValueError", "?"]):  # fmt: skip
+                                          "GeneratorExit", "KeyboardInterrupt", "cannot be told: SystemExit", "cannot be told: AttributeError", "cannot be told: ValueError", "?",
+                                          "Indescribable: what it says cannot be told: Indescribable"]):  # fmt: skip
             self.assertIn(part, reason)
+
+    def test_a_log_that_raises_ends_no_worker(self):
+        def raising(record):
+            raise SystemExit
+
+        logging.disable(logging.NOTSET)
+        self.addCleanup(logging.disable, logging.CRITICAL)
+        logger = logging.getLogger("timerd.worker")
+        logger.addFilter(raising)
+        self.addCleanup(logger.removeFilter, raising)
+
+        def handler(task):
+            if task.payload == 0:
+                raise ValueError("no")
+
+        fires = self.add(2)
+        self.begin(handler, concurrency=1)
+        self.all_are("dead", fires[:1])
+        self.all_are("done", fires[1:])
 
     def test_a_list_that_is_refused_is_said_one_by_one_and_what_cannot_be_said_is_a_failure(self):
         bad = (-32602, "invalidParams", "no")
@@ -616,6 +647,20 @@ class KindTests(unittest.TestCase):
             with self.subTest(make):
                 self.assertIn("a generator, of which nothing was run", self.worked_off(make, handler).get("reason", "it is done"))
 
+    def test_what_a_coroutine_returns_without_awaiting_it_fails_its_task(self):
+        async def send(task):
+            self.fail("it ran")
+
+        async def forgets(task):
+            return send(task)
+
+        async def begins(task):
+            return asyncio.ensure_future(asyncio.sleep(60))
+
+        for handler in (forgets, begins):
+            with self.subTest(handler.__name__):
+                self.assertIn("to be awaited", self.worked_off(timerd.AsyncWorker, handler).get("reason", "it is done"))
+
     def worked_off(self, make, handler):
         # Its task, once that is over.
         with timerd.Client(self.daemon.path) as client:
@@ -768,6 +813,19 @@ class AsyncWorkerTests(WorkerTests):
 
     def stop(self, worker, grace=None):
         self.loop.call_soon_threadsafe(worker.stop, grace)
+
+
+class LostTests(unittest.TestCase):
+    def test_a_task_that_is_lost_before_its_handler_begins_is_not_begun(self):
+        begun = []
+        worker = timerd.Worker("q", begun.append, socket="/nonexistent/s.sock", concurrency=2)
+        worker._changed = wake.Wake()
+        first, second = [worker._duty.take(timerd.Task({"fire": fire, "token": fire, "queue": "q"}), 0.0) for fire in (1, 2)]
+        worker._duty.extended([first], {"tasks": [{"error": {"reason": "leaseLost"}}]})
+        for one in (first, second, None):
+            worker._work.put(one)
+        worker._handle()
+        self.assertEqual((begun, worker._duty.room()), ([second.task], 2))
 
 
 class ForkTests(unittest.TestCase):

@@ -114,7 +114,7 @@ class AsyncClient(AsyncMethods):
                 self._forget_lost()
                 pause = None if self._closed else attempts.after(error, time.monotonic())
                 if pause is None:
-                    raise
+                    raise attempts.final(error)
             await asyncio.sleep(pause)
 
     def has_ended(self) -> bool:

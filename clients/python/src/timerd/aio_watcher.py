@@ -36,6 +36,7 @@ class AsyncWatcher:
         self.progress = Progress(cursor, since, types, jobs)
         self.reconnect = reconnect
         self._connection: Optional[AsyncConnection] = None
+        self._iteration: Optional[object] = None
         self._closed = False
 
     async def subscribe(self) -> int:
@@ -54,6 +55,9 @@ class AsyncWatcher:
 
     async def __aiter__(self) -> "AsyncIterator[Json | Lost]":
         backoff = Backoff()
+        self._iteration = iteration = object()
+        if self.progress.rewind():
+            self._drop()  # the iteration before may not have come to its end yet
         try:
             while not self._closed:
                 try:
@@ -77,7 +81,8 @@ class AsyncWatcher:
                     yield told
                 self.progress.done()
         finally:
-            self._drop()
+            if self._iteration is iteration:
+                self._drop()
 
     def close(self) -> None:
         """Ends the iteration."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
-import logging
 import signal
 import threading
 import time
@@ -16,13 +15,14 @@ from .aio_bell import Bell
 from .aio_client import AsyncClient
 from .duty import Duty, Held, kind, unrun
 from .errors import ConnectionFailed, Refused, TimerdError
+from .log import Log
 from .outcome import Report
 from .repeats import Backoff
 from .task import Task
 from .values import Duration, duration, seconds
 
 AsyncHandler = Callable[[Task], Awaitable[Any]]
-log = logging.getLogger("timerd.worker")
+log = Log("timerd.worker")
 
 #: How long, once all handlers have ended, what became of their tasks may take to be said.
 _LAST_WORDS = 5.0
@@ -184,9 +184,9 @@ class AsyncWorker:
         except GeneratorExit:
             raise  # the event loop may have gone; where it goes on `_handled` says it
         except BaseException as error:  # SystemExit and the like end no worker
-            if isinstance(error, KeyboardInterrupt) and not self._has_ctrl_c:
+            if issubclass(type(error), KeyboardInterrupt) and not self._has_ctrl_c:
                 raise  # it may be Ctrl-C, and is about the program
-            if not isinstance(error, outcome.Retry):
+            if not outcome.is_retry(error):
                 log.warning("task %d failed", task.fire, exc_info=True)
             return outcome.of_error(task, error)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, Callable, Dict, Generic, List, Mapping, Optional, Sequence, TypeVar, Union, overload
+from typing import Any, Callable, Dict, Generic, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union, overload
 
 from . import calls
 from .client import Client
@@ -68,13 +68,19 @@ class App:
     def __init__(self, socket: Optional[str] = None, *, queue: str = "default", client: Optional[Client] = None) -> None:
         self.socket, self.queue = socket, queue
         self.tasks: Dict[str, AppTask[Any]] = {}
-        self._client = client
+        self._made: Optional[Tuple[Optional[str], Client]] = None if client is None else (self.socket, client)
 
     @property
     def client(self) -> Client:
-        if self._client is None:
-            self._client = Client(self.socket, patience=5.0)
-        return self._client
+        """That of the socket which is set now; one of another is closed."""
+        socket, before = self.socket, self._made
+        if before is not None and before[0] == socket:
+            return before[1]
+        client = Client(socket, patience=5.0)
+        self._made = (socket, client)
+        if before is not None:
+            before[1].close()
+        return client
 
     def send(self, definition: Json) -> Json:
         """How jobs are added; an adapter puts that off to the end of a transaction."""
@@ -139,9 +145,8 @@ class App:
         return sorted({task.queue for task in self.tasks.values()} | {self.queue})
 
     def worker(self, queues: Optional[Sequence[str]] = None, **options: Any) -> Worker:
-        """A worker for these queues, or all that tasks name."""
-        socket = self.socket if self.socket is not None or self._client is None else self._client.path
-        return Worker(queues or self.queues(), self.handle, socket=socket, **options)
+        """A worker for these queues, or all that tasks name, of the daemon that `client` asks."""
+        return Worker(queues or self.queues(), self.handle, socket=self.client.path, **options)
 
 
 __all__ = ["App", "AppTask", "Retry"]

@@ -32,8 +32,8 @@ class Client(Methods):
     goes on trying to connect, and to repeat what may be repeated, so that it survives a restart of the daemon.
 
     A request whose reply was lost is sent again only where that does no harm: reads, `finish`, `fail`, `release`, `extend`, `set_queue`, ending,
-    pausing and resuming jobs by id, and adding jobs that each have a `key` that is kept for a minute at least, without `replace` and
-    `whileConnected`. Any other raises ConnectionLost: it was carried out, or it was not.
+    pausing and resuming jobs by id, and adding jobs that each have a `key`, without `replace` and `whileConnected`: until 30 s before the key may
+    be forgotten, which is `keyKept` (a day) after the request was first sent. Any other raises ConnectionLost: it was carried out, or it was not.
 
     A call that is too late ends its connection, unless tasks are tied to that: then later calls over it wait behind the late answer, and tasks that
     come for a late reserve are released.
@@ -169,7 +169,7 @@ class _Channel:
                 except ConnectionFailed as error:
                     pause = None if self.closed.is_set() else attempts.after(error, time.monotonic())
                     if pause is None:
-                        raise
+                        raise attempts.final(error)
                 self.closed.wait(pause)
         finally:
             self.lock.release()

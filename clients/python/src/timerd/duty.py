@@ -222,6 +222,9 @@ def kind(function: Any) -> Optional[str]:
 
 def unrun(value: Any) -> Optional[str]:
     """What is wrong with a handler whose value, awaited where that is due, is this."""
+    if inspect.isawaitable(value):
+        _close(value)
+        return "the handler has returned what is to be awaited, and was not"
     if inspect.isasyncgen(value) or (inspect.isgenerator(value) and inspect.getgeneratorstate(value) == inspect.GEN_CREATED):
         return "the handler has returned a generator, of which nothing was run"
     return None
@@ -231,6 +234,11 @@ def unawaited(value: Any) -> Optional[str]:
     """What is wrong with a handler that has returned this where a plain value was expected."""
     if not inspect.isawaitable(value):
         return unrun(value)
-    if inspect.iscoroutine(value):
-        value.close()
+    _close(value)
     return "the handler is a coroutine function, of which nothing was run: AsyncWorker takes these"
+
+
+def _close(value: Any) -> None:
+    """So that Python does not warn of it. What has begun is somebody else's."""
+    if inspect.iscoroutine(value) and inspect.getcoroutinestate(value) == inspect.CORO_CREATED:
+        value.close()

@@ -21,8 +21,8 @@ _LONGEST = 365 * 86400
 class Retry(Exception):
     """Raised by a handler: try this task again.
 
-    With `delay` it is released for then, which costs no retry and has no end. With a `reason` alone it has failed, and is tried again after
-    the job's backoff while it has retries.
+    With `delay` it is released for then, which costs no retry and has no end; timerd keeps no reason of that, so a `reason` beside it is only the
+    exception's text. With a `reason` alone it has failed, and is tried again after the job's backoff while it has retries.
     """
 
     def __init__(self, delay: Optional[Duration] = None, reason: Optional[str] = None) -> None:
@@ -53,7 +53,12 @@ def released(task: Task, delay: Duration = 0) -> Report:
     return Report("task.release", task, {**task.handle, **({} if span == "0s" else {"delay": span})})
 
 
+def is_retry(error: BaseException) -> bool:
+    return issubclass(type(error), Retry)  # `isinstance` asks the exception itself, which may raise
+
+
 def of_error(task: Task, error: BaseException) -> Report:
+    name = _name(error)
     try:
         if isinstance(error, Retry):
             if error.delay is not None:
@@ -61,8 +66,14 @@ def of_error(task: Task, error: BaseException) -> Report:
             return failed(task, str(error.reason or "it is to be tried again"))
         text = "".join(char if char.isprintable() or char == "\n" else "?" for char in str(error))
     except BaseException as worse:  # also SystemExit, raised by its `__str__`, ends no worker
-        text = "what it says cannot be told: %s" % type(worse).__name__
-    return failed(task, "%s: %s" % (type(error).__name__, text) if text else type(error).__name__)
+        text = "what it says cannot be told: %s" % _name(worse)
+    return failed(task, "%s: %s" % (name, text) if text else name)
+
+
+def _name(error: BaseException) -> str:
+    """That of its class, whatever a metaclass says, which may raise."""
+    name: str = type.__dict__["__name__"].__get__(type(error))
+    return name
 
 
 def batches(reports: Sequence[Report]) -> List[Tuple[str, List[Report]]]:

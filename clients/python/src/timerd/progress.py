@@ -29,6 +29,10 @@ class Progress:
         self._saved = self.seen
         #: Up to which event a loss has been told.
         self._lost = 0
+        #: `seen` and `_lost` of what was dealt with.
+        self._dealt = (self.seen, self._lost)
+        #: The fire that is being dealt with, if it is known by that alone.
+        self._fire: Optional[int] = None
         # An empty list is not none: the daemon refuses it.
         self._filter = without_none({"types": None if types is None else texts("types", types), "jobs": None if jobs is None else list(jobs)})
         self._fires: Set[int] = set()
@@ -68,14 +72,27 @@ class Progress:
         fire = _integer(event, "fire")
         if fire in self._fires and event.get("redelivered"):
             return True
+        self._fire = fire
         self._fires.add(fire)
         self._order.append(fire)
         if len(self._order) > _KNOWN:
             self._fires.discard(self._order.popleft())
         return False
 
+    def rewind(self) -> bool:
+        """An iteration begins: what the one before was dealing with as it ended is told again. Whether there is such."""
+        if self._dealt == (self.seen, self._lost):
+            return False
+        self.seen, self._lost = self._dealt
+        if self._fire is not None:
+            self._fires.discard(self._fire)
+            self._order.pop()
+            self._fire = None
+        return True
+
     def done(self) -> None:
         """What was told has been dealt with."""
+        self._dealt, self._fire = (self.seen, self._lost), None
         if self.cursor is not None and self.seen is not None and self.seen != self._saved:
             self.cursor.save(self.seen)
             self._saved = self.seen

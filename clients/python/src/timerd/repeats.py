@@ -2,6 +2,7 @@
 """Which requests may be sent twice, and when a call that has failed is tried again. Decides, and does nothing."""
 from __future__ import annotations
 
+import math
 import random
 from typing import Any, Mapping, Optional, Sequence, Tuple
 
@@ -18,38 +19,41 @@ _READS = frozenset(
 #: What the token of one attempt guards, and what sets a state.
 _HARMLESS = frozenset("node.drain task.extend task.fail task.finish task.release queue.set".split())
 
-#: A key that is kept for less may be forgotten by the time of the second request.
-_LEAST_KEPT = 60.0
+#: For how long after its job's end a key is kept where none is said.
+_KEPT = 86400.0
+
+#: So long before its key may be forgotten a job is added for the last time: the request may lie in the daemon for a while.
+_MARGIN = 30.0
 
 
-def may_repeat(method: str, params: Mapping[str, Any]) -> bool:
-    """Whether it does no harm to send this request again when its reply was lost: it reads, or the second time changes nothing.
+def repeats_for(method: str, params: Mapping[str, Any]) -> float:
+    """For how many seconds since it was first sent it does no harm to send this request again when its reply was lost: for ever where it reads, or
+    the second time changes nothing; 0 for not at all.
 
     By name a repeat could mean another job than the first time, so only ids are taken as safe.
     """
     if method in _READS or method in _HARMLESS:
-        return True
+        return math.inf
     if method in ("job.invalidate", "job.pause", "job.resume"):
-        return "id" in params or "ids" in params
-    if method == "job.add":
+        return math.inf if "id" in params or "ids" in params else 0.0
+    if method == "job.add" and not params.get("replace"):
         jobs = params.get("jobs", [params])
-        return not params.get("replace") and isinstance(jobs, list) and bool(jobs) and all(_has_key(job) for job in jobs)
-    return False
+        return min(map(_key_guards_for, jobs), default=0.0) if isinstance(jobs, list) else 0.0
+    return 0.0
 
 
-def _has_key(job: Any) -> bool:
+def _key_guards_for(job: Any) -> float:
+    """For how long since it was first sent its key is there in any case: it may have ended at once."""
     if not isinstance(job, dict) or not isinstance(job.get("key"), str):
-        return False
+        return 0.0
     # With the connection its job has ended: the second request would be answered with that one.
     if job.get("whileConnected"):
-        return False
+        return 0.0
     kept = job.get("keyKept")
-    if kept is None:
-        return True
     try:
-        return seconds(kept) >= _LEAST_KEPT
+        return (_KEPT if kept is None else seconds(kept)) - _MARGIN
     except (TypeError, ValueError):
-        return False  # the daemon will say what is wrong with it
+        return 0.0  # the daemon will say what is wrong with it
 
 
 class Attempts:
@@ -62,16 +66,24 @@ class Attempts:
         self._until = now + patience
         self._pause = 0.02
         self._was_lost = False
+        self._was_sent = False
+        self._first = now  # the attempt that has sent it first began then, or later
 
     def after(self, error: ConnectionFailed, now: float) -> Optional[float]:
         """The pause in front of the next attempt, or None: there is none."""
+        if not (isinstance(error, CannotConnect) or (isinstance(error, NotSent) and len(self._asks) == 1)):
+            self._was_sent = True
+        if not self._was_sent:
+            self._first = now
+        elif now >= self._first + min(repeats_for(*ask) for ask in self._asks):
+            return None
         if self._deadline is not None and now >= self._deadline:
             return None
         if isinstance(error, CannotConnect):
             # Where somebody listens, and has more to accept than the kernel keeps, there will be room.
             if now >= self._until and not error.is_full:
                 return None
-        elif not self._may_repeat(error):
+        elif not self._reconnect or not isinstance(error, ConnectionLost):
             return None
         elif not self._was_lost:
             self._was_lost = True
@@ -86,12 +98,11 @@ class Attempts:
             ends.append(self._deadline - now)
         return max(0.001, min([pause] + ends))
 
-    def _may_repeat(self, error: ConnectionFailed) -> bool:
-        if not self._reconnect:
-            return False
-        if isinstance(error, NotSent) and len(self._asks) == 1:
-            return True
-        return isinstance(error, ConnectionLost) and all(may_repeat(*ask) for ask in self._asks)
+    def final(self, error: ConnectionFailed) -> ConnectionFailed:
+        """What the caller is told: what was sent once may have been carried out, though the last attempt has reached nobody."""
+        if self._was_sent and isinstance(error, CannotConnect):
+            return ConnectionLost("%s; the request was sent before that, and may have been carried out" % error)
+        return error
 
 
 class Backoff:

@@ -22,9 +22,10 @@ log = logging.getLogger("timerd.watcher")
 class Watcher:
     """Iterates over events, each an object of docs/protocol.md, or `Lost`.
 
-    The cursor is saved when the next event is asked for: what was being dealt with when the program died is told again. `since` counts where the
-    cursor has nothing yet: 0 for all that are kept, None for new ones alone. A connection that is lost, or that cannot be made, is tried for as long
-    as it takes, which the log `timerd.watcher` says; with `reconnect` false that ends the iteration with its error.
+    The cursor is saved when the next event is asked for: what was being dealt with when the program died, or the iteration was left, is told again,
+    also where the same watcher is iterated again. `since` counts where the cursor has nothing yet: 0 for all that are kept, None for new ones alone.
+    A connection that is lost, or that cannot be made, is tried for as long as it takes, which the log `timerd.watcher` says; with `reconnect` false
+    that ends the iteration with its error.
     """
 
     def __init__(
@@ -41,6 +42,7 @@ class Watcher:
         self.progress = Progress(cursor, since, types, jobs)
         self.reconnect = reconnect
         self._connection: Optional[Connection] = None
+        self._iteration: Optional[object] = None
         self._closed = threading.Event()
         mind_forks(self)
 
@@ -67,6 +69,9 @@ class Watcher:
 
     def __iter__(self) -> "Iterator[Json | Lost]":
         backoff = Backoff()
+        self._iteration = iteration = object()
+        if self.progress.rewind():
+            self._drop()  # the iteration before may not have come to its end yet
         try:
             while not self._closed.is_set():
                 try:
@@ -90,7 +95,8 @@ class Watcher:
                     yield told
                 self.progress.done()
         finally:
-            self._drop()
+            if self._iteration is iteration:
+                self._drop()
 
     def _drop(self) -> None:
         connection, self._connection = self._connection, None

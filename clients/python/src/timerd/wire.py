@@ -66,12 +66,19 @@ def _check(params: Mapping[str, Any]) -> None:
             for value in values:
                 if isinstance(value, (dict, list, tuple)):
                     inner.append(value)
-                elif isinstance(value, int) and value.bit_length() > 1024:
-                    raise ValueError("a number has %d bits; accepted are numbers up to 1.8e308" % value.bit_length())
+                elif isinstance(value, int) and value.bit_length() >= 1024:
+                    _check_size(value)
         level = inner
         if not level:
             return
     raise _too_deep()
+
+
+def _check_size(value: int) -> None:
+    try:
+        int.__float__(value)
+    except OverflowError:
+        raise ValueError("a number has %d bits; accepted are numbers up to 1.8e308" % value.bit_length()) from None
 
 
 def _check_keys(container: Mapping[Any, Any]) -> None:

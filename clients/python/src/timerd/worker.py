@@ -2,7 +2,6 @@
 """A worker with threads."""
 from __future__ import annotations
 
-import logging
 import queue
 import signal
 import threading
@@ -13,12 +12,13 @@ from . import outcome
 from .client import Client
 from .duty import Duty, Handler, Held, kind, unawaited
 from .errors import ConnectionFailed, Refused, TimerdError
+from .log import Log
 from .outcome import Report
 from .repeats import Backoff
 from .values import Duration, duration, seconds
 from .wake import Wake
 
-log = logging.getLogger("timerd.worker")
+log = Log("timerd.worker")
 
 #: How long, once all handlers have ended, what became of their tasks may take to be said.
 _LAST_WORDS = 5.0
@@ -166,7 +166,8 @@ class Worker:
             held = self._work.get()
             if held is None:
                 return
-            report = None if held.is_said else self._outcome(held)
+            # It may have been lost, be overdue or given back since it was taken.
+            report = None if held.task.lost.is_set() else self._outcome(held)
             with self._lock:
                 self._duty.handled(held, report)
                 self._lock.notify_all()
@@ -181,7 +182,7 @@ class Worker:
             wrong = unawaited(handler(task))
             return outcome.finished(task) if wrong is None else outcome.failed(task, wrong)
         except BaseException as error:  # SystemExit and the like end no worker
-            if not isinstance(error, outcome.Retry):
+            if not outcome.is_retry(error):
                 log.warning("task %d failed", task.fire, exc_info=True)
             return outcome.of_error(task, error)
 

@@ -19,13 +19,12 @@ TIMERD_DATABASE ("default", the one whose transaction counts).
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Optional
 
 from django.conf import settings
 from django.db import close_old_connections, transaction
 
 from ...app import App
-from ...client import Client
 from ...task import Task
 from ...values import Json
 from ...wire import encode_params
@@ -37,11 +36,13 @@ def setting(name: str, default: Any) -> Any:
 
 class DjangoApp(App):
     @property
-    def client(self) -> Client:
-        if self._client is None:
-            self.socket = setting("SOCKET", None)
-            self._client = Client(self.socket, patience=5.0)
-        return self._client
+    def socket(self) -> Optional[str]:
+        path: Optional[str] = setting("SOCKET", None)
+        return path
+
+    @socket.setter
+    def socket(self, path: Optional[str]) -> None:
+        pass  # the setting counts
 
     @property
     def queue(self) -> str:

@@ -14,7 +14,6 @@ class Command(BaseCommand):
         parser.add_argument("--concurrency", type=int, default=setting("CONCURRENCY", 4))
 
     def handle(self, *args: Any, **options: Any) -> None:
-        app.socket = setting("SOCKET", None)
         app.worker(
             options["queues"] or None,
             concurrency=options["concurrency"],
