@@ -11,8 +11,8 @@ import TimerControl
 /// What `timerctl fire --wait` ends with where no daemon comes back in the time that it looks for one.
 @Suite("fire --wait without a daemon", .timeLimit(.minutes(1)))
 struct FireWaitTests {
-    private func wait(at socket: String, limit: Duration) throws -> FireWait {
-        FireWait(
+    private func wait(at socket: String, limit: Duration) throws -> timerctl.FireWait {
+        timerctl.FireWait(
             common: try CommonOptions.parse(["--socket", socket]),
             job: .id(JobID(rawValue: 7)),
             reconnection: Reconnection(limit: limit, pause: .milliseconds(1))

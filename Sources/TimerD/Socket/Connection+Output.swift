@@ -87,8 +87,10 @@ extension Connection {
         environment.gate.hold(change, of: user)
     }
 
+    func write(_ line: ByteBuffer) { write(line, handingOut: []) }
+
     /// `tasks`: what the line that ends with these bytes hands out; they go back if the socket does not take all of it.
-    func write(_ line: ByteBuffer, handingOut tasks: [TaskReference] = []) {
+    func write(_ line: ByteBuffer, handingOut tasks: [TaskReference]) {
         output.add(line.readableBytes)
         guard let context else { return takeBack(tasks) }
         guard !tasks.isEmpty else { return context.write(wrapOutboundOut(line), promise: nil) }
