@@ -150,7 +150,7 @@ final class Connection: ChannelDuplexHandler {
         context.close(promise: nil)
     }
 
-    /// As `stop`, for a user who may no longer be connected; the last line says why.
+    /// As `stop`, for a user who may no longer be connected; the last line says why, unless a request has no reply by then.
     ///
     /// Nothing is waited for, or read, for such a user: these requests are refused as well.
     func dismiss(_ refusal: ControlError) {

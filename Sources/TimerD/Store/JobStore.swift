@@ -59,6 +59,11 @@ struct JobStore {
         try database.prepare(SQL.liveIDsByTag).all(tag, owner) { try $0.get(0) }
     }
 
+    /// The oldest live job with the tag that is newer than `id`; nil for none.
+    func live(tagged tag: String, owner: OwnerID, newerThan id: JobID) throws -> JobID? {
+        try database.prepare(SQL.newerTagged).value(tag, owner, id, as: JobID.self)
+    }
+
     func liveIDs(of owner: OwnerID) throws -> [JobID] {
         try database.prepare(SQL.liveIDsOfOwner).all(owner) { try $0.get(0) }
     }
@@ -190,6 +195,18 @@ struct JobStore {
             WHERE job_tags.tag = ?1 AND job_tags.owner_id = ?2
                 AND jobs.state IN ('scheduled', 'paused')
             """
+        static let newerTagged = newerTagged(in: "main")
+        /// The same in the database that is attached as `schema`.
+        ///
+        /// Reads no job up to that one, of which there may be many.
+        static func newerTagged(in schema: String) -> String {
+            """
+            SELECT t.job_id FROM \(schema).job_tags AS t CROSS JOIN \(schema).jobs AS j ON j.id = t.job_id
+            WHERE t.tag = ?1 AND t.owner_id = ?2 AND t.job_id > ?3
+                AND (j.state = 'scheduled' OR j.state = 'paused')
+            ORDER BY t.job_id LIMIT 1
+            """
+        }
         /// Uses jobs_by_owner.
         static let liveIDsOfOwner = """
             SELECT id FROM jobs

@@ -62,9 +62,29 @@ struct DryRun: Sendable {
             if let word = new.definition.name { try name.run(word) }
             if let word = new.definition.key { try key.run(word) }
         }
+        let newer = try newerTagged(in: database)
+        if let newer { try touch.run(newer) }
         try database.execute(Self.copy)
+        // What refuses the changes is looked for by its tag.
+        if let newer { try database.prepare(Self.tag).run(newer, changes.ifNoNewer?.tag) }
         try database.execute("COMMIT")
     }
+
+    /// The job on disk that `ifNoNewer` refuses the changes for; nil for none.
+    private func newerTagged(in database: Database) throws -> JobID? {
+        guard let newest = changes.ifNoNewer else { return nil }
+        let owner = try database.prepare(Self.owner)
+            .value(caller.owner.uid, caller.owner.name, as: OwnerID.self)
+        guard let owner else { return nil }
+        return try database.prepare(JobStore.SQL.newerTagged(in: "disk"))
+            .value(newest.tag, owner, newest.id ?? JobID(rawValue: 0), as: JobID.self)
+    }
+
+    private static let owner = "SELECT id FROM disk.owners WHERE uid = ?1 AND name = ?2"
+    private static let tag = """
+        INSERT OR IGNORE INTO job_tags (owner_id, tag, job_id)
+        SELECT owner_id, ?2, id FROM jobs WHERE id = ?1
+        """
 
     /// Of the touched jobs' history, what settling their dates asks for: the fires from the next date on, where there is
     /// one, the four newest, the newest eight ranges, which may hold that date, and what is not over.

@@ -68,11 +68,12 @@ extension JobTransaction {
 
     /// Throws if a live job of the caller has the tag and is newer: two clients add what neither has seen of the other.
     private func requireNewest(_ newest: NewestTagged, caller: Caller) throws {
-        let own = try owners.id(of: caller.owner)
-        let ids = try jobs.liveIDs(tagged: newest.tag, owner: own)
-        guard let newer = ids.first(where: { id in newest.id.map { id > $0 } ?? true }) else {
-            return
-        }
+        let newer = try jobs.live(
+            tagged: newest.tag,
+            owner: owners.id(of: caller.owner),
+            newerThan: newest.id ?? JobID(rawValue: 0)
+        )
+        guard let newer else { return }
         throw ControlError(
             .conflict,
             "job \(newer) with the tag '\(newest.tag)' was added by another request; nothing was "

@@ -62,6 +62,9 @@ extension ApplyJobsTests {
                     + "so look at the jobs again and repeat"
             )
             await #expect(throws: conflict) { try await apply(test, request("b", nil)) }
+            var trial = request("b", nil)
+            trial.dryRun = true
+            await #expect(throws: conflict) { try await apply(test, trial) }
             let part = Request.putPart(
                 PutPart(upload: "big", part: 0, jobs: ApplyJobs(add: [tagged("b")]))
             )

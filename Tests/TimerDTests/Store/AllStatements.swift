@@ -197,6 +197,7 @@ enum AllStatements {
         ("JobStore.SQL.isInvalidated", JobStore.SQL.isInvalidated),
         ("JobStore.SQL.liveIDsByTag", JobStore.SQL.liveIDsByTag),
         ("JobStore.SQL.liveIDsOfOwner", JobStore.SQL.liveIDsOfOwner),
+        ("JobStore.SQL.newerTagged", JobStore.SQL.newerTagged),
         ("JobStore.SQL.newestIDByName", JobStore.SQL.newestIDByName),
         ("JobStore.SQL.nextDue", JobStore.SQL.nextDue),
         ("JobStore.SQL.nextDueOfOwner", JobStore.SQL.nextDueOfOwner),
@@ -297,7 +298,6 @@ enum AllStatements {
     ]
 
     private static let taskStore = [
-        ("QueueStore.SQL.add", QueueStore.SQL.add),
         ("TaskStore.SQL.busyQueue", TaskStore.SQL.busyQueue),
         ("TaskStore.SQL.delete", TaskStore.SQL.delete),
         ("TaskStore.SQL.deleteDropped", TaskStore.SQL.deleteDropped),
@@ -329,6 +329,7 @@ enum AllStatements {
     ]
 
     private static let queueStore = [
+        ("QueueStore.SQL.add", QueueStore.SQL.add),
         ("QueueStore.SQL.all", QueueStore.SQL.all),
         ("QueueStore.SQL.count", QueueStore.SQL.count),
         ("QueueStore.SQL.oldest", QueueStore.SQL.oldest),

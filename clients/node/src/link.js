@@ -11,7 +11,10 @@ import { manyMayShare } from './signal.js'
 const longestRequest = 1 << 20
 const longestReply = 32 << 20
 const mostInFlight = 128
-/** What is said, without an id, of a line that could not be read; all else without one concerns the connection, which ends with it. */
+/**
+ * What is said, without an id, of a line that could not be read; all else without one concerns the connection, which ends with it.
+ * A line that is too long would be another such line, and is never sent.
+ */
 const ofLine = new Set(['parseError', 'invalidRequest'])
 
 export class Link {

@@ -113,7 +113,7 @@ class Conversation:
         value = reply.result if reply.error is None else reply.error
         if reply.id is None:
             # A line that could not be read is the oldest request's: replies keep their order, and what stands behind it may have been carried out.
-            # All else concerns the connection, which ends with it. Who is not admitted is told so ahead of any answer; behind one nobody knows what
+            # (One that is too long is never sent.) All else concerns the connection, which ends with it. Who is not admitted is told so ahead of any answer; behind one nobody knows what
             # became of the requests.
             assert reply.error is not None  # `decode` takes no result without an id
             number = next(iter(self._open), None)
