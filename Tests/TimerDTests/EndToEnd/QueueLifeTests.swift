@@ -85,8 +85,8 @@ struct QueueLifeTests {
             try await daemon.timerctl("add", "--in", "0s", "--queue", "mails")
             let client = try await ControlClient.connect(to: daemon.socket)
             let worker = try RawPeer(daemon.socket)
-            try await eventually("the task is there") {
-                try worker.ask(#"{"jsonrpc":"2.0","id":1,"method":"task.list"}"#)
+            try await eventually("the task is there") { [socket = daemon.socket] in
+                try RawPeer(socket).ask(#"{"jsonrpc":"2.0","id":1,"method":"task.list"}"#)
                     .contains(#""attempt":0"#)
             }
             // A daemon that stands still cannot answer before the worker is gone.
