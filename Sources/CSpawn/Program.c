@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <spawn.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 int cspawn_program(const char *path, char *const *argv, int listener, int32_t *pid) {
@@ -30,4 +31,17 @@ int cspawn_program(const char *path, char *const *argv, int listener, int32_t *p
     }
     posix_spawn_file_actions_destroy(&actions);
     return error;
+}
+
+int cspawn_is_held(const char *path, int32_t *pid) {
+    *pid = 0;
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (file == -1) return 0;
+    struct stat status;
+    struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    int is_held = fstat(file, &status) == 0 && S_ISREG(status.st_mode) && (status.st_uid == geteuid() || status.st_uid == 0)
+        && fcntl(file, F_GETLK, &all) == 0 && all.l_type != F_UNLCK;
+    if (is_held) *pid = all.l_pid;
+    close(file);
+    return is_held;
 }

@@ -15,6 +15,8 @@ package struct EndedRun: Sendable {
     /// Who did; nil where that is not known any more.
     package var stoppedBy: RunStop?
     package var outcome: RunOutcome
+    /// What the outcome does not say of why it ended so; nil for nothing.
+    package var reason: String?
     /// Nil where no process was started.
     package var startedAt: Timestamp?
     package var endedAt: Timestamp

@@ -13,6 +13,8 @@ package struct KnownRuns: Sendable {
     /// The release of timerd that this process is part of.
     package var release: String?
     package var runs: [Int64: KnownRun]
+    /// Those of `runs` that go on, and whose end nobody waits for; none of notices, whose numbers are below 0.
+    package var strays: Set<Int64> = []
     /// Whether it has not said yet what it knows, as it hangs: each run that it may have been asked for may go on.
     package var isUnheard = false
 

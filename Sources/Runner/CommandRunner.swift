@@ -148,6 +148,12 @@ package enum RunBreak: Error {
 /// What minds the runs does not answer, for that reason.
 package struct RunnerUnreachable: Error, CustomStringConvertible {
     package let description: String
+    /// Whether it is known to live all the same.
+    let isThere: Bool
 
-    package init(_ description: String) { self.description = description }
+    package init(_ description: String) { self.init(description, isThere: false) }
+
+    init(_ description: String, isThere: Bool) {
+        (self.description, self.isThere) = (description, isThere)
+    }
 }

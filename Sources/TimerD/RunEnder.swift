@@ -11,7 +11,7 @@ import TimerControl
 public struct RunEnder: Sendable {
     /// What came of it.
     public struct Result: Sendable {
-        /// The runs that went on and have ended, each with its job.
+        /// The runs that went on and have ended, each with its job, or that the database has none of.
         public var ended: [String]
         /// Those that could not be ended.
         public var left: [String]
@@ -41,13 +41,18 @@ public struct RunEnder: Sendable {
         do {
             let core = try await DaemonCore(configuration, log, { _ in }, &started)
             let recovered = try await core.recover(beginsNothing: true)
+            let strays = await core.scheduler.strays
             await core.scheduler.stop(.end(after: configuration.drainTime))
-            let left = await core.scheduler.fires.all.compactMap(\.command).map(\.run)
+            let left =
+                await core.scheduler.fires.all.compactMap(\.command).map(\.run)
+                + core.scheduler.leftStrays
             try await started.stop()
-            let known = recovered.running.filter(\.isKnown)
+            let known =
+                recovered.running.filter(\.isKnown).map { (run: $0.run, title: $0.title) }
+                + strays.map { (run: $0.run, title: $0.title) }
             return Result(
-                ended: known.filter { !left.contains($0.run) }.map(\.title),
-                left: known.filter { left.contains($0.run) }.map(\.title)
+                ended: known.filter { !left.contains($0.run) }.map { $0.title },
+                left: known.filter { left.contains($0.run) }.map { $0.title }
             )
         } catch {
             // try?: the caller needs the error of the start, not one of the stop.
@@ -68,6 +73,10 @@ extension RunEnder.Result: CustomStringConvertible {
             return "\(words) \(runs.count) \(runs.count == 1 ? "run" : "runs"): \(named)\(others)"
         }.joined(separator: "; ")
     }
+}
+
+extension StatusReply.Stray {
+    fileprivate var title: String { "run \(run), which the database does not have in progress" }
 }
 
 extension LeftRun {

@@ -31,6 +31,14 @@ extension Finding {
                     ? nil : absences.map(advice(on:)).joined(separator: "; ")
             )
         }
+        if let strays = runner.straysSentence {
+            return .warning(
+                "runner",
+                strays,
+                "'kill -- -PID' ends such a run, which no job knows of; so do 'timerd --end-runs' without a daemon, and"
+                    + " SIGUSR1, with all others"
+            )
+        }
         let text = "process \(runner.pid ?? 0) minds \(runner.runs)"
         guard let version = runner.version, version != daemon else { return .ok("runner", text) }
         return .warning(
@@ -52,5 +60,16 @@ extension Finding {
                 + "timerd-runner' ends what it minds, and begins anew"
         case .drains: "timerctl drain NODE --undo, once that node may run commands again"
         }
+    }
+}
+
+extension StatusReply.Runner {
+    /// Which runs go on without a row, up to eight of them; nil where none does.
+    public var straysSentence: String? {
+        guard let strays, !strays.isEmpty else { return nil }
+        let named = strays.prefix(8).map { "run \($0.run) (process \($0.pid))" }
+        let others = strays.count > 8 ? " and others" : ""
+        return named.joined(separator: ", ") + others + (strays.count == 1 ? " goes" : " go")
+            + " on, which the database does not have in progress"
     }
 }

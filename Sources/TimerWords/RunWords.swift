@@ -93,6 +93,7 @@ public struct RunWords: Sendable {
         case .failed: "failed\(reason)"
         case .released: "given back by its worker"
         case .lost: "lost\(reason)"
+        case .interrupted where error != nil: "interrupted\(reason)"
         case .interrupted:
             "interrupted (all runs were ended, timerd-runner died, or its host was gone)"
         case nil: "done"

@@ -4,6 +4,7 @@
 #include "daemon.h"
 
 #include "orders.h"
+#include "place.h"
 #include "reports.h"
 #include "run.h"
 
@@ -21,7 +22,9 @@ enum { LISTEN_AGAIN = 1000000 };
 // A daemon that does not read takes no more memory than this; what it misses is in the runs' rings.
 enum { OUT_LIMIT = 256 << 10, PIECE = 32 << 10 };
 
-static struct source listener, daemon_in = {.descriptor = -1}, daemon_out = {.descriptor = -1};
+// The one from the start, and one that was made since.
+static struct source listeners[2] = {{.descriptor = -1}, {.descriptor = -1}};
+static struct source daemon_in = {.descriptor = -1}, daemon_out = {.descriptor = -1};
 static uint8_t *incoming;
 static size_t incoming_count, incoming_room;
 static struct buffer outgoing;
@@ -48,6 +51,8 @@ static void part(const char *why, int error) {
     outgoing = (struct buffer){0};
     is_greeted = is_waiting = is_paused = false;
     forget_news();
+    // The next one is to find the runner.
+    keep_place();
 }
 
 void tell_refusal(uint64_t run, int error) {
@@ -169,7 +174,11 @@ static bool is_trusted(int connection) {
 }
 
 static void listen_again(struct alarm *alarm) {
-    if (loop_watch(&listener, false) != 0) alarm_set(alarm, loop_now() + LISTEN_AGAIN);
+    for (int i = 0; i < 2; i++) {
+        int error = listeners[i].descriptor == -1 ? 0 : loop_watch(&listeners[i], false);
+        // The other one may be watched all the time.
+        if (error != 0 && error != EEXIST) alarm_set(alarm, loop_now() + LISTEN_AGAIN);
+    }
 }
 
 static void daemon_arrives(struct source *source) {
@@ -196,6 +205,10 @@ static void daemon_arrives(struct source *source) {
 }
 
 int listen_to_daemons(int descriptor) {
-    listener = (struct source){descriptor, daemon_arrives};
-    return loop_watch(&listener, false);
+    struct source *listener = &listeners[listeners[0].descriptor == -1 ? 0 : 1];
+    loop_close(listener);
+    *listener = (struct source){descriptor, daemon_arrives};
+    int error = loop_watch(listener, false);
+    if (error != 0) listener->descriptor = -1;
+    return error;
 }

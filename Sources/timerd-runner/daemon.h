@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/// Takes daemons from the listening socket; returns 0 or the errno.
+/// Takes daemons from a listening socket, beside the one from the start, in place of any other; returns 0 or the errno.
 int listen_to_daemons(int descriptor);
 
 /// Tells the daemon, if one is connected, that a run was not begun, for that errno.

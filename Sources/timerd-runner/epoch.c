@@ -6,6 +6,8 @@
 #define _GNU_SOURCE
 #include "epoch.h"
 
+#include "place.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -14,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -24,27 +25,11 @@ enum { LENGTH = 128 };
 static uint64_t number;
 // Empty where the socket has no path.
 static char path[sizeof((struct sockaddr_un *)NULL)->sun_path + sizeof "-epoch"];
-// The socket's own path, and what was there at the start.
-static char socket_path[sizeof((struct sockaddr_un *)NULL)->sun_path + 1];
-static struct stat at_start;
 // After a loss of power a file that was taken may be there again: it counts for one boot. Empty if that is unknown.
 static char boot[LENGTH / 2];
 
-static void find_path(int listener) {
-    struct sockaddr_un address = {0};
-    socklen_t size = sizeof address;
-    if (getsockname(listener, (struct sockaddr *)&address, &size) == -1 || address.sun_path[0] != '/') return;
-    // The kernel's address need not end with a NUL.
-    snprintf(socket_path, sizeof socket_path, "%.*s", (int)sizeof address.sun_path, address.sun_path);
-    snprintf(path, sizeof path, "%s-epoch", socket_path);
-    if (lstat(socket_path, &at_start) == -1) at_start.st_ino = 0;
-}
-
-// Whether nobody can connect with this runner any more: its socket is gone, or another's is in its place.
-static bool is_deserted(void) {
-    struct stat now;
-    if (lstat(socket_path, &now) == -1) return errno == ENOENT || errno == ENOTDIR;
-    return now.st_dev != at_start.st_dev || now.st_ino != at_start.st_ino;
+static void find_path(void) {
+    if (place_path()[0]) snprintf(path, sizeof path, "%s-epoch", place_path());
 }
 
 static void find_boot(void) {
@@ -79,8 +64,8 @@ static uint64_t take_file(void) {
     return *end == '\n' && found <= INT64_MAX ? found : 0;
 }
 
-int take_epoch(int listener) {
-    find_path(listener);
+int take_epoch(void) {
+    find_path();
     find_boot();
     number = path[0] ? take_file() : 0;
     // Never 0, and no more than the daemon's store can keep.

@@ -6,10 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/// Takes the epoch that the runner before has handed on, or else a number that no other runner has; 0 or the errno.
-///
-/// `listener`: the socket whose path says where it is handed on.
-int take_epoch(int listener);
+/// Takes the epoch that the runner before in its place has handed on, or else a number that no other runner has; 0 or the errno.
+int take_epoch(void);
 
 /// From 1 to 2⁶³ - 1.
 uint64_t epoch(void);

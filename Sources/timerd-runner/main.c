@@ -7,6 +7,7 @@
 #include "epoch.h"
 #include "groups.h"
 #include "orders.h"
+#include "place.h"
 #include "reports.h"
 #include "run.h"
 #include "secrets.h"
@@ -64,6 +65,8 @@ static void between(void) {
     // Whoever has started the runner may end what is left of its group with it.
     if (has_sessions()) return;
     bool is_idle = run_count() == 0;
+    // Nobody can hear it any more, and another waits for it to end.
+    if (living_count() == 0 && !has_daemon() && is_displaced()) loop_end();
     // A stop waits for what ends; whether somebody is there to store how, is another matter.
     if (is_ending && (is_idle || (living_count() == 0 && !has_daemon()))) loop_end();
     if (is_idle && !has_daemon() && (is_to_leave || ends_when_idle)) end_idle();
@@ -87,6 +90,15 @@ static void watch_signals(void) {
     signals = (struct source){signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), signal_ready};
     int error = signals.descriptor == -1 ? errno : loop_watch(&signals, false);
     if (error != 0) fail("cannot watch signals", error);
+}
+
+// Two in one place would each have runs of which the daemon that speaks with the other knows nothing.
+static void take_own_place(void) {
+    pid_t holder;
+    if (take_place(LISTENER, &holder)) return;
+    fprintf(stderr, "timerd-runner: process %d goes on as the runner of '%s'; its runs have to end first, as by 'kill %d'\n",
+            (int)holder, place_path(), (int)holder);
+    exit(1);
 }
 
 // Each run takes some. It does not get this limit, but that of its order.
@@ -141,6 +153,7 @@ int main(int count, char **words) {
     if (count > 1 && strcmp(words[1], WITH_ENVIRONMENT) == 0) run_with_environment(words + 2);
     read_arguments(count, words);
     check_listener();
+    take_own_place();
     raise_descriptor_limit();
     // Each process that sends a signal has one, the listener, the signals that wait, and the end of an idle runner.
     int error = loop_open(run_limit * ALARMS + ERRAND_LIMIT + 3);
@@ -153,12 +166,14 @@ int main(int count, char **words) {
     else
         groups_open(key_of_listener());
     secrets_open(LISTENER);
-    error = take_epoch(LISTENER);
+    error = take_epoch();
     if (error == 0) error = listen_to_daemons(LISTENER);
     if (error != 0) fail("cannot listen", error);
+    watch_place();
     loop_run(between);
     groups_close();
     secrets_close();
     if (run_count() == 0) hand_epoch_on();
+    leave_place();
     return 0;
 }

@@ -75,6 +75,14 @@ import TimerWords
         let other = Finding.runner(runner, of: "1.1.0")
         #expect(other.level == .warning)
         #expect(other.text == "process 7 minds 2; it is of timerd 1.0.0, the daemon of 1.1.0")
+        runner.strays = [.init(run: RunID(rawValue: 7), pid: 99)]
+        let stray = Finding.runner(runner, of: "1.0.0")
+        #expect(stray.level == .warning && stray.advice?.contains("--end-runs") == true)
+        #expect(
+            stray.text
+                == "run 7 (process 99) goes on, which the database does not have in progress"
+        )
+        runner.strays = nil
         (runner.trouble, runner.troubleSince) = ("timerd-runner has no room", testNow)
         let full = Finding.runner(runner, of: "1.0.0")
         #expect(full.level == .broken && full.text == "commands wait: timerd-runner has no room")

@@ -110,7 +110,7 @@ import TimerWords
         (
             run(.done) { $0.outcome = .interrupted },
             "interrupted (all runs were ended, timerd-runner died, or its host was gone)"
-        ),
+        ), (run(.done) { ($0.outcome, $0.error) = (.interrupted, "why") }, "interrupted: why"),
         (
             done(1) {
                 $0.outcome = .exited

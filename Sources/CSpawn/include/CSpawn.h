@@ -58,3 +58,7 @@ struct cspawn_report {
 /// /dev/null, and there are no others. It has a session of its own: a signal of the caller's terminal is not meant
 /// for it. Returns 0 or the errno.
 int cspawn_program(const char *path, char *const *argv, int listener, int32_t *pid);
+
+/// Whether a process holds the lock of `path`, which a runner has beside its socket as long as it lives; `pid` gets which
+/// one, 0 where the kernel does not say. A file that is not there, or is another user's, is held by nobody.
+int cspawn_is_held(const char *path, int32_t *pid);

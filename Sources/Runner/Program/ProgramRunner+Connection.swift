@@ -46,6 +46,16 @@ extension ProgramRunner {
                 link.close(runner.silence)
             }
         } catch {
+            guard error.isThere, remote == nil else { return lost(error.description) }
+            // It makes its socket anew at once, or has ended but for its last moment.
+            guard failures >= Self.hastyFailures else {
+                failures += 1
+                return later(.milliseconds(50)) { runner in
+                    if runner.attaching != nil || runner.isAway { runner.look() }
+                }
+            }
+            // Its runs go on: the daemon that is told of none would call them interrupted.
+            isSilent = true
             lost(error.description)
         }
     }

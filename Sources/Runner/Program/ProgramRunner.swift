@@ -97,12 +97,16 @@ package final class ProgramRunner: CommandRunner, @unchecked Sendable {
 
     package var known: KnownRuns {
         state.withLock { state in
-            KnownRuns(
+            var known = KnownRuns(
                 epoch: state.runner?.epoch ?? 0,
                 pid: state.runner?.pid,
                 release: state.runner?.release,
                 runs: state.entries.compactMapValues(\.known)
             )
+            for (run, entry) in state.entries where run > 0 && entry.isStray {
+                known.strays.insert(run)
+            }
+            return known
         }
     }
 

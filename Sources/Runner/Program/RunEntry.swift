@@ -89,6 +89,12 @@ struct RunEntry: Sendable {
     /// Whether its end has not come.
     var isInProgress: Bool { end == nil && lostAt == nil }
 
+    /// Whether it goes on, and nobody needs its end.
+    var isStray: Bool {
+        guard isForgotten, isInProgress, let known else { return false }
+        return known.phase != .ended
+    }
+
     /// How it ended, once it has.
     var result: RunResult? {
         guard let end else { return lostAt.map(interrupted(at:)) }

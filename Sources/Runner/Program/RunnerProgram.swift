@@ -95,7 +95,17 @@ package struct RunnerProgram: Sendable {
     }
 
     /// Starts a runner, which has the listening socket from its beginning: connections wait there.
+    ///
+    /// - Throws: also where one lives whose socket is not there: beside it runs would begin a second time.
     private func start() throws(RunnerUnreachable) {
+        var holder: Int32 = 0
+        guard cspawn_is_held("\(socket)-lock", &holder) == 0 else {
+            throw RunnerUnreachable(
+                "process \(holder) goes on as the timerd-runner of '\(socket)', where it does not listen; it makes that anew,"
+                    + " or 'kill \(holder)' ends it and its runs",
+                isThere: true
+            )
+        }
         try removeLeftSocket()
         let listener: FileDescriptor
         do throws(Errno) {

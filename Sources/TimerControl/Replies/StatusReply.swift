@@ -106,6 +106,8 @@ public struct StatusReply: Codable, Hashable, Sendable {
         public var absences: [Absence]?
         /// Whether `trouble` is that its node drains, as an administrator has asked for.
         public var drains: Bool?
+        /// Runs that go on though the database does not have them in progress, the first 64; for administrators, nil for none.
+        public var strays: [Stray]?
 
         public init(
             pid: Int32?,
@@ -115,11 +117,12 @@ public struct StatusReply: Codable, Hashable, Sendable {
             troubleSince: Timestamp? = nil,
             absentHosts: String? = nil,
             absences: [Absence]? = nil,
-            drains: Bool? = nil
+            drains: Bool? = nil,
+            strays: [Stray]? = nil
         ) {
             (self.pid, self.version, self.runs) = (pid, version, runs)
             (self.absentHosts, self.absences) = (absentHosts, absences)
-            self.drains = drains
+            (self.drains, self.strays) = (drains, strays)
             (self.trouble, self.troubleSince) = (trouble, troubleSince)
         }
 
@@ -135,7 +138,18 @@ public struct StatusReply: Codable, Hashable, Sendable {
             absences = try values.decodeIfPresent([String].self, forKey: .absences)?
                 .compactMap { Absence(rawValue: $0) }
             drains = try values.decodeIfPresent(Bool.self, forKey: .drains)
+            strays = try values.decodeIfPresent([Stray].self, forKey: .strays)
         }
+    }
+
+    /// A run that goes on though the database does not have it in progress, as after a restore.
+    public struct Stray: Codable, Hashable, Sendable {
+        /// Its number; the database may have no run of it.
+        public var run: RunID
+        /// Of its first process, which is its process group too.
+        public var pid: Int32
+
+        public init(run: RunID, pid: Int32) { (self.run, self.pid) = (run, pid) }
     }
 
     /// Why a host takes no command that waits for it.

@@ -63,8 +63,8 @@ extension Configuration {
     /// A file of the daemon's own in whose place the runner would be; nil if there is none.
     private var fileOfRunner: String? {
         func plain(_ path: String) -> FilePath { FilePath(path).lexicallyNormalized() }
-        // Its epoch is beside its socket.
-        let places = [runner, runner + "-epoch"].map(plain)
+        // Its epoch and its lock are beside its socket.
+        let places = [runner, runner + "-epoch", runner + "-lock"].map(plain)
         let stored = TrustedPath.endingsOfDatabase.map { database + $0 }
         return ([socket, socket + ".lock"] + stored).first { places.contains(plain($0)) }
     }

@@ -49,7 +49,7 @@ struct NoticeText: Sendable {
         case .signalled: document.error ?? "signal \(document.signal ?? 0)"
         case .timedOut: "timed out"
         case .notStarted: "not started: \(document.error ?? "")"
-        case .interrupted: "interrupted"
+        case .interrupted: document.error.map { "interrupted: \($0)" } ?? "interrupted"
         case .finished: "finished"
         case .failed: "failed: \(document.error ?? "no reason was given")"
         case .released: "given back"

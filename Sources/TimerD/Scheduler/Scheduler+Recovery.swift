@@ -213,6 +213,7 @@ extension Scheduler {
             output: CapturedOutput()
         )
         (ended.isStopped, ended.stoppedBy) = (left.isStopped, left.stoppedBy)
+        ended.reason = left.reason
         counters.countRun(left.outcome, of: left.job, handler: left.handler)
         let expected = expectation(after: ended, of: fire)
         record(of: left.job) { [ended] in

@@ -113,11 +113,16 @@ extension Scheduler {
     /// The nodes that are there and whose runner does not answer.
     var silentHosts: Set<String> { hosts.silent }
 
-    /// What clients are told of whatever minds the runs; hosts that others asked for are `named` to administrators.
+    /// How many strays a client is told of.
+    private static let shownStrays = 64
+
+    /// What clients are told of whatever minds the runs; strays, and hosts that others asked for, are `named` to administrators.
     func runnerStanding(named: Bool) -> StatusReply.Runner {
         let known = runner.known
         let standing = hosts.standing
         let isAway = standing.away != nil
+        // Whose they are is not known.
+        let strays = named ? self.strays : []
         return StatusReply.Runner(
             pid: isAway ? nil : known.pid,
             version: isAway ? nil : known.release,
@@ -126,7 +131,8 @@ extension Scheduler {
             troubleSince: standing.since,
             absentHosts: hosts.absent(named: named),
             absences: hosts.absences,
-            drains: standing.drains ? true : nil
+            drains: standing.drains ? true : nil,
+            strays: strays.isEmpty ? nil : Array(strays.prefix(Self.shownStrays))
         )
     }
 

@@ -85,13 +85,14 @@ extension Scheduler {
 
     /// Lets a stop, or a drain, go on, once no run is in progress on this host.
     func resumeIfIdle() {
-        guard !idleWaiters.isEmpty, !hasOwnCommands else { return }
+        guard !idleWaiters.isEmpty, !hasOwnCommands, endingStrays.isEmpty else { return }
         for waiter in idleWaiters { waiter.resume() }
         idleWaiters = []
     }
 
     private func drain(_ time: Duration) async {
-        guard hasOwnCommands else { return }
+        takeUpStrays()
+        guard hasOwnCommands || !endingStrays.isEmpty else { return }
         let deadline = Task(executorPreference: pool) {
             try await Task.sleep(for: time)
             let patience = await self.endRuns()
@@ -113,8 +114,12 @@ extension Scheduler {
     func endRuns() -> Duration {
         let commands = ownCommands.sorted { $0.run < $1.run }
         for command in commands { command.task?.cancel() }
+        for stray in endingStrays.values { stray.cancel() }
+        var lengths = commands.map(\.job.policy.run.teardown.length)
+        // By which rules a stray began, the runner alone knows.
+        if !endingStrays.isEmpty { lengths.append(Teardown.standard.length) }
         // Once for the run's own process, once for what it has left behind.
-        let longest = commands.map(\.job.policy.run.teardown.length).max() ?? .zero
+        let longest = lengths.max() ?? .zero
         return longest * 2 + .seconds(2)
     }
 
@@ -129,6 +134,7 @@ extension Scheduler {
                 metadata: metadata(of: command.run, command.job)
             )
         }
+        leaveStrays()
         for waiter in idleWaiters { waiter.resume() }
         idleWaiters = []
     }

@@ -83,6 +83,9 @@ actor Scheduler {
     var loadDate = AnnouncedDate()
     /// Resumed when the last run on this host has ended, as it stops or is drained.
     var idleWaiters: [CheckedContinuation<Void, Never>] = []
+    /// The strays that a stop ends, and those that it could not end.
+    var endingStrays: [RunID: Task<Void, Never>] = [:]
+    var leftStrays: [RunID] = []
     /// The notices that are being handed over, and when to look for more.
     var noticeTurns = NoticeTurns()
     var noticeLook = PlannedLook()

@@ -35,3 +35,8 @@ extension RunOutcome {
         }
     }
 }
+
+extension EndedRun {
+    /// Why it ended so, as column `error` has it and events tell it; nil where the outcome says enough.
+    var error: String? { outcome.columns.error ?? reason }
+}

@@ -70,7 +70,7 @@ struct RunStore {
 
     /// `failureOf`: whose failure it is; nil where it is none.
     func markFinished(_ run: RunID, _ ended: EndedRun, failureOf owner: OwnerID?) throws {
-        let (outcome, code, error) = ended.outcome.columns
+        let (outcome, code, _) = ended.outcome.columns
         // What never began may have been withdrawn for other reasons.
         let wasStarted = ended.outcome.wasStarted
         let isStopped = ended.isStopped && wasStarted
@@ -79,7 +79,7 @@ struct RunStore {
             $0.add(run)
             $0.add(outcome)
             $0.add(code.map(Int64.init))
-            $0.add(error)
+            $0.add(ended.error)
             $0.add(ended.startedAt)
             $0.add(ended.endedAt)
             $0.add(ended.usage?.userMicroseconds)

@@ -74,7 +74,7 @@ extension JobTransaction {
         guard NoticeRules(job.policy.notices, terms.noticeDefaults).concernsRuns, let run = last.id,
             let outcome = RunOutcome(of: last), let endedAt = last.endedAt
         else { return }
-        let ended = EndedRun(
+        var ended = EndedRun(
             fire: last.fire,
             fireDate: last.fireDate,
             attempt: last.attempt ?? 1,
@@ -83,6 +83,7 @@ extension JobTransaction {
             endedAt: endedAt,
             output: try outputEnd(of: run)
         )
+        ended.reason = last.error
         // It failed by the rules of then, whatever the present ones would say of its status.
         try noteEnd(run, of: job, ended, hasFailed: true)
     }

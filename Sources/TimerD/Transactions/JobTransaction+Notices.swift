@@ -163,11 +163,11 @@ extension NoticeDocument {
     fileprivate mutating func take(_ run: RunID, _ ended: EndedRun) {
         (fire, self.run, attempt) = (ended.fire, run, ended.attempt)
         (fireDate, startedAt, endedAt) = (ended.fireDate, ended.startedAt, ended.endedAt)
-        let (word, code, text) = ended.outcome.columns
+        let (word, code, _) = ended.outcome.columns
         outcome = word
         status = word == .exited ? code : nil
         signal = word == .signalled ? code : nil
-        error = text
+        error = ended.error
         take(ended.output)
     }
 }

@@ -70,7 +70,7 @@ extension JobTransaction {
         let next = try decision(after: ended, run, of: job)
         let isTriedAgain = if case .retry = next { true } else { false }
         // A command's is stored in any case: these are timerd's own words.
-        if let error = ended.outcome.columns.error {
+        if let error = ended.error {
             _ = try makeRoom(forReason: error, of: job)
         }
         // One that is run again has not failed: what was interrupted is made up for.
@@ -160,7 +160,7 @@ extension JobTransaction {
                 }
             )
         }
-        let (outcome, code, error) = ended.outcome.columns
+        let (outcome, code, _) = ended.outcome.columns
         try enqueue(.runFinished, job, fire: ended.fire, run: run) {
             $0.fireDate = ended.fireDate
             $0.attempt = ended.handler == nil ? ended.attempt : nil
@@ -168,8 +168,8 @@ extension JobTransaction {
             $0.outcome = outcome
             $0.status = outcome == .exited ? code : nil
             $0.signal = outcome == .signalled ? code : nil
-            $0.reason = error
+            $0.reason = ended.error
         }
-        if error != nil { try checkQuota(of: job) }
+        if ended.error != nil { try checkQuota(of: job) }
     }
 }

@@ -34,4 +34,11 @@ struct LeftRun: Sendable {
 
     /// How it ended, if whatever minds the runs does not know it.
     var outcome: RunOutcome { isStopped && !wasAsked ? .withdrawn : .interrupted }
+
+    /// What to say of that besides: a copy knows no runner, and what has become of the run since it was made is not in it.
+    var reason: String? {
+        outcome == .interrupted && place.runner == nil
+            ? "the database is a copy from while it was in progress; how it ended is not known"
+            : nil
+    }
 }

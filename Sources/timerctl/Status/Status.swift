@@ -73,7 +73,8 @@ extension StatusReply.Runner {
             let release = version.flatMap { $0 == timerdVersion ? nil : " of \($0)" } ?? ""
             return "process \(pid)\(release), minds \(runs)"
         }
-        return [who, wait(dates), absentHosts].compactMap(\.self).joined(separator: "; ")
+        let all = [who, wait(dates), absentHosts, straysSentence]
+        return all.compactMap(\.self).joined(separator: "; ")
     }
 
     /// Since when and why commands wait; nil while they do not.

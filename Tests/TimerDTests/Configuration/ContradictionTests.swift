@@ -171,12 +171,12 @@ import TimerControl
         arguments: [
             ("/d/t.db", "/d/t.db"), ("/d/t.db-wal", "/d/t.db-wal"),
             ("/d//x/../t.db.lock", "/d/t.db.lock"), ("/d/s", "/d/s"), ("/d/s.lock", "/d/s.lock"),
-            // Its epoch is beside it.
-            ("/d/r", "/d/r-epoch"),
+            // Its epoch and its lock are beside it.
+            ("/d/r", "/d/r-epoch"), ("/d/r", "/d/r-lock"),
         ]
     )
     func runnersPlace(runner: String, other: String) async {
-        let database = other == "/d/r-epoch" ? other : "/d/t.db"
+        let database = other.hasPrefix("/d/r-") ? other : "/d/t.db"
         do throws(SettingError) {
             _ = try await read([
                 "TIMERD_DATABASE": database, "TIMERD_SOCKET": "/d/s", "TIMERD_RUNNER": runner,

@@ -25,6 +25,9 @@ struct SignalRightsTests {
         try await DaemonProcess.withUsers { daemon, ann, _ in
             if !groups {
                 await daemon.end(SIGTERM)
+                // Its own runner would make its socket anew.
+                let runnersEnd = daemon.database + "-runner-epoch"
+                try await eventually("its runner has ended") { access(runnersEnd, F_OK) == 0 }
                 unlink(daemon.database + "-runner")
                 symlink(runner.path, daemon.database + "-runner")
                 try await daemon.start()

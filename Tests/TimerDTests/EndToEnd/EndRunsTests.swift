@@ -152,6 +152,37 @@ struct EndRunsTests {
         }
     }
 
+    @Test(
+        "A run that goes on after a restore to before it is named, and ends with all others",
+        arguments: [false, true]
+    )
+    func stray(byEndRuns: Bool) async throws {
+        try await DaemonProcess.with { daemon in
+            let (backup, there) = (daemon.folder + "/backup", daemon.folder + "/there")
+            #expect(try await daemon.timerctl("backup", backup).status == 0)
+            let script = "echo >\(there); while :; do sleep 0.02; done"
+            _ = try await daemon.timerctl("add", "--in", "1ms", "--", "sh", "-c", script)
+            try await eventually("it runs") { access(there, F_OK) == 0 }
+            let (run, runner) = (try await daemon.runs([]).first?.id, daemon.runner)
+            let number = try #require(run)
+            await daemon.end(SIGTERM)
+            let (_, trouble, restored) = try await timerd(daemon, "--restore", backup)
+            #expect(restored == 0, "\(trouble)")
+            if byEndRuns {
+                let (said, _, status) = try await timerd(daemon, "--end-runs", "--drain", "0")
+                let words = "run \(number), which the database does not have in progress"
+                #expect(status == 0 && said == "ended 1 run: \(words)\n", "\(said)")
+            } else {
+                try await daemon.start(["--drain", "0"])
+                let status = try await daemon.timerctl("status").output
+                #expect(status.contains("run \(number) (process "), "\(status)")
+                await daemon.end(SIGUSR1)
+            }
+            try await eventually("the runner has nothing left") { !isAlive(runner) }
+            try await daemon.start()
+        }
+    }
+
     @Test("--end-runs of a database that is not there says so, and makes nothing")
     func noDatabase() async throws {
         let folder = try TemporaryFolder()

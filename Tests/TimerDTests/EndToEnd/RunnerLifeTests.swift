@@ -71,6 +71,21 @@ struct RunnerLifeTests {
         }
     }
 
+    @Test("A run is taken up also where the file of the runner's socket was removed before")
+    func socketRemoved() async throws {
+        try await DaemonProcess.with { daemon in
+            let gate = Gate(folder: daemon.folder)
+            let (job, _) = try await begin(daemon, gate)
+            let runner = daemon.runner
+            #expect(unlink(daemon.database + "-runner") == 0)
+            await daemon.end(SIGKILL)
+            try await daemon.start()
+            #expect(daemon.runner == runner, "the runner is the same")
+            gate.open()
+            #expect(try await ended(daemon, job).status == 3)
+        }
+    }
+
     @Test("A run whose job has no command any more is taken up, and its true end is told")
     func changedMeanwhile() async throws {
         try await DaemonProcess.with { daemon in

@@ -177,7 +177,8 @@ import TimerControl
     @Test(
         "has no name of the database's own files, by whatever name of their folder",
         arguments: [
-            "", "-wal", "-shm", "-journal", ".lock", "-runner", "-runner-epoch", ".new",
+            "", "-wal", "-shm", "-journal", ".lock", "-runner", "-runner-epoch",
+            "-runner-lock", ".new",
             ".new-journal", ".timerd-copy", ".7.timerd-copy", ".replaced-2026-12-01T08:00:00Z",
         ]
     )

@@ -154,7 +154,16 @@ final class RecordingRunner: CommandRunner {
 
     var heldCount: Int { state.withLock { $0.held.count + $0.ordersHeld } }
 
-    var known: KnownRuns { state.withLock { $0.known } }
+    var known: KnownRuns {
+        state.withLock { state in
+            var known = state.known
+            let forgotten = state.stored.filter { $0 > 0 && !state.takenUp.contains($0) }
+            known.strays = Set(
+                forgotten.filter { known.runs[$0].map { $0.phase != .ended } ?? false }
+            )
+            return known
+        }
+    }
 
     func attach(_ changed: @escaping @Sendable (RunnerChange) -> Void) async throws -> KnownRuns {
         known
@@ -173,8 +182,14 @@ final class RecordingRunner: CommandRunner {
         if known.phase != .starting { started(known) }
         var outcome = outcome
         if known.phase != .ended {
-            outcome = await withCheckedContinuation { continuation in
-                state.withLock { $0.held[request.run] = continuation }
+            outcome = await withTaskCancellationHandler {
+                await withCheckedContinuation { continuation in
+                    state.withLock { $0.held[request.run] = continuation }
+                    // It may have been cancelled before there was anything to end.
+                    if Task.isCancelled { end(request.run, .interrupted) }
+                }
+            } onCancel: {
+                end(request.run, .interrupted)
             }
         }
         return RunResult(

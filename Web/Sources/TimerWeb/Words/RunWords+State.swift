@@ -88,7 +88,7 @@ extension RunWords {
         if let error = run.error { all.append(error) }
         if isRunGone { all.append("its run is no longer kept") }
         if run.state == .waiting { all.append("waiting" + RunWords.cause(run.waitsFor)) }
-        if run.outcome == .interrupted {
+        if run.outcome == .interrupted, run.error == nil {
             all.append("all runs were ended, timerd-runner died, or its host was gone")
         }
         all += circumstances

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// A run is begun twice where a second runner takes the place of one that goes on. So each holds a lock beside its socket, on
+// which the daemon looks before it starts one; and a socket whose file is removed is made anew.
+
+#define _GNU_SOURCE
+#include "place.h"
+
+#include "daemon.h"
+#include "loop.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+// As many connections may wait for it as with the daemon's own.
+enum { BACKLOG = 16 };
+
+// Empty where the socket has no path.
+static char path[sizeof((struct sockaddr_un *)NULL)->sun_path + 1];
+// The file that was there at the start, and the one that was made last: whoever moves the first one back finds it listening.
+static struct stat files[2];
+static struct source changes = {.descriptor = -1};
+// The lock is the process's: no child has it, and it ends with the process.
+static int lock = -1;
+
+const char *place_path(void) { return path; }
+
+// MARK: - The lock
+
+static int lock_file(void) {
+    char name[sizeof path + sizeof "-lock"];
+    snprintf(name, sizeof name, "%s-lock", path);
+    int file = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+    struct stat status;
+    // Another user's could be locked by that one.
+    if (file == -1 || (fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid())) return file;
+    close(file);
+    errno = EEXIST;
+    return -1;
+}
+
+static bool take_lock(pid_t *holder) {
+    struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    int file = lock_file();
+    if (file != -1 && fcntl(file, F_SETLK, &all) == 0) {
+        lock = file;
+        return true;
+    }
+    int error = errno;
+    bool is_held = file != -1 && (error == EAGAIN || error == EACCES);
+    if (is_held && fcntl(file, F_GETLK, &all) == 0 && all.l_type != F_UNLCK) *holder = all.l_pid;
+    if (file != -1) close(file);
+    if (!is_held) fprintf(stderr, "timerd-runner: cannot lock '%s-lock': %s\n", path, strerror(error));
+    return !is_held;
+}
+
+bool take_place(int listener, pid_t *holder) {
+    struct sockaddr_un address = {0};
+    socklen_t size = sizeof address;
+    *holder = 0;
+    if (getsockname(listener, (struct sockaddr *)&address, &size) == -1 || address.sun_path[0] != '/') return true;
+    // The kernel's address need not end with a NUL.
+    snprintf(path, sizeof path, "%.*s", (int)sizeof address.sun_path, address.sun_path);
+    for (int i = 0; i < 2; i++)
+        if (lstat(path, &files[i]) == -1) files[i].st_ino = 0;
+    return take_lock(holder);
+}
+
+void leave_place(void) {
+    if (lock != -1) close(lock);
+    lock = -1;
+}
+
+// MARK: - The socket's file
+
+static bool is_own(const struct stat *file) {
+    for (int i = 0; i < 2; i++)
+        if (file->st_dev == files[i].st_dev && file->st_ino == files[i].st_ino) return true;
+    return false;
+}
+
+bool is_displaced(void) {
+    struct stat now;
+    return path[0] && lstat(path, &now) == 0 && !is_own(&now);
+}
+
+static bool is_missing(void) {
+    struct stat now;
+    return lstat(path, &now) == -1 && (errno == ENOENT || errno == ENOTDIR);
+}
+
+bool is_deserted(void) { return is_missing() || is_displaced(); }
+
+static int listen_anew(void) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    memcpy(address.sun_path, path, strlen(path));
+    int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (listener == -1) return errno;
+    mode_t mask = umask(0177);
+    int error = bind(listener, (struct sockaddr *)&address, sizeof address) == -1 ? errno : 0;
+    umask(mask);
+    bool is_bound = error == 0;
+    if (is_bound && listen(listener, BACKLOG) == -1) error = errno;
+    if (error == 0) error = listen_to_daemons(listener);
+    if (error == 0) return 0;
+    if (is_bound) unlink(path);
+    close(listener);
+    return error;
+}
+
+// The watch on a file that has been removed has gone with it.
+static void watch_file(void) {
+    if (changes.descriptor != -1)
+        inotify_add_watch(changes.descriptor, path, IN_ATTRIB | IN_MOVE_SELF | IN_DONT_FOLLOW);
+}
+
+void keep_place(void) {
+    // Again where that one has been removed before it was watched.
+    while (path[0] && is_missing()) {
+        int error = listen_anew();
+        if (error != 0) {
+            fprintf(stderr, "timerd-runner: cannot make its socket '%s' anew: %s\n", path, strerror(error));
+            return;
+        }
+        if (lstat(path, &files[1]) == -1) files[1].st_ino = 0;
+        watch_file();
+        fprintf(stderr, "timerd-runner: its socket '%s' was removed, and is made anew\n", path);
+    }
+}
+
+static void file_changed(struct source *source) {
+    char events[1024];
+    while (read(source->descriptor, events, sizeof events) > 0) {}
+    // What is in its place may go again.
+    watch_file();
+    keep_place();
+}
+
+void watch_place(void) {
+    if (!path[0]) return;
+    changes = (struct source){inotify_init1(IN_CLOEXEC | IN_NONBLOCK), file_changed};
+    // Where there is none to be had, the end of a daemon's connection is when the runner looks.
+    if (changes.descriptor != -1 && loop_watch(&changes, false) != 0) loop_close(&changes);
+    watch_file();
+    // It may have been removed before there was a watch.
+    keep_place();
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where daemons find the runner: the path of its socket, which one runner at a time has.
+
+#pragma once
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/// Takes the path of the listening socket for this runner, as long as it lives; to be called once, and first.
+///
+/// Whether nobody else has it; `holder` gets who has, 0 where the kernel does not say. What cannot be locked, as on a file
+/// system without locks, is taken all the same.
+bool take_place(int listener, pid_t *holder);
+
+/// Gives it up, of a runner that ends: before its socket closes, so that a daemon that finds nobody there may start the next.
+void leave_place(void);
+
+/// The path; empty where the socket has none.
+const char *place_path(void);
+
+/// Has the socket's file made anew where somebody removes it: runs may go on, of which no daemon would hear.
+void watch_place(void);
+
+/// Makes the file anew if it has been removed, also where that was not told.
+void keep_place(void);
+
+/// Whether nobody can connect with this runner any more: its socket is gone, or another's is in its place.
+bool is_deserted(void);
+
+/// Whether another's is in its place, so that it cannot come back.
+bool is_displaced(void);

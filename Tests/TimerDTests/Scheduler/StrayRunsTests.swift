@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import Testing
+import TimerControl
+
+@testable import Runner
+@testable import TimerD
+
+/// What becomes of a run that goes on though the database does not have it in progress.
+@Suite("Strays", .timeLimit(.minutes(2)))
+struct StrayRunsTests {
+    /// What a runner says that has run 500, of which no database here knows.
+    private let known: KnownRuns = {
+        var known = KnownRuns(epoch: 1)
+        known.runs[500] = KnownRun(phase: .running, pid: 77, startedAtMicroseconds: 0)
+        return known
+    }()
+
+    @Test("A run of which there is no row is named to administrators, and ends with all others")
+    func strays() async throws {
+        try await TestScheduler.with { test in
+            let log = RecordedLog()
+            let after = try await test.crashedAndDown(
+                for: .zero,
+                known: known,
+                log: log.logger
+            )
+            let named = await after.scheduler.runnerStanding(named: true)
+            #expect(named.strays == [StatusReply.Stray(run: RunID(rawValue: 500), pid: 77)])
+            #expect(await after.scheduler.runnerStanding(named: false).strays == nil)
+            try await after.close()
+            #expect(after.runner.takenUp == [500] && after.runner.stored == [500, 500])
+            #expect(await after.scheduler.leftStrays.isEmpty)
+            #expect(!log.all.contains { $0.contains("could not be ended") }, "\(log.all)")
+        }
+    }
+
+    @Test("A daemon that leaves its runs to the next one leaves those without a row, too")
+    func straysGoOn() async throws {
+        try await TestScheduler.with { test in
+            let after = try await test.crashedAndDown(for: .zero, known: known)
+            await after.scheduler.stop(.goOn)
+            #expect(after.runner.takenUp.isEmpty)
+            try await after.close()
+        }
+    }
+}
