@@ -156,7 +156,7 @@ import TimerWords
     func healthy() throws {
         let findings = [
             Diagnosis.socket(facts, trouble: nil), Diagnosis.daemon(status()),
-            Diagnosis.runs([]), Diagnosis.writing(status()),
+            Diagnosis.runs([]), Finding.storage(status()),
             Diagnosis.database("/var/lib/timerd/timerd.db", problems: []),
             Diagnosis.space(try #require(facts.space)),
             Diagnosis.clock(facts, daemon: testNow + .seconds(1)), Diagnosis.zones(facts),
@@ -290,8 +290,16 @@ import TimerWords
             (Diagnosis.daemon(status { $0.version = "9" }), .warning, "restart timerd"),
             (Diagnosis.runs([failed]), .warning, "timerctl runs 7"),
             (
-                Diagnosis.writing(status { $0.trouble = "disk full" }), .broken,
+                Finding.storage(status { $0.trouble = "disk full" }), .broken,
                 "make room, or mend the disk: until then commands wait"
+            ),
+            (
+                Finding.storage(status { $0.dropped = .init(records: 2) }), .warning,
+                "journalctl -u timerd has why"
+            ),
+            (
+                Finding.storage(status { $0.dropped = .init(records: 2, unstoredHolds: 1) }),
+                .broken, "at \"a record was dropped\""
             ),
             (Diagnosis.database("/x.db", problems: ["page 3"]), .broken, "timerd --restore FILE"),
             (Diagnosis.space(try #require(facts.space)), .warning, "make room"),

@@ -13,7 +13,8 @@ import TimerControl
 /// Rows of fires and runs that a daemon cannot read, after a kill -9: of a newer version, or of a bad disk.
 @Suite("Damaged rows", .timeLimit(.minutes(5)))
 struct DamagedRowTests {
-    private static func damage(_ daemon: DaemonProcess, _ sql: String, _ job: String) throws {
+    /// Runs `sql` on the database of a daemon that has ended, as if no table had a rule; `JOB` in it is `job`.
+    static func damage(_ daemon: DaemonProcess, _ sql: String, _ job: String = "") throws {
         var schemas: [String: String] = [:]
         func execute(_ statements: String) throws {
             var handle: OpaquePointer?
