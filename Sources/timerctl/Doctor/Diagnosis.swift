@@ -205,7 +205,13 @@ enum Diagnosis {
 
     static func zones(_ facts: HostFacts) -> Finding {
         guard facts.hasZones else {
-            return .warning("zones", "/usr/share/zoneinfo is missing", "apt-get install tzdata")
+            return .warning(
+                "zones",
+                "'\(facts.zonesFolder)' has no zone 'Europe/Berlin'",
+                facts.zonesFolder == Zone.standardDatabaseFolder
+                    ? "apt-get install tzdata"
+                    : "TZDIR leads there: unset it, or put the zone database there"
+            )
         }
         return .ok("zones", "the zone database is there")
     }
