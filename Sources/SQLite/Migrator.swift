@@ -91,7 +91,7 @@ package struct Migrator: Sendable {
                 code: SQLITE_SCHEMA,
                 message: "\(schema), and was made by another build of that number,"
                     + " or changed by another program: its tables, indexes or triggers are not this timerd's;"
-                    + " it was left alone; run the timerd that made it, or move it away to begin anew",
+                    + " run the timerd that made it, or move it away to begin anew",
                 path: database.path
             )
         }

@@ -105,8 +105,9 @@ extension Scheduler {
         }
         if isStopping { return putBack(command) }
         // A want of room was told, with its reason; each run that waits finds it again once a second.
+        let isKnown = !isStranger && hosts.isFull(command.place.node ?? hosts.own)
         log.log(
-            level: hosts.isFull(command.place.node ?? hosts.own) ? .debug : .notice,
+            level: isKnown ? .debug : .notice,
             "a run waits",
             metadata: metadata(of: command.run, command.job)
                 .merging(["reason": "\(reason)"]) { old, _ in old }
