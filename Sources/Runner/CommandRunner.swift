@@ -126,8 +126,8 @@ package enum RunnerChange: Sendable {
     ///
     /// `lastRun`: the highest number of a run that it knows, perhaps of a database of another origin.
     case back(epoch: Int64, lastRun: Int64? = nil)
-    /// It has no room for more runs: no command begins until it `hasRoom`.
-    case full
+    /// It has no room for more runs, in a sentence with the reason: no command begins until it `hasRoom`.
+    case full(String)
     case hasRoom
     /// So many commands run at once on its node.
     case limit(Int)

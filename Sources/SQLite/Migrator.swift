@@ -9,9 +9,12 @@ package struct Migration: Sendable {
     let name: String
     /// A script without BEGIN and COMMIT: it runs in a transaction that is not its own.
     let sql: String
+    /// `Database.schemaFingerprint` of what it and those before it make; nil where any schema of its number is taken.
+    let fingerprint: UInt64?
 
-    package init(number: Int, name: String, sql: String) {
+    package init(number: Int, name: String, sql: String, fingerprint: UInt64? = nil) {
         (self.number, self.name, self.sql) = (number, name, sql)
+        self.fingerprint = fingerprint
     }
 }
 
@@ -34,29 +37,10 @@ package struct Migrator: Sendable {
     ///
     /// The database's `user_version` is the number of the last one applied.
     ///
-    /// - Throws: if the database is newer than this program, or has what no program of this name has
-    ///   made, or a migration fails, which leaves the file as it was. The connection is then good for nothing but `close`.
+    /// - Throws: what `check` throws, or if a migration fails, which leaves the file as it was. The connection is then good
+    ///   for nothing but `close`.
     package func migrate(_ database: Database) throws(DatabaseError) {
-        let version = try database.prepare("PRAGMA user_version").value(as: Int.self) ?? 0
-        guard version <= migrations.count else {
-            throw DatabaseError(
-                code: SQLITE_SCHEMA,
-                message: "database '\(database.path)' has schema version \(version), and this"
-                    + " timerd knows versions up to \(migrations.count); run a newer timerd",
-                path: database.path
-            )
-        }
-        var isOurs = version > 0
-        if version == 0 { isOurs = try isEmpty(database) }
-        guard isOurs else {
-            throw DatabaseError(
-                code: SQLITE_NOTADB,
-                message: "database '\(database.path)' has schema version \(version),"
-                    + " accepted are 1 to \(migrations.count), and 0 of one without tables; it was left alone;"
-                    + " restore a backup, or move it away to begin anew",
-                path: database.path
-            )
-        }
+        let version = try check(database)
         guard version < migrations.count else { return }
         // A table is altered by making it anew, and dropping the old one must not delete the rows that refer
         // to it (https://www.sqlite.org/lang_altertable.html, part 7). The pragma has no effect within a
@@ -71,6 +55,47 @@ package struct Migrator: Sendable {
             throw error
         }
         try database.execute("PRAGMA foreign_keys = ON")
+    }
+
+    /// Reads which schema the database has: the number of the last migration that was applied to it.
+    ///
+    /// - Throws: if the database is newer than this program, has what no program of this name has made, or was made by a
+    ///   build whose migrations of that number were others.
+    package func check(_ database: Database) throws(DatabaseError) -> Int {
+        let version = try database.prepare("PRAGMA user_version").value(as: Int.self) ?? 0
+        let schema = "database '\(database.path)' has schema version \(version)"
+        guard version <= migrations.count else {
+            throw DatabaseError(
+                code: SQLITE_SCHEMA,
+                message: "\(schema), and this timerd knows versions up to \(migrations.count);"
+                    + " run a newer timerd",
+                path: database.path
+            )
+        }
+        var isOurs = version > 0
+        if version == 0 { isOurs = try isEmpty(database) }
+        guard isOurs else {
+            throw DatabaseError(
+                code: SQLITE_NOTADB,
+                message: "\(schema),"
+                    + " accepted are 1 to \(migrations.count), and 0 of one without tables; it was left alone;"
+                    + " restore a backup, or move it away to begin anew",
+                path: database.path
+            )
+        }
+        guard version > 0, let fingerprint = migrations[version - 1].fingerprint else {
+            return version
+        }
+        guard try database.schemaFingerprint() == fingerprint else {
+            throw DatabaseError(
+                code: SQLITE_SCHEMA,
+                message: "\(schema), and was made by another build of that number,"
+                    + " or changed by another program: its tables, indexes or triggers are not this timerd's;"
+                    + " run the timerd that made it, or move it away to begin anew",
+                path: database.path
+            )
+        }
+        return version
     }
 
     /// Whether it has no tables: all of it is committed with its first version.
@@ -106,5 +131,28 @@ package struct Migrator: Sendable {
             message: "a row of '\(table)' refers to one that is missing",
             path: database.path
         )
+    }
+}
+
+extension Database {
+    /// Of the words in which each table, index and trigger was made, but for what SQLite makes itself: FNV-1a of 64 bits
+    /// (http://www.isthe.com/chongo/tech/comp/fnv/).
+    ///
+    /// Any change of these words is another one: no other build's tables are taken for this one's.
+    package func schemaFingerprint() throws(DatabaseError) -> UInt64 {
+        // SQLite keeps names that begin so for what it makes: https://www.sqlite.org/fileformat2.html#intschema
+        let words = try prepare(
+            "SELECT sql FROM sqlite_schema WHERE sql NOT NULL AND name NOT GLOB 'sqlite_*' ORDER BY name"
+        )
+        _ = words.begin()
+        defer { words.reset() }
+        var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+        while try words.step() {
+            let text = try words.row.get(0, as: String.self)
+            // A zero behind each, so that nothing passes from one to the next.
+            for byte in text.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
+            hash = hash &* 0x100_0000_01b3
+        }
+        return hash
     }
 }

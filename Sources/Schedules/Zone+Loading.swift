@@ -25,7 +25,7 @@ extension Zone {
         if name.utf8.count == 3, name.uppercased() == "UTC" {
             self = .utc
         } else if Self.isFileName(name),
-            let table = ZoneCache.shared.table(path: Self.folder + "/" + name, name: name)
+            let table = ZoneCache.shared.table(path: Self.databaseFolder + "/" + name, name: name)
         {
             self.init(table: table)
         } else if Self.isTwoSided(name) {
@@ -37,7 +37,7 @@ extension Zone {
         } else {
             throw ScheduleError(
                 .badZone,
-                "zone '\(name)' is unknown; accepted are 'UTC' and the names in \(Self.folder), "
+                "zone '\(name)' is unknown; accepted are 'UTC' and the names in \(Self.databaseFolder), "
                     + "such as 'Europe/Berlin'"
             )
         }
@@ -85,10 +85,14 @@ extension Zone {
         do { return try Zone(named: name) } catch { return Zone(posix: name) }
     }
 
-    private static var folder: String {
+    /// The folder with the files of zones: `$TZDIR`, else the standard one.
+    public static var databaseFolder: String {
         let folder = environment("TZDIR") ?? ""
-        return folder.isEmpty ? "/usr/share/zoneinfo" : folder
+        return folder.isEmpty ? standardDatabaseFolder : folder
     }
+
+    /// Where the files of zones are unless `$TZDIR` says another place.
+    public static let standardDatabaseFolder = "/usr/share/zoneinfo"
 
     private init?(posix text: String) {
         guard let named = ZoneRule.parse(text) else { return nil }

@@ -63,20 +63,13 @@ public struct JobAdoption {
         }
     }
 
-    /// Refuses a database of a newer timerd, and jobs that wait for the start of a machine, which jobs of several hosts cannot.
+    /// Refuses a database of a newer timerd or of another build, and jobs that wait for the start of a machine, which jobs of several hosts cannot.
     ///
     /// - Returns: how many runs are in progress.
     private func check(_ file: String) throws -> Int {
         let database = try Database(path: file, mode: .readOnly)
         defer { database.close() }
-        let version = try database.prepare("PRAGMA user_version").value(as: Int.self) ?? 0
-        guard version <= [Migration].released.count else {
-            throw DaemonError(
-                "'\(file)' has schema version \(version), and this timerd knows versions up to"
-                    + " \([Migration].released.count); take its jobs with a newer timerd",
-                .configuration
-            )
-        }
+        _ = try Migrator(.released).check(database)
         let jobs = try database.prepare(Statements.bootJobs).all {
             "\(try $0.get(0, as: Int64.self))"
         }

@@ -22,7 +22,7 @@ struct Backup: AsyncParsableCommand {
     @Argument(help: ArgumentHelp("The copy, on the daemon's machine.", valueName: "file"))
     var file: String
 
-    @Flag(help: "Replace an earlier backup of that name.")
+    @Flag(help: "Replace an earlier backup of that name, or an empty file.")
     var replace = false
 
     @OptionGroup var common: CommonOptions

@@ -25,7 +25,9 @@ import Testing
                 commits: Histogram(bounds: [0.001, 1]),
                 isWritable: true,
                 size: 4096,
-                logSize: 0
+                logSize: 0,
+                dropped: 5,
+                unstoredHolds: 1
             ),
             clients: .init(connections: 2, watchers: 1, eventsLost: 9),
             process: .init(residentMemory: 1_000_000, processorTime: 0.25)
@@ -79,6 +81,8 @@ import Testing
         #expect(text.contains("\ntimerd_notices_given_up_total 1\n"))
         #expect(text.contains("\ntimerd_tasks{state=\"dead\"} 4\n"))
         #expect(text.contains("\ntimerd_oldest_task_age_seconds 61.5\n"))
+        #expect(text.contains("\ntimerd_dropped_records_total 5\n"))
+        #expect(text.contains("\ntimerd_unstored_holds 1\n"))
         #expect(text.hasSuffix("\n# EOF\n"))
         let unknown = metrics { ($0.jobs.scheduled, $0.jobs.paused) = (nil, nil) }.openMetrics
         #expect(unknown.contains("# TYPE timerd_jobs gauge") && !unknown.contains("timerd_jobs{"))

@@ -164,7 +164,7 @@ import TimerWords
     func healthy() throws {
         let findings = [
             Diagnosis.socket(facts, trouble: nil), Diagnosis.daemon(status()),
-            Diagnosis.runs([]), Diagnosis.writing(status()),
+            Diagnosis.runs([]), Finding.storage(status()),
             Diagnosis.database("/var/lib/timerd/timerd.db", problems: []),
             Diagnosis.space(try #require(facts.space)),
             Diagnosis.clock(facts, daemon: testNow + .seconds(1)), Diagnosis.zones(facts),
@@ -280,6 +280,17 @@ import TimerWords
         #expect(Diagnosis.socket(facts, trouble: locked).text == locked.message)
     }
 
+    @Test("Zones are looked for where TZDIR leads, and not elsewhere")
+    func zones() {
+        #expect(HostFacts.zonesFolder(of: getpid()) == nil, "this is no daemon")
+        var facts = facts
+        (facts.hasZones, facts.zonesFolder) = (false, "/zones")
+        let finding = Diagnosis.zones(facts)
+        #expect(finding.level == .warning)
+        #expect(finding.text == "'/zones' has no zone 'Europe/Berlin'")
+        #expect(finding.advice?.hasPrefix("TZDIR leads there") == true)
+    }
+
     @Test("Names each trouble, and what to do about it")
     func troubles() throws {
         var facts = facts
@@ -298,8 +309,16 @@ import TimerWords
             (Diagnosis.daemon(status { $0.version = "9" }), .warning, "restart timerd"),
             (Diagnosis.runs([failed]), .warning, "timerctl runs 7"),
             (
-                Diagnosis.writing(status { $0.trouble = "disk full" }), .broken,
+                Finding.storage(status { $0.trouble = "disk full" }), .broken,
                 "make room, or mend the disk: until then commands wait"
+            ),
+            (
+                Finding.storage(status { $0.dropped = .init(records: 2) }), .warning,
+                "journalctl -u timerd has why"
+            ),
+            (
+                Finding.storage(status { $0.dropped = .init(records: 2, unstoredHolds: 1) }),
+                .broken, "at \"a record was dropped\""
             ),
             (Diagnosis.database("/x.db", problems: ["page 3"]), .broken, "timerd --restore FILE"),
             (Diagnosis.space(try #require(facts.space)), .warning, "make room"),

@@ -68,6 +68,10 @@ import TimerControl
         status.version = "9.9.9"
         let text = Status.text(of: status, zone: berlin)
         #expect(text.contains("trouble   no space left on device\n"))
+        status.dropped = .init(records: 2, unstoredHolds: 1)
+        let dropped =
+            "trouble   2 records could not be stored since the daemon's start; 1 job is held, which could not be stored either\n"
+        #expect(Status.text(of: status, zone: berlin).contains(dropped))
         #expect(text.hasSuffix("timerctl is \(timerdVersion), another version\n"))
     }
 

@@ -277,32 +277,33 @@ extension ProgramRunner {
     }
 
     private func refused(_ run: Int64, _ cause: Errno) {
-        guard let reason = Self.reasonToWait(cause) else {
+        guard let reason = Self.reasonToWait(cause).map({ "timerd-runner \($0)" }) else {
             let command = state.withLock { $0.entries[run]?.command }
             if let command { refuse(run, command.refusal(cause)) }
             return
         }
         guard cause.rawValue != ETIMEDOUT else {
-            return complete(run, .failure(.notBegun("timerd-runner \(reason)")))
+            return complete(run, .failure(.notBegun(reason)))
         }
         let wasFull = state.withLock { state in
             defer { state.isFull = true }
             return state.isFull
         }
         if !wasFull {
-            changed(.full)
+            changed(.full(reason))
             // What makes room may have been on its way already.
             later(.seconds(1)) { $0.noteRoom() }
         }
-        complete(run, .failure(.notBegun("timerd-runner \(reason)")))
+        complete(run, .failure(.notBegun(reason)))
     }
 
     /// Why a run may be begun later, after the runner's name; nil if it may not.
     private static func reasonToWait(_ cause: Errno) -> String? {
         switch cause.rawValue {
-        case ENOSPC: "has no room for it: there are as many runs, or bytes of them, as there may be"
-        case EMFILE, ENFILE, ENOMEM: "has no room for it: \(cause.text)"
-        case EAGAIN: "cannot make a process for it: there are as many as there may be"
+        case ENOSPC:
+            "has no room for more runs: there are as many runs, or bytes of them, as there may be"
+        case EMFILE, ENFILE, ENOMEM: "has no room for more runs: \(cause.text)"
+        case EAGAIN: "cannot make a process for more runs: there are as many as there may be"
         // Another one follows.
         case ESHUTDOWN: "is ending"
         case ETIMEDOUT: "has read the order too late"

@@ -146,10 +146,22 @@ extension MetricsReply {
     }
 
     private var storeFamilies: [MetricFamily] {
-        [
+        let dropped = MetricFamily(
+            .counter,
+            "timerd_dropped_records",
+            "Records that can never be stored: each holds its job, and the log has why."
+        )
+        let unstored = MetricFamily(
+            .gauge,
+            "timerd_unstored_holds",
+            "Jobs that are held for such a record, whose hold could not be stored either."
+        )
+        return [
             MetricFamily(.counter, "timerd_writes", "Changes that were stored.").with(store.writes),
             MetricFamily(.gauge, "timerd_waiting_writes", "Changes that wait to be stored.")
                 .with(store.waiting),
+            store.dropped.map { dropped.with($0) } ?? dropped,
+            store.unstoredHolds.map { unstored.with($0) } ?? unstored,
             MetricFamily(
                 .histogram,
                 "timerd_commit_duration",

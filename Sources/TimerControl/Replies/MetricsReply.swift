@@ -208,6 +208,10 @@ public struct MetricsReply: Codable, Hashable, Sendable {
         /// The sizes of the database and of its write-ahead log, in bytes.
         public var size: Int64
         public var logSize: Int64
+        /// Records that can never be stored; nil from a daemon that does not count them, and so is `unstoredHolds`.
+        public var dropped: Int?
+        /// How many jobs are held for such a record whose hold could not be stored either.
+        public var unstoredHolds: Int?
 
         public init(
             writes: Int,
@@ -215,7 +219,9 @@ public struct MetricsReply: Codable, Hashable, Sendable {
             commits: Histogram,
             isWritable: Bool,
             size: Int64,
-            logSize: Int64
+            logSize: Int64,
+            dropped: Int? = nil,
+            unstoredHolds: Int? = nil
         ) {
             self.writes = writes
             self.waiting = waiting
@@ -223,6 +229,7 @@ public struct MetricsReply: Codable, Hashable, Sendable {
             self.isWritable = isWritable
             self.size = size
             self.logSize = logSize
+            (self.dropped, self.unstoredHolds) = (dropped, unstoredHolds)
         }
     }
 

@@ -35,6 +35,21 @@ public struct StatusReply: Codable, Hashable, Sendable {
     public var nextFireDate: Timestamp?
     /// Why the database cannot be written or read; nil while it can.
     public var trouble: String?
+    /// What can never be stored; nil where that is nothing.
+    public var dropped: Dropped?
+
+    /// Records that can never be stored, whatever room there is, of all users.
+    public struct Dropped: Codable, Hashable, Sendable {
+        /// How many there were since the daemon's start.
+        public var records: Int
+        /// How many jobs are held for one whose hold could not be stored either, which `held` does not count.
+        public var unstoredHolds: Int
+
+        public init(records: Int, unstoredHolds: Int = 0) {
+            (self.records, self.unstoredHolds) = (records, unstoredHolds)
+        }
+    }
+
     /// Who is in maintenance, for all that the caller may know; nil while nobody is.
     public var maintenance: [Maintenance]?
 

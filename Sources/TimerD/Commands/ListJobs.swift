@@ -42,8 +42,14 @@ extension CommandHandler {
 
     /// The job that the caller means and may see.
     ///
-    /// - Throws: `notFound`, also for a job of another owner.
-    func job(_ reference: JobReference, _ caller: Caller) async throws -> StoredJob {
+    /// `owner`: in words, whose job a name means; nil for the caller's own.
+    ///
+    /// - Throws: `notFound`, also for a job of another owner; `notPermitted` for an `owner` who is not the caller's to ask for.
+    func job(
+        _ reference: JobReference,
+        of owner: String? = nil,
+        _ caller: Caller
+    ) async throws -> StoredJob {
         switch reference {
         case .id(let id):
             guard let job = try await read(for: caller, { try $0.job(id, for: caller) }) else {
@@ -52,10 +58,11 @@ extension CommandHandler {
             return job
         case .name(let name):
             let found = try await read(for: caller) { queries in
-                let own = try Owners(queries.database).id(of: caller.owner)
-                return try queries.jobID(named: name, owner: own).flatMap { try queries.job($0) }
+                let own = try owner.flatMap { try queries.owner(meant: $0, caller) }
+                let id = try own ?? Owners(queries.database).id(of: caller.owner)
+                return try queries.jobID(named: name, owner: id).flatMap { try queries.job($0) }
             }
-            guard let found else { throw ControlError.noKeptJob(named: name) }
+            guard let found else { throw ControlError.noKeptJob(named: name, of: owner) }
             return found
         }
     }

@@ -13,7 +13,7 @@ extension CommandHandler {
     func listRuns(_ request: ListRuns, _ caller: Caller) async throws -> Answer {
         var filter = RunFilter()
         if let reference = request.job.map(JobReference.id) ?? request.name.map(JobReference.name) {
-            filter.job = try await self.job(reference, caller).id
+            filter.job = try await self.job(reference, of: request.owner, caller).id
         }
         filter.fire = request.fire
         filter.isOpen = request.open == true

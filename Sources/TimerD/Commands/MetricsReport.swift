@@ -51,7 +51,9 @@ struct MetricsReport: Sendable {
                 commits: statistics.commitTimes,
                 isWritable: statistics.trouble == nil,
                 size: Self.size(of: database),
-                logSize: Self.size(of: database + "-wal")
+                logSize: Self.size(of: database + "-wal"),
+                dropped: measures.counters.dropped,
+                unstoredHolds: measures.unstoredHolds
             ),
             clients: .init(
                 connections: status.connections.value,

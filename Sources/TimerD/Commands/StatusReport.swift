@@ -103,6 +103,7 @@ struct StatusReport: Sendable {
             )
         }
         reply.runner = runner
+        reply.dropped = await scheduler.dropped
         let places = await scheduler.placeLimits
         reply.maxRuns = places.all
         reply.maxRunsPerUser = places.perUser < places.all ? places.perUser : nil
@@ -136,6 +137,12 @@ extension StatusReport {
 }
 
 extension Scheduler {
+    /// What can never be stored; nil where that is nothing.
+    var dropped: StatusReply.Dropped? {
+        let (records, holds) = (counters.dropped, held.unstored.count)
+        return records > 0 ? .init(records: records, unstoredHolds: holds) : nil
+    }
+
     /// How many jobs are armed, how many runs are in progress and fires wait for theirs, and when the first
     /// of the armed jobs is due.
     ///

@@ -174,9 +174,15 @@ extension Configuration {
     }
 
     /// The settings in which another configuration differs.
+    ///
+    /// Not what is named after another one, and changes with it: a copy after the node, a runner after the database.
     func changes(to other: Self) -> [Setting] {
-        zip(values + nodeValues, other.values + other.nodeValues).filter { $0.1 != $1.1 }
+        let isCopyNamed = !(unshared.stated + other.unshared.stated).contains(.copy)
+        let isRunnerNamed =
+            runner == Self.runner(of: database) && other.runner == Self.runner(of: other.database)
+        return zip(values + nodeValues, other.values + other.nodeValues).filter { $0.1 != $1.1 }
             .map { $0.0.0 }
+            .filter { !($0 == .copy && isCopyNamed) && !($0 == .runner && isRunnerNamed) }
     }
 
     private var values: [(Setting, JSONValue)] {

@@ -173,6 +173,9 @@ enum Setting: String, CaseIterable {
 
     /// The same for text from the command line or the environment, where commas separate a list, or it is an array of JSON.
     func content(ofWords text: String) -> ConfigContent? {
+        // A list of nothing but commas is a slip, and an empty 'allow' lets everybody in.
+        let isEmpty = text.allSatisfy { $0 == "," || $0.isWhitespace }
+        if isList, !text.isEmpty, isEmpty { return nil }
         // try?: what is no array may be words.
         if isList, text.hasPrefix("["), let value = try? JSONValue(parsing: Array(text.utf8)) {
             return content(of: value)

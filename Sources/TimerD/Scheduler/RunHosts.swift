@@ -74,11 +74,14 @@ struct RunHosts: Sendable {
     /// How many hosts take commands now; at least 1.
     var count: Int { max(hosts.values.count { $0.standing.trouble == nil }, 1) }
 
-    /// How many commands run at once on all of them; at least 1.
+    /// How many commands run at once on all of them; while none takes any, as many as on this one.
     var room: Int {
         let ready = hosts.values.filter { $0.standing.trouble == nil }
-        return max(ready.reduce(0) { $0 + ($1.limit ?? limit) }, 1)
+        return ready.isEmpty ? limit : ready.reduce(0) { $0 + ($1.limit ?? limit) }
     }
+
+    /// Whether a host has no room for more runs.
+    func isFull(_ host: String) -> Bool { hosts[host]?.standing.full != nil }
 
     /// How many fires a host has.
     func taken(on host: String) -> Int { hosts[host]?.taken ?? 0 }

@@ -11,8 +11,8 @@ struct RunnerStanding {
     private(set) var isSilent = false
     /// Whether nobody answers for the moment that another release takes to begin.
     private(set) var isReplaced = false
-    /// Whether it has no room for more.
-    private(set) var isFull = false
+    /// That it has no room for more, and why, in a sentence; nil while there may be some.
+    private(set) var full: String?
     /// The epoch of the one that answers, or answered last: of this one it is asked for runs.
     private(set) var epoch: Int64?
 
@@ -40,7 +40,7 @@ struct RunnerStanding {
                 + "or here after 'timerctl drain NODE --undo'"
         }
         if let away { return away }
-        return isFull ? "timerd-runner has no room for more runs" : nil
+        return full
     }
 
     /// Whether there is one that takes commands, or will as soon as it has room.
@@ -65,16 +65,16 @@ struct RunnerStanding {
         case .replaced:
             away = "timerd-runner of another release is being replaced"
             (isSilent, isReplaced) = (true, true)
-        case .full:
-            isFull = true
+        case .full(let reason):
+            full = reason
             isNews = hadRoomAt.map { now - $0 > Self.hope || now < $0 } ?? true
             if isNews { fullSince = now }
-        case .hasRoom: (isFull, hadRoomAt) = (false, now)
+        case .hasRoom: (full, hadRoomAt) = (nil, now)
         case .back(let epoch, _):
             (away, isSilent, isReplaced, self.epoch) = (nil, false, false, epoch)
         case .limit, .unexpected: return false
         }
-        since = trouble == nil ? nil : since ?? (isFull ? fullSince : nil) ?? now
+        since = trouble == nil ? nil : since ?? (full == nil ? nil : fullSince) ?? now
         return isNews
     }
 

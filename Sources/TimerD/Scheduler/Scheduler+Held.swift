@@ -81,6 +81,7 @@ extension Scheduler {
     func recordDropped(of job: JobID?, _ error: any Error) {
         var facts: Logger.Metadata = ["error": "\(error)"]
         facts["job"] = job.map { "\($0)" }
+        counters.countDropped()
         log.critical("a record was dropped", metadata: facts)
         if let job { hold(job, dropped: error) }
     }

@@ -37,8 +37,9 @@ extension Scheduler {
                 "timerd-runner of another release has no runs, and makes room for one of this release",
                 metadata: metadata
             )
-        case .full:
+        case .full(let reason):
             guard isNews else { return }
+            metadata["error"] = "\(reason)"
             log.warning(
                 "timerd-runner has no room for more runs; commands wait",
                 metadata: metadata

@@ -101,13 +101,13 @@ extension Scheduler {
         guard let now = fires[command.run] else { return }
         guard !now.isStopped else {
             let date = clock.now().wall.microseconds
-            return ended(
-                command,
-                .notStarted(StartRefusal.withdrawn.message, at: date)
-            )
+            return ended(command, .notStarted(StartRefusal.withdrawn.message, at: date))
         }
         if isStopping { return putBack(command) }
-        log.notice(
+        // A want of room was told, with its reason; each run that waits finds it again once a second.
+        let isKnown = !isStranger && hosts.isFull(command.place.node ?? hosts.own)
+        log.log(
+            level: isKnown ? .debug : .notice,
             "a run waits",
             metadata: metadata(of: command.run, command.job)
                 .merging(["reason": "\(reason)"]) { old, _ in old }

@@ -9,6 +9,8 @@ struct SchedulerCounters: Sendable {
     private(set) var skipped: [String: Int] = [:]
     private(set) var runs: [String: Int] = [:]
     private(set) var notices = Notices()
+    /// Records that can never be stored.
+    private(set) var dropped = 0
 
     /// What became of tries to hand a notice over.
     struct Notices: Sendable {
@@ -38,6 +40,8 @@ struct SchedulerCounters: Sendable {
         fires.event += count
         fires.lateness.observe(.zero, count: count)
     }
+
+    mutating func countDropped() { dropped += 1 }
 
     mutating func countHandedOver() { notices.handedOver += 1 }
 
@@ -91,6 +95,8 @@ extension Scheduler {
         var mayBegin: Bool
         /// The names of the nodes on which they may.
         var readyHosts: Set<String>
+        /// How many jobs are held whose hold could not be stored.
+        var unstoredHolds: Int
     }
 
     /// Reads the counts; the cost does not depend on how many jobs are armed.
@@ -106,7 +112,8 @@ extension Scheduler {
             waitingForPlace: places.waiting,
             waiting: fires.waiting - places.waiting,
             mayBegin: runnerTrouble == nil,
-            readyHosts: hosts.ready
+            readyHosts: hosts.ready,
+            unstoredHolds: held.unstored.count
         )
     }
 }

@@ -8,7 +8,7 @@ import SQLite
 /// Where a copy of a database is to be: looked at before anything is written.
 struct CopyTarget {
     let file: String
-    /// Whether an earlier copy of that name is replaced.
+    /// Whether an earlier copy of that name is replaced, or an empty file.
     let replacing: Bool
 
     /// Why a copy of `source` may not be written there, in a sentence; nil if it may.
@@ -57,7 +57,8 @@ struct CopyTarget {
             && mine.st_dev == others.st_dev && mine.st_ino == others.st_ino
     }
 
-    /// What speaks against replacing it: what is no earlier copy is somebody's, or the machine's.
+    /// What speaks against replacing it: what is no earlier copy is somebody's, or the machine's, but an empty file, with which
+    /// nothing is lost.
     private func problem(replacing status: stat) -> String? {
         guard status.st_mode & S_IFMT == S_IFREG else { return "is no regular file" }
         guard status.st_size == 0 || isDatabase else { return "is no earlier backup" }

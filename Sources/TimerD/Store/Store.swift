@@ -89,6 +89,11 @@ struct Store: Sendable {
 extension [Migration] {
     /// The schema's history, as this binary knows it.
     static let released = Migrations.all.map {
-        Migration(number: $0.number, name: $0.name, sql: $0.sql)
+        Migration(
+            number: $0.number,
+            name: $0.name,
+            sql: $0.sql,
+            fingerprint: $0.fingerprint
+        )
     }
 }

@@ -27,10 +27,12 @@ extension ControlError {
         Self(.notFound, "no live job has the tag '\(tag)'; 'timerctl list' shows the jobs")
     }
 
-    static func noKeptJob(named name: String) -> Self {
+    /// `owner`: whose job was asked for; nil for the caller's own.
+    static func noKeptJob(named name: String, of owner: String? = nil) -> Self {
         Self(
             .notFound,
-            "you have no job named '\(name)', live or ended; 'timerctl list --all' shows them"
+            "\(owner.map { "'\($0)' has" } ?? "you have") no job named '\(name)', live or ended;"
+                + " 'timerctl list --all' shows them"
         )
     }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
-import Glibc
+import Schedules
 import TimerControl
 import TimerWords
 
@@ -81,11 +81,8 @@ struct Complete: AsyncParsableCommand {
 
     /// The names in the database of zones, which lists them in one file.
     private static func zones() throws(Failure) -> [String] {
-        var folder = "/usr/share/zoneinfo"
-        if let set = getenv("TZDIR"), set.pointee != 0 { folder = String(cString: set) }
-        return zones(
-            in: String(decoding: try InputFile.bytes(of: "\(folder)/tzdata.zi"), as: UTF8.self)
-        )
+        let file = Zone.databaseFolder + "/tzdata.zi"
+        return zones(in: String(decoding: try InputFile.bytes(of: file), as: UTF8.self))
     }
 
     /// The zones ("Z Europe/Berlin ...") and the other names of zones ("L Europe/Berlin Arctic/Longyearbyen").

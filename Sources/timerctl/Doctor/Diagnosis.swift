@@ -145,18 +145,6 @@ enum Diagnosis {
 
     // MARK: - The database
 
-    static func writing(_ status: StatusReply) -> Finding {
-        guard let trouble = status.unwritable else {
-            return .ok("storage", "the database takes writes")
-        }
-        return .broken(
-            "storage",
-            trouble,
-            "make room, or mend the disk: until then commands wait, and events go on for some seconds; timerd goes on by "
-                + "itself once it can write"
-        )
-    }
-
     /// `problems`: what the daemon's own check found; nil if the caller may not ask for a check.
     static func database(_ path: String, problems: [String]?) -> Finding {
         guard let problems else {
@@ -217,7 +205,13 @@ enum Diagnosis {
 
     static func zones(_ facts: HostFacts) -> Finding {
         guard facts.hasZones else {
-            return .warning("zones", "/usr/share/zoneinfo is missing", "apt-get install tzdata")
+            return .warning(
+                "zones",
+                "'\(facts.zonesFolder)' has no zone 'Europe/Berlin'",
+                facts.zonesFolder == Zone.standardDatabaseFolder
+                    ? "apt-get install tzdata"
+                    : "TZDIR leads there: unset it, or put the zone database there"
+            )
         }
         return .ok("zones", "the zone database is there")
     }

@@ -81,7 +81,7 @@ struct Doctor: AsyncParsableCommand {
             status.defaults.flatMap { Diagnosis.defaults(HandlerProgram.read($0)) },
         ]
         findings += ofRuns.compactMap(\.self)
-        findings += [Diagnosis.writing(status), await database(daemon, status)]
+        findings += [Finding.storage(status), await database(daemon, status)]
         return findings + host(facts, status, isElsewhere: leader != nil)
     }
 

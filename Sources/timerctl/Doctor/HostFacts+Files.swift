@@ -2,6 +2,7 @@
 
 import Glibc
 import Platform
+import Schedules
 import SystemPackage
 import TimerControl
 
@@ -144,6 +145,14 @@ extension HostFacts {
         if user == geteuid() { return DefaultPaths.current.configuration }
         guard user == 0 else { return nil }
         return DefaultPaths(environment: [:], uid: 0) { _ in false }.configuration
+    }
+
+    /// Where the daemon with that pid looks for zones, by its environment; nil where that cannot be read.
+    static func zonesFolder(of pid: Int32) -> String? {
+        let variables = texts(in: "/proc/\(pid)/environ")
+        guard isDaemon(pid), !variables.isEmpty else { return nil }
+        let set = value(of: "TZDIR=", in: variables) ?? ""
+        return set.isEmpty ? Zone.standardDatabaseFolder : set
     }
 
     private static func value(of prefix: String, in words: [String]) -> String? {

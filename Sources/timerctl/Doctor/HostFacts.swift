@@ -21,6 +21,8 @@ struct HostFacts: Hashable {
     var isClockSynchronized: Bool
     /// Whether the zone database is there.
     var hasZones: Bool
+    /// Where it is looked for.
+    var zonesFolder = Zone.standardDatabaseFolder
     /// The space for the database's folder: bytes that the daemon may still use, and all; nil if unknown.
     var space: Space?
     /// Who the daemon is; nil if its process cannot be seen.
@@ -55,12 +57,14 @@ struct HostFacts: Hashable {
 
     /// `daemon`: the one that listens here; nil if none does.
     static func read(socket: String, daemon: Process?) -> Self {
+        let zones = daemon.flatMap { zonesFolder(of: $0.pid) } ?? Zone.databaseFolder
         var facts = Self(
             socketPath: socket,
             socketFile: socketFile(socket),
             now: .now,
             isClockSynchronized: isClockSynchronized(),
-            hasZones: access("/usr/share/zoneinfo/Europe/Berlin", R_OK) == 0
+            hasZones: access(zones + "/Europe/Berlin", R_OK) == 0,
+            zonesFolder: zones
         )
         if let daemon {
             facts.daemon = user(of: daemon.pid)

@@ -116,11 +116,12 @@ struct Runs: AsyncParsableCommand {
 
     /// That of the one job that is listed, where one of its runs failed; nil otherwise.
     private func definition(of runs: [Run], _ daemon: Daemon) async -> JobDefinition? {
-        guard let reference = job ?? name.map({ .name($0) }),
-            runs.contains(where: { $0.failed == true })
+        guard job != nil || name != nil, let failed = runs.first(where: { $0.failed == true })
         else { return nil }
+        // By its id: the name may be that of another user's job.
+        let request = Request.getJob(.id(failed.job))
         // try?: the list is whole without what it is asked for.
-        return try? await daemon.ask(.getJob(reference), for: JobReply.self).value.job.definition
+        return try? await daemon.ask(request, for: JobReply.self).value.job.definition
     }
 
     /// What is said in place of an empty list.

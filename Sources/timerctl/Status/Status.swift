@@ -57,6 +57,7 @@ struct Status: AsyncParsableCommand {
         }
         if let groups = status.controlGroups { lines.append("limits    \(groups.sentence)") }
         if let trouble = status.trouble { lines.append("trouble   \(trouble)") }
+        if let dropped = status.dropped { lines.append("trouble   \(dropped.sentence)") }
         if status.version != timerdVersion {
             lines.append("timerctl is \(timerdVersion), another version")
         }
@@ -138,9 +139,6 @@ extension StatusReply {
         let ofUser = maxRunsPerUser.map { ", \($0) of a user (maxRunsPerUser)" } ?? ""
         return "; at most \(maxRuns) at once (maxRuns)\(ofUser)"
     }
-
-    /// That nothing is stored, and why; nil while the database takes writes.
-    var unwritable: String? { trouble.map { "the database takes no writes: \($0)" } }
 
     /// How many jobs there are by state; `?` for what the daemon could not read.
     var liveJobs: String {

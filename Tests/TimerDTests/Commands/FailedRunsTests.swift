@@ -143,8 +143,21 @@ import TimerControl
                     #expect(ofBoth.runs.map(\.name) == names)
                 }
             }
-            await #expect(throws: ControlError.self) {
-                try await list(test, from: Self.ann) { $0.owner = "\(Self.ben)" }
+            // A name is one of that user's; root has no such job.
+            let named = try await list(test) { ($0.name, $0.owner) = ("killed", "\(Self.ben)") }
+            #expect(named.runs.map(\.name) == ["killed"])
+            let other = await #expect(throws: ControlError.self) {
+                try await list(test) { ($0.name, $0.owner) = ("killed", "\(Self.ann)") }
+            }
+            #expect(other?.message.hasPrefix("'\(Self.ann)' has no job named 'killed'") == true)
+            for narrow: (inout ListRuns) -> Void in [{ _ in }, { $0.name = "killed" }] {
+                let refused = await #expect(throws: ControlError.self) {
+                    try await list(test, from: Self.ann) {
+                        $0.owner = "\(Self.ben)"
+                        narrow(&$0)
+                    }
+                }
+                #expect(refused?.reason == .notPermitted)
             }
         }
     }

@@ -282,6 +282,16 @@ import TimerControl
     }
 
     @Test(
+        "A list in the environment that has commas and no entry is refused",
+        arguments: [Setting.allow, .deny, .labels, .runLimits, .notify, .notifyOn],
+        [",", ", ,"]
+    )
+    func noEntry(setting: Setting, text: String) async {
+        let refusal = await refusal([:], [setting.variable: text])
+        #expect(refusal?.hasPrefix("\(setting.variable) is '\(text)', accepted is ") == true)
+    }
+
+    @Test(
         "Places in the environment are split at commas where they can be read in one way alone",
         arguments: [
             ("mail,desktop", ["mail", "desktop"]),

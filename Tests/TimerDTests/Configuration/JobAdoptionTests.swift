@@ -105,6 +105,23 @@ struct JobAdoptionTests {
         #expect(jobs.integer(0, 0) == 0)
     }
 
+    @Test("A file whose tables are another build's is refused, and nothing is made there")
+    func otherBuild() async throws {
+        let database = try Database(path: file, mode: .readWriteCreate)
+        try database.execute("ALTER TABLE outbox ADD COLUMN more INTEGER")
+        database.close()
+        let adoption = try await adoption()
+        let refusal = #expect(throws: DaemonError.self) { try adoption.adopt(file) }
+        let words = "'\(file)' has schema version 1, and was made by another build of that number"
+        #expect(refusal?.description.contains(words) == true, "\(refusal?.description ?? "")")
+        #expect(refusal?.status == .configuration)
+        let tables = try connect().execute(
+            "SELECT to_regclass('timerd.lease') IS NULL",
+            within: .seconds(30)
+        )
+        #expect(tables.boolean(0, 0) == true)
+    }
+
     @Test("Its lease is one of ten minutes for the nodes, too, and given back as a node gives it")
     func lease() throws {
         let connection = try connect()

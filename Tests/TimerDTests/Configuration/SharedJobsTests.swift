@@ -112,6 +112,17 @@ struct SharedJobsTests {
         #expect(new.keeping(placesOf: old, log) == old)
     }
 
+    @Test("Another name of a node is one change, though its copy is named after it")
+    func renamed() async throws {
+        let shared = ["database": "postgresql://db/x", "socket": "/tmp/s"]
+        let old = try await read(shared.merging(["node": "a"]) { $1 })
+        let new = try await read(shared.merging(["node": "b"]) { $1 })
+        #expect(old.database != new.database && old.runner != new.runner)
+        #expect(old.changes(to: new) == [.node])
+        let set = try await read(shared.merging(["node": "b", "copy": "/tmp/c"]) { $1 })
+        #expect(Set(old.changes(to: set)) == [.node, .copy])
+    }
+
     @Test("A password is refused on the command line, and shown nowhere")
     func password() async throws {
         let address = "postgresql://ann:secret@db/timerd"

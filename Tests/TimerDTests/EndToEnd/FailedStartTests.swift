@@ -62,25 +62,15 @@ import Testing
     func brokenRecovery() async throws {
         try await DaemonProcess.with { daemon in
             let traces = try await leaveWork(daemon)
-            do {
-                let database = try Database(path: daemon.database, mode: .readWriteCreate)
-                defer { database.close() }
-                try database.execute(
-                    """
-                    CREATE TRIGGER broken BEFORE UPDATE ON runs
-                    BEGIN SELECT RAISE(ABORT, 'no more'); END;
-                    CREATE TRIGGER broken_fires BEFORE UPDATE ON fires
-                    BEGIN SELECT RAISE(ABORT, 'no more'); END;
-                    """
-                )
-            }
+            // Nobody reads that column alone, and no row with a text in it can be written again.
+            try DamagedRowTests.damage(daemon, "UPDATE fires SET uncounted = 'no more'")
             let ran = size(traces)
             // Stale: of the daemon that was killed.
             #expect(access(daemon.socket, F_OK) == 0)
             let error = await #expect(throws: DaemonProcess.NotReady.self) {
                 try await daemon.start()
             }
-            #expect(error?.log.contains("no more") == true, "\(String(describing: error))")
+            #expect(error?.log.contains("fires.uncounted") == true, "\(String(describing: error))")
             #expect(await daemon.end(SIGTERM) == .exited(69))
             #expect(size(traces) == ran)
             #expect(access(daemon.socket, F_OK) != 0)

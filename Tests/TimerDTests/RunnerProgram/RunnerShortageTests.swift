@@ -86,9 +86,10 @@ struct RunnerShortageTests {
             if count == 40 { break }
         }
         #expect(begun.count > 5 && begun.count < 40)
-        #expect(reasons == ["timerd-runner has no room for it: too many open files"])
+        let reason = "timerd-runner has no room for more runs: too many open files"
+        #expect(reasons == [reason])
         try await eventually("there may be room") {
-            changes.withLock { $0.prefix(2) } == ["full", "hasRoom"]
+            changes.withLock { $0.prefix(2) } == ["full(\"\(reason)\")", "hasRoom"]
         }
         await daemon.detach()
     }

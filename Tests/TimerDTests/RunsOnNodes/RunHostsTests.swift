@@ -96,6 +96,16 @@ import TimerControl
         #expect(hosts.trouble == nil)
     }
 
+    @Test("While no host takes a command, as many count as may run here, and not one")
+    func noneReady() {
+        var one = RunHosts(own: nil, limit: 64)
+        one.take(.full("no room"), of: one.own, at: .start(0))
+        #expect(one.trouble == "no room" && one.isFull(one.own))
+        #expect(one.room == 64)
+        one.take(.hasRoom, of: one.own, at: .start(1))
+        #expect(one.room == 64 && !one.isFull(one.own))
+    }
+
     @Test("Users who wait for the same host take turns")
     func turns() throws {
         var hosts = Self.three(limit: 1)
@@ -154,7 +164,7 @@ import TimerControl
         for (id, label) in [(1, "b"), (2, "west")] as [(Int64, String)] {
             hosts.wait(try Self.fire(id, on: label))
         }
-        hosts.take(.full, of: "b", at: .start(1))
+        hosts.take(.full("no room"), of: "b", at: .start(1))
         #expect(hosts.absent(named: true) == nil)
         hosts.drain("b", true, at: .start(2))
         #expect(hosts.absent(named: true) == "1 command waits for 'b': 'b' drains")
@@ -181,7 +191,7 @@ import TimerControl
         "A node that is away, full or drained gets none, and it is no trouble while another is there"
     )
     func away() throws {
-        for change in [RunnerChange.away("it has gone"), .full, .replaced("0")] {
+        for change in [RunnerChange.away("it has gone"), .full("no room"), .replaced("0")] {
             var hosts = Self.three()
             hosts.take(change, of: "b", at: .start(1))
             #expect(

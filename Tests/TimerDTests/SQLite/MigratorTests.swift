@@ -193,12 +193,64 @@ import Testing
         )
     }
 
-    @Test("The migrations of this program make a database, one by one")
+    @Test("The migrations of this program make a database, one by one, of the stated fingerprints")
     func embedded() throws {
         let all = Migrations.all.map { Migration(number: $0.number, name: $0.name, sql: $0.sql) }
         for count in 1...all.count {
-            try Migrator(Array(all.prefix(count))).migrate(open())
+            let database = try open()
+            try Migrator(Array(all.prefix(count))).migrate(database)
+            let made = try database.schemaFingerprint()
+            #expect(
+                made == Migrations.all[count - 1].fingerprint,
+                "migrations/Migrations.swift: that of \(count) is 0x\(String(made, radix: 16))"
+            )
         }
         #expect(try version(open()) == all.count)
+    }
+
+    /// `first`, as a build has it that made the database at `path`.
+    private func stated() throws -> Migration {
+        let database = try open()
+        try Migrator([Self.first]).migrate(database)
+        return Migration(
+            number: Self.first.number,
+            name: Self.first.name,
+            sql: Self.first.sql,
+            fingerprint: try database.schemaFingerprint()
+        )
+    }
+
+    @Test(
+        "A schema of the same number that is another build's is refused for good, and nothing is changed",
+        arguments: [
+            "ALTER TABLE t ADD COLUMN c TEXT", "CREATE INDEX t_by_a ON t (a)", "DROP TABLE t",
+            "CREATE TRIGGER u AFTER INSERT ON t BEGIN DELETE FROM t; END",
+        ]
+    )
+    func refusesOtherBuild(change: String) throws {
+        let first = try stated()
+        let database = try open()
+        try database.execute(change)
+        database.close()
+        let before = try folder.contents()
+        let error = #expect(throws: DatabaseError.self) {
+            try Migrator([first, Self.second]).migrate(open())
+        }
+        let words =
+            "database '\(path)' has schema version 1, and was made by another build of that number"
+        #expect(error?.sentence.hasPrefix(words) == true, "\(error as Any)")
+        #expect(error.map { DaemonError(starting: $0).status } == .configuration)
+        #expect(try folder.contents() == before)
+    }
+
+    @Test("What SQLite has made itself, and what a backup has written, is no other build's")
+    func acceptsOwn() throws {
+        let first = try stated()
+        let database = try open()
+        try database.execute("ANALYZE")
+        try Migrator([first]).migrate(database)
+        let copy = folder.file("copy.db")
+        try database.prepare("VACUUM INTO ?1").run(copy)
+        try Migrator([first]).migrate(Database(path: copy, mode: .readWriteCreate))
     }
 }

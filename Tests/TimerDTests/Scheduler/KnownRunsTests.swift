@@ -250,7 +250,7 @@ struct KnownRunsTests {
     func away() async throws {
         try await TestScheduler.with { test in
             let job = try await test.add(ScheduleWords(every: "10s"), command: ["x"])
-            for change in [RunnerChange.away("it is gone"), .full, .replaced("0.0.9")] {
+            for change in [RunnerChange.away("it is gone"), .full("no room"), .replaced("0.0.9")] {
                 let count = test.runner.requests.count
                 await test.loop.ask { [scheduler = test.scheduler] in
                     scheduler.assumeIsolated { $0.runnerChanged(change) }

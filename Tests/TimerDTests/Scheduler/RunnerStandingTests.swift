@@ -2,10 +2,12 @@
 
 import Schedules
 import Testing
+import TimerControl
 
+@testable import Runner
 @testable import TimerD
 
-@Suite("RunnerStanding") struct RunnerStandingTests {
+@Suite("RunnerStanding", .timeLimit(.minutes(1))) struct RunnerStandingTests {
     private static func at(_ seconds: Int64) -> Timestamp {
         TestScheduler.start + .seconds(seconds)
     }
@@ -13,35 +15,59 @@ import Testing
     @Test("A want of room that each try finds again is one, from the first on, and told once")
     func full() {
         var standing = RunnerStanding()
-        var news = [standing.take(.full, at: Self.at(0))]
+        var news = [standing.take(.full("no room"), at: Self.at(0))]
         for second in 1...3 as ClosedRange<Int64> {
             _ = standing.take(.hasRoom, at: Self.at(second))
             #expect(standing.trouble == nil)
             #expect(standing.since == nil)
-            news.append(standing.take(.full, at: Self.at(second)))
+            news.append(standing.take(.full("no room"), at: Self.at(second)))
             #expect(standing.since == Self.at(0))
         }
         #expect(news == [true, false, false, false])
         _ = standing.take(.hasRoom, at: Self.at(4))
         // So many began meanwhile that this is another want.
-        let isNews = standing.take(.full, at: Self.at(10))
+        let isNews = standing.take(.full("no room"), at: Self.at(10))
         #expect(isNews)
         #expect(standing.since == Self.at(10))
+    }
+
+    @Test("A want of room is logged once, not of each run that finds it, and lowers no limit")
+    func logged() async throws {
+        let log = RecordedLog()
+        let folder = try TemporaryFolder()
+        let test = try await TestScheduler(folder: folder.path, log: log.logger)
+        let gate = Gate()
+        let reason = "timerd-runner has no room for more runs: too many open files"
+        (test.runner.startGate, test.runner.notBegun) = (gate, reason)
+        let places = await test.scheduler.placeLimits.all
+        for _ in 0..<3 {
+            let job = try await test.add(ScheduleWords(in: "1h"), command: ["x"])
+            _ = try await test.scheduler.fire(.id(job.id), caller: TestScheduler.root)
+        }
+        while await test.scheduler.fires.running < 3 { await Task.yield() }
+        await test.loop.ask { [scheduler = test.scheduler] in
+            scheduler.assumeIsolated { $0.runnerChanged(.full(reason)) }
+        }
+        gate.open()
+        while await test.scheduler.fires.running > 0 { await Task.yield() }
+        #expect(log.all.count { $0.contains(reason) } == 1, "\(log.all)")
+        #expect(await test.scheduler.placeLimits.all == places)
+        try await test.close()
     }
 
     @Test("A clock that was set back makes it news again")
     func setBack() {
         var standing = RunnerStanding()
-        _ = standing.take(.full, at: Self.at(100))
+        _ = standing.take(.full("no room"), at: Self.at(100))
         _ = standing.take(.hasRoom, at: Self.at(101))
-        let isNews = standing.take(.full, at: Self.at(0))
+        let isNews = standing.take(.full("no room"), at: Self.at(0))
         #expect(isNews)
     }
 
     @Test("Nobody there comes before no room, and ends with the next one")
     func away() {
         var standing = RunnerStanding()
-        _ = standing.take(.full, at: Self.at(0))
+        _ = standing.take(.full("no room"), at: Self.at(0))
         _ = standing.take(.away("closed"), at: Self.at(1))
         #expect(standing.trouble == "timerd-runner does not answer: closed")
         #expect(standing.since == Self.at(0))

@@ -116,7 +116,7 @@ import TimerControl
         }
     }
 
-    @Test("replaces an earlier backup, and nothing else")
+    @Test("replaces an earlier backup or an empty file, and nothing else")
     func harmless() async throws {
         try await TestScheduler.with { test in
             func refusal(_ name: String) async -> String? {
@@ -130,6 +130,8 @@ import TimerControl
             #expect(await refusal("link") == "'link' is no regular file, and was left alone")
             mkfifo(test.folder + "/fifo", 0o600)
             #expect(await refusal("fifo") == "'fifo' is no regular file, and was left alone")
+            try Data().write(to: URL(fileURLWithPath: test.folder + "/empty"))
+            #expect(await refusal("empty") == nil)
             let names = try FileManager.default.contentsOfDirectory(atPath: test.folder)
             #expect(names.filter { $0.hasSuffix(".timerd-copy") } == [])
         }

@@ -166,6 +166,7 @@ import Testing
         arguments: [
             "PRAGMA user_version = 0", "PRAGMA user_version = -3", "PRAGMA user_version = 9999",
             "DELETE FROM daemon_state", "DROP TABLE daemon_state", "DROP TABLE zone_rules",
+            "ALTER TABLE outbox ADD COLUMN more INTEGER",
         ]
     )
     func refusesUnreadable(damage: String) throws {

@@ -28,7 +28,9 @@ struct Diagnosis {
         let runner = status.runner.map {
             Finding(TimerWords.Finding.runner($0, of: status.version))
         }
-        let last: [Finding?] = [runner, status.controlGroups.map(groups), storage]
+        let last: [Finding?] = [
+            runner, status.controlGroups.map(groups), Finding(TimerWords.Finding.storage(status)),
+        ]
         return first.compactMap(\.self) + nodes.map { Finding($0) } + last.compactMap(\.self)
     }
 
@@ -38,10 +40,6 @@ struct Diagnosis {
 
     private func warning(_ subject: String, _ words: String, _ advice: String?) -> Finding {
         Finding(level: .warning, subject: subject, words: bdi { words }, advice: advice)
-    }
-
-    private func trouble(_ subject: String, _ words: String, _ advice: String) -> Finding {
-        Finding(level: .trouble, subject: subject, words: bdi { words }, advice: advice)
     }
 
     private var versions: Finding {
@@ -146,16 +144,6 @@ struct Diagnosis {
                 ? "these limits have no effect until the control group of timerd-runner has all controllers"
                 : "Delegate=yes in the unit of timerd-runner; until then limits of memory hold for each process, "
                     + "and the other limits have no effect"
-        )
-    }
-
-    private var storage: Finding {
-        guard let why = status.trouble else { return ok("storage", "the database takes writes") }
-        return trouble(
-            "storage",
-            "the database takes no writes: \(why)",
-            "make room, or mend the disk: until then commands wait, and events go on for some seconds; timerd goes on by "
-                + "itself once it can write"
         )
     }
 }
