@@ -13,9 +13,10 @@ package enum SystemThread {
     /// `name`: what `ps -L` and `top -H` show; Linux keeps the first 15 bytes. `givesWay`: for work that
     /// may keep a core busy for long. Such a thread has less of a busy processor than the others, and
     /// starts no process, which would inherit that. `goesFirst`: for a thread that works little and must not
-    /// be late: see `goFirst`.
+    /// be late: see `goFirst`. `stackSize`: in bytes; nil for the system's, of 8 MiB as a rule.
     package static func start(
         named name: String,
+        stackSize: Int? = nil,
         givesWay: Bool = false,
         goesFirst: Bool = false,
         _ body: @escaping @Sendable () -> Void
@@ -23,10 +24,14 @@ package enum SystemThread {
         let start = Unmanaged.passRetained(
             Start(name: name, givesWay: givesWay, goesFirst: goesFirst, body: body)
         )
+        var attributes = pthread_attr_t()
+        pthread_attr_init(&attributes)
+        defer { pthread_attr_destroy(&attributes) }
+        if let stackSize { pthread_attr_setstacksize(&attributes, stackSize) }
         var thread = pthread_t()
         let code = pthread_create(
             &thread,
-            nil,
+            &attributes,
             { start in
                 // The retain above is this thread's.
                 start.map { Unmanaged<Start>.fromOpaque($0).takeRetainedValue().run() }

@@ -99,6 +99,8 @@ public struct Daemon: Service {
     private func runNode(_ shared: SharedJobs) async throws {
         let node: NodeDaemon
         do {
+            // The one that it has while it stands by.
+            try ThreadLimit.require(1)
             node = try NodeDaemon(configuration, shared, manager: manager, log: log)
         } catch {
             throw DaemonError(starting: error)

@@ -21,9 +21,12 @@ struct Loops {
     /// So many descriptors they take, and more: a run loop of CoreFoundation and an event loop of SwiftNIO that get none end
     /// the process, also that of a node which was to lead and could stand by.
     private static let descriptors = 24
+    /// The threads that they and the store always have; it is the same with these.
+    private static let threads = 5
 
     init(_ started: inout StartedParts) async throws {
         try DescriptorLimit.require(Self.descriptors)
+        try ThreadLimit.require(Self.threads)
         sockets = try await started.start {
             MultiThreadedEventLoopGroup(numberOfThreads: 1)
         } stop: {

@@ -39,7 +39,7 @@ final class NodeDaemon {
     let log: Logger
     let startedAt = SystemClock.read().wall
     let changes = AsyncStream<Change>.makeStream()
-    let socket: SocketFile
+    var socket: SocketFile
     let lock: DatabaseLock
     let keeper: NodeKeeper
     let relay: Relay
@@ -82,7 +82,7 @@ final class NodeDaemon {
         } else {
             socket = try SocketFile.listen(
                 at: configuration.socket,
-                for: settings.admission.isShared ? .everyone : .owner
+                for: settings.admission.audience
             )
         }
         do {
@@ -155,6 +155,7 @@ final class NodeDaemon {
 
     private func reload(_ new: Configuration) async {
         manager.tell(.reloading)
+        await listenAnew()
         if let leading {
             configuration = await leading.parts.reload(new, over: configuration)
         } else {
@@ -163,6 +164,22 @@ final class NodeDaemon {
             log.notice("reloaded")
         }
         manager.tell(.ready)
+    }
+
+    /// Where the socket's file was taken away, listens anew.
+    private func listenAnew() async {
+        let audience = ControlSocket.Settings(configuration, uid: geteuid()).admission.audience
+        guard let new = socket.madeAnew(for: audience, log) else { return }
+        // The one before stays open: the relay may be about to accept from it.
+        socket = new
+        guard let leading else {
+            return relay.follow(leader: leader, listener: new.descriptor)
+        }
+        let descriptor = fcntl(new.descriptor, F_DUPFD_CLOEXEC, 3)
+        guard descriptor != -1 else {
+            return log.error("nobody can connect", metadata: ["error": "\(Errno.last.text)"])
+        }
+        await leading.parts.socket.serve(SocketFile(path: new.path, adopting: descriptor))
     }
 
     // MARK: - The end

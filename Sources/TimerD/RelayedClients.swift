@@ -2,8 +2,8 @@
 
 import Cluster
 import Glibc
+import LinuxSystem
 import Locks
-import NIOPosix
 import Platform
 import SystemPackage
 import TimerControl
@@ -24,6 +24,8 @@ final class RelayedClients: Sendable {
     /// The name of this node.
     private let node: String
     private let state = Locked(State.waiting([]))
+    /// Not NIO's: where the system has no thread for that one, it ends the process.
+    private static let threads = BlockingThreads(named: "timerd-users", limit: 8)
 
     init(node: String) { self.node = node }
 
@@ -88,7 +90,7 @@ final class RelayedClients: Sendable {
         _ own: Owner
     ) {
         // The user database may block; this is the relay's thread.
-        NIOThreadPool.singleton.submit { _ in
+        Self.threads.submit {
             socket.adopt(descriptor, of: self.known(peer, own))
         }
     }

@@ -110,6 +110,47 @@ import TimerWords
         #expect(HostFacts.leftovers(besideDatabase: folder + "/missing/t.db") == [])
     }
 
+    @Test("A socket whose file was removed is found, with the process that listens on it")
+    func lostSocket() {
+        let path = "/tmp/timerctl-\(UUID().uuidString.prefix(13)).sock"
+        let listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        defer { close(listener) }
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+        let size = socklen_t(MemoryLayout<sockaddr_un>.size)
+        let isBound = withUnsafePointer(to: address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(listener, $0, size) }
+        }
+        #expect(isBound == 0)
+        #expect(HostFacts.lostSocket(at: path) == nil)
+        #expect(listen(listener, 1) == 0)
+        #expect(unlink(path) == 0)
+        #expect(HostFacts.lostSocket(at: path) == HostFacts.LostSocket(process: getpid()))
+    }
+
+    @Test("A daemon whose socket's file is gone is named, with how it listens anew")
+    func lostSocketFinding() {
+        var facts = HostFacts(
+            socketPath: "/s",
+            socketFile: .notASocket,
+            now: testNow,
+            isClockSynchronized: true,
+            hasZones: true,
+            lostSocket: HostFacts.LostSocket(process: 42)
+        )
+        let refused = ClientError(.noDaemon, "no daemon answers")
+        var finding = Diagnosis.socket(facts, trouble: refused)
+        #expect(finding.text.hasSuffix("process 42 listens there, and nobody can connect"))
+        #expect(finding.advice?.hasPrefix("move '/s' away, then systemctl reload") == true)
+        facts.socketFile = .missing
+        finding = Diagnosis.socket(facts, trouble: refused)
+        #expect(finding.advice == "systemctl reload timerd, or kill -HUP 42, has it listen anew")
+        facts.lostSocket?.isSystemds = true
+        finding = Diagnosis.socket(facts, trouble: refused)
+        #expect(finding.advice?.hasPrefix("stop timerd.service and timerd.socket") == true)
+    }
+
     @Test("A leftover is a warning, with the command that removes it")
     func leftoverFinding() {
         var facts = HostFacts(

@@ -8,9 +8,6 @@ import Schedules
 struct Retention: Sendable {
     /// The shortest time between two looks that age alone calls for.
     static let pause = TimeSpan.seconds(60)
-    /// How long looks by age are put off after a step of the wall clock ahead: a wrong clock is set right
-    /// again, but removed rows do not come back.
-    static let doubt = TimeSpan.seconds(3600)
     /// The shortest time between two looks at all ended jobs of a user who has more stored than the limit: many may have to
     /// stay, and each run that fails calls for a look.
     static let endedPause = TimeSpan.seconds(10)
@@ -21,6 +18,8 @@ struct Retention: Sendable {
     var progress = PruneProgress()
     /// When to look; nil while a look is under way.
     private(set) var date: Timestamp?
+    /// Until then a look removes nothing for its age.
+    private var agesFrom: Timestamp
     /// The event with this number calls for a look before `date`.
     private var event: Int64
     /// From when on the ended jobs of such users are looked at from the first on.
@@ -30,16 +29,20 @@ struct Retention: Sendable {
     /// Whether that was said while a look was under way, which may have been past it.
     private var isLookOwed = false
 
-    /// The first look comes a minute after the start: until then the clock may not be set.
+    /// The first look comes at once: a daemon may never live for long.
     init(_ limits: RetentionLimits, now: Timestamp, nextEvent: Int64) {
         self.limits = limits
-        date = now + Self.pause
+        date = now
+        agesFrom = now + limits.doubt
         event = nextEvent + Int64(Self.surplus)
     }
 
     func isDue(now: Timestamp) -> Bool { date.map { $0 <= now } ?? false }
 
     func isDue(nextEvent: Int64) -> Bool { nextEvent >= event && date != nil }
+
+    /// Whether what is too old is removed now; where not, only what is too much is.
+    func removesAged(now: Timestamp) -> Bool { now >= agesFrom }
 
     /// Nothing was kept when the daemon started: there is nothing to look for before what comes gets too old.
     mutating func startedWithNothing(now: Timestamp) {
@@ -56,7 +59,7 @@ struct Retention: Sendable {
 
     /// Ends a look that has found nothing more to do before `next`.
     mutating func ended(next: Timestamp, now: Timestamp) {
-        date = max(next, now + Self.pause)
+        date = max(next, agesFrom, now + Self.pause)
         if isEndedLookOwed { date = max(endedFromStart, now) }
         if isLookOwed { isOverfull(now: now) }
         // Before this number no user can have more than `surplus` events too many.
@@ -86,7 +89,5 @@ struct Retention: Sendable {
         if let date { self.date = min(date, end) }
     }
 
-    mutating func clockWentAhead(now: Timestamp) {
-        if let date { self.date = max(date, now + Self.doubt) }
-    }
+    mutating func clockWentAhead(now: Timestamp) { agesFrom = now + limits.doubt }
 }

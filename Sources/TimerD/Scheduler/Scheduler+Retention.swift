@@ -46,9 +46,16 @@ extension Scheduler {
         let moment = clock.now()
         let limits = retention.limits
         let progress = retention.progress
+        let removesAged = retention.removesAged(now: moment.elapsed)
         // All events up to the last that is stored are counted, so none may come behind it.
         store.submit(seesAll: true) { database in
-            var pruner = Pruner(database, at: moment, limits, from: progress)
+            var pruner = Pruner(
+                database,
+                at: moment,
+                limits,
+                from: progress,
+                removesAged: removesAged
+            )
             let step = try pruner.prune()
             return (step, pruner.progress)
         } completion: { [self] result in

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import LinuxSystem
 import Logging
 import NIOCore
-import NIOPosix
 import Runner
 import Synchronization
 import TimerControl
@@ -34,6 +34,8 @@ final class Clients: Sendable {
     /// How often the settings have changed.
     private let reloads: NIOLoopBoundBox<Int>
     private let total = Atomic<Int>(0)
+    /// Not NIO's: where the system has no thread for that one, it ends the process.
+    private static let threads = BlockingThreads(named: "timerd-users", limit: 8)
 
     init(
         _ settings: ControlSocket.Settings,
@@ -110,12 +112,7 @@ final class Clients: Sendable {
         }
         let now = reloads.value
         for (visitor, peer) in peers {
-            let refusal =
-                admission.needsLookup(for: peer)
-                ? NIOThreadPool.singleton.runIfActive(eventLoop: loop) {
-                    admission.refusal(of: peer)
-                } : loop.makeSucceededFuture(admission.refusal(of: peer))
-            refusal.assumeIsolated().whenSuccess { refusal in
+            refusal(of: peer, by: admission).assumeIsolated().whenSuccess { refusal in
                 // Whoever a later reload allows stays: that one has decided on all anew.
                 guard let refusal, self.reloads.value == now else { return }
                 self.dismiss(visitor, refusal)
@@ -169,16 +166,25 @@ final class Clients: Sendable {
             return loop.makeSucceededFuture((peer, admission.refusal(of: peer)))
         }
         counts.value.add(peer.uid)
-        let refusal =
-            admission.needsLookup(for: peer)
-            ? NIOThreadPool.singleton.runIfActive(eventLoop: loop) { admission.refusal(of: peer) }
-            : loop.makeSucceededFuture(admission.refusal(of: peer))
-        return refusal.flatMap { refusal in
+        return refusal(of: peer, by: admission).flatMap { refusal in
             guard refusal == nil else { return self.loop.makeSucceededFuture((peer, refusal)) }
             return self.named(peer)
         }.always { _ in
             self.counts.value.remove(peer.uid)
         }
+    }
+
+    /// Why the peer may not come in; names are looked up off the loop.
+    private func refusal(
+        of peer: Peer,
+        by admission: AccessPolicy
+    ) -> EventLoopFuture<ControlError?> {
+        guard admission.needsLookup(for: peer) else {
+            return loop.makeSucceededFuture(admission.refusal(of: peer))
+        }
+        let decision = loop.makePromise(of: ControlError?.self)
+        Self.threads.submit { decision.succeed(admission.refusal(of: peer)) }
+        return decision.futureResult
     }
 
     /// The peer with its name, or the refusal if the name cannot be looked up.

@@ -25,6 +25,9 @@ extension ControlSocket.Settings {
 }
 
 extension AccessPolicy {
+    /// Who may connect, before this policy looks at them.
+    var audience: SocketFile.Audience { isShared ? .everyone : .owner }
+
     /// May block, for as long as the user database takes.
     func warnOfUnknownNames(_ log: Logger) {
         let unknown = unknownNames()

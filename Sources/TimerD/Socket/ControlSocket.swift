@@ -29,16 +29,30 @@ final class ControlSocket: Sendable {
         var inherited: Int32?
     }
 
-    private let file: SocketFile
-    private let channel: any Channel
+    /// Where it listens.
+    private struct Listener: Sendable {
+        var file: SocketFile
+        var channel: any Channel
+    }
+
+    /// Another one once the file of the first was taken away.
+    private let listener: Locked<Listener>
     private let clients: Clients
+    private let loop: any EventLoop
+    private let logger: Logger
     /// Whether clients can still be taken over; the loop ends some time after it is false.
     private let adopts = Locked(true)
 
-    private init(file: SocketFile, channel: any Channel, clients: Clients) {
-        self.file = file
-        self.channel = channel
+    private init(
+        _ listener: Listener,
+        clients: Clients,
+        loop: any EventLoop,
+        logger: Logger
+    ) {
+        self.listener = Locked(listener)
         self.clients = clients
+        self.loop = loop
+        self.logger = logger
     }
 
     /// Begins to listen: from now on clients may connect, and wait until `serve`.
@@ -65,7 +79,7 @@ final class ControlSocket: Sendable {
             } else {
                 try SocketFile.listen(
                     at: settings.path,
-                    for: settings.admission.isShared ? .everyone : .owner
+                    for: settings.admission.audience
                 )
             }
         let environment = Connection.Environment(
@@ -93,8 +107,19 @@ final class ControlSocket: Sendable {
             loop: bus.loop,
             logger: logger
         )
+        let listener = try await Self.listen(on: file, clients, bus.loop, logger)
+        return ControlSocket(listener, clients: clients, loop: bus.loop, logger: logger)
+    }
+
+    /// Has the loop listen on a socket, whose clients wait until `serve`.
+    private static func listen(
+        on file: SocketFile,
+        _ clients: Clients,
+        _ loop: any EventLoop,
+        _ logger: Logger
+    ) async throws(SocketError) -> Listener {
         do {
-            let channel = try await ServerBootstrap(group: bus.loop)
+            let channel = try await ServerBootstrap(group: loop)
                 .serverChannelOption(.autoRead, value: false)
                 .serverChannelInitializer { channel in
                     channel.eventLoop.makeCompletedFuture {
@@ -111,17 +136,33 @@ final class ControlSocket: Sendable {
                 .childChannelInitializer { clients.admit($0) }
                 .withBoundSocket(file.descriptor)
                 .get()
-            return ControlSocket(file: file, channel: channel, clients: clients)
+            return Listener(file: file, channel: channel)
         } catch {
             file.remove()
-            throw SocketError(settings.path, "\(error)")
+            throw SocketError(file.path, "\(error)")
         }
     }
 
     /// Begins to accept connections, also those of clients that have connected already.
     func serve() {
         // It fails only if the channel is closed already.
-        _ = channel.setOption(.autoRead, value: true)
+        _ = listener.withLock { $0.channel }.setOption(.autoRead, value: true)
+    }
+
+    /// Serves the clients of another socket from now on: the file of the one before was taken away.
+    func serve(_ file: SocketFile) async {
+        do throws(SocketError) {
+            let new = try await Self.listen(on: file, clients, loop, logger)
+            let former = listener.withLock { listener in
+                defer { listener = new }
+                return listener.channel
+            }
+            serve()
+            // try?: fails only if the channel is closed already.
+            try? await former.close()
+        } catch {
+            logger.error("nobody can connect", metadata: ["error": "\(error)"])
+        }
     }
 
     /// Takes over a connected socket at whose other end another node relays for `peer`, or refuses that one with one
@@ -136,7 +177,7 @@ final class ControlSocket: Sendable {
     private func take(_ descriptor: Int32, of peer: Result<Peer, ControlError>) {
         let clients = clients
         // A socket that cannot be taken over is closed, and its client sees that.
-        _ = ClientBootstrap(group: channel.eventLoop)
+        _ = ClientBootstrap(group: loop)
             .channelOption(.allowRemoteHalfClosure, value: true)
             .channelOption(
                 .writeBufferWaterMark,
@@ -157,17 +198,22 @@ final class ControlSocket: Sendable {
     /// Applies other settings, except for the path, and returns once they are in force.
     ///
     /// Clients that are no longer allowed are dismissed. Other connections stay, and keep the number of
-    /// requests that each may have in progress.
-    func reload(_ settings: Settings) async { await clients.reload(settings) }
+    /// requests that each may have in progress. Where its file was taken away, it listens anew.
+    func reload(_ settings: Settings) async {
+        await clients.reload(settings)
+        let file = listener.withLock { $0.file }
+        if let new = file.madeAnew(for: settings.admission.audience, logger) { await serve(new) }
+    }
 
     /// Stops listening, answers the requests in progress, and closes all connections.
     ///
     /// - Parameter limit: how long the clients have to take their replies.
     func stop(within limit: Duration) async {
         adopts.withLock { $0 = false }
-        file.remove()
+        let listener = listener.withLock { $0 }
+        listener.file.remove()
         // try?: fails only if the channel is closed already.
-        try? await channel.close()
+        try? await listener.channel.close()
         await clients.stop(within: TimeAmount(limit))
     }
 }

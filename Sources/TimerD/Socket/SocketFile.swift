@@ -4,6 +4,7 @@
 import CoreFoundation
 import Glibc
 import LinuxSystem
+import Logging
 import Platform
 
 /// A listening Unix socket and its file.
@@ -52,6 +53,33 @@ struct SocketFile: Sendable {
         defer { close(lock) }
         try removeStaleFile(path)
         return try bind(path, audience)
+    }
+
+    /// Whether somebody has removed or replaced the file that was made here, so that nobody can connect any more.
+    var isLost: Bool {
+        guard let file else { return false }
+        // What cannot be looked at for another reason may be there.
+        guard let now = status(of: path) else { return errno == ENOENT || errno == ENOTDIR }
+        return file != FileID(device: now.st_dev, inode: now.st_ino)
+    }
+
+    /// Another socket at the same path, where this one's file is lost; nil where it is not, and where there can be none.
+    func madeAnew(for audience: Audience, _ log: Logger) -> SocketFile? {
+        guard isLost else { return nil }
+        do throws(SocketError) {
+            let new = try Self.listen(at: path, for: audience)
+            log.error(
+                "the control socket's file was removed or replaced; listening anew",
+                metadata: ["socket": "\(path)"]
+            )
+            return new
+        } catch {
+            log.error(
+                "the control socket's file was removed or replaced; nobody can connect",
+                metadata: ["socket": "\(path)", "error": "\(error)"]
+            )
+            return nil
+        }
     }
 
     /// Removes the file, if it is still the one that was made.

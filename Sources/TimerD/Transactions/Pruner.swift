@@ -14,6 +14,9 @@ struct RetentionLimits: Hashable, Sendable {
     /// How much of one user is stored; nil for any amount.
     var maxBytesPerUser: Int64?
     var eventsMaxAge = TimeSpan.seconds(30 * 86_400)
+    /// How long nothing is removed for its age after a start, and after a step of the wall clock ahead: a wrong clock is set
+    /// right again, but removed rows do not come back.
+    var doubt = TimeSpan.seconds(3600)
 
     /// Nothing that happens from now on is too old before that time has passed.
     var shortestAge: TimeSpan { min(historyMaxAge, eventsMaxAge) }
@@ -45,27 +48,31 @@ struct Pruner {
     enum Step: Hashable, Sendable {
         /// There is more to do now.
         case more
-        /// Nothing gets too old before that date of the wall clock.
+        /// Nothing gets too old before that date of the wall clock, which is now where ages were not looked at.
         case done(next: Timestamp)
     }
 
     private let transaction: JobTransaction
     let limits: RetentionLimits
     private(set) var progress: PruneProgress
+    private let removesAged: Bool
     private var budget = WorkBudget()
 
     /// How many events are counted in one write.
     private static let countLimit = 5000
 
+    /// `removesAged`: whether it removes what is too old, beside what is too much.
     init(
         _ database: Database,
         at moment: ClockReading,
         _ limits: RetentionLimits,
-        from progress: PruneProgress
+        from progress: PruneProgress,
+        removesAged: Bool = true
     ) {
         transaction = JobTransaction(database, at: moment, horizon: .distantPast)
         self.limits = limits
         self.progress = progress
+        self.removesAged = removesAged
     }
 
     /// Whether the database holds nothing that gets too old; what is in the outbox is not looked at.
@@ -85,13 +92,21 @@ struct Pruner {
 
     /// Removes one piece.
     mutating func prune() throws -> Step {
-        guard try countEvents(), try pruneUsers(), let event = try pruneEvents(),
-            let fire = try pruneFires(), let job = try pruneJobs(), let part = try pruneUploads(),
-            try pruneWords()
+        guard try countEvents(), try pruneUsers(), try pruneSurplusEvents(),
+            let next = try pruneAged(), try pruneWords()
         else { return .more }
         // By the next look more of them may be over.
         progress.ended = .first
-        return .done(next: min(event, fire, job, part))
+        return .done(next: next)
+    }
+
+    /// - Returns: when the next row is too old, or now where ages are not looked at; nil where there is more to do now.
+    private mutating func pruneAged() throws -> Timestamp? {
+        guard removesAged else { return moment.wall }
+        guard let event = try pruneAgedEvents(), let fire = try pruneFires(),
+            let job = try pruneJobs(), let part = try pruneUploads()
+        else { return nil }
+        return min(event, fire, job, part)
     }
 
     /// Counts on from where the last piece stopped; whether that was all.
@@ -147,8 +162,22 @@ struct Pruner {
         return true
     }
 
+    /// Removes the oldest events of users who have more than are kept; returns whether that was all.
+    private mutating func pruneSurplusEvents() throws -> Bool {
+        for owner in progress.events.keys.sorted(by: { $0.rawValue < $1.rawValue }) {
+            if budget.isSpent { return false }
+            let surplus = (progress.events[owner] ?? 0) - limits.eventsKept
+            guard surplus > 0 else { continue }
+            let numbers = try events.oldest(of: owner, limit: min(surplus, budget.rows))
+            guard let last = numbers.last else { continue }
+            try events.delete(of: owner, through: last)
+            try noteEventsPruned(numbers.count, of: owner, through: last)
+        }
+        return !budget.isSpent
+    }
+
     /// - Returns: when the next one is too old; nil where there is more to do now.
-    private mutating func pruneEvents() throws -> Timestamp? {
+    private mutating func pruneAgedEvents() throws -> Timestamp? {
         let oldest = try events.oldest(limit: budget.rows)
         let keptSince = moment.wall - limits.eventsMaxAge
         let (going, next) = try agedEvents(of: oldest, keptSince)
@@ -157,15 +186,6 @@ struct Pruner {
             for (owner, events) in Dictionary(grouping: going, by: \.owner) {
                 try noteEventsPruned(events.count, of: owner, through: events.last?.number ?? 0)
             }
-        }
-        for owner in progress.events.keys.sorted(by: { $0.rawValue < $1.rawValue }) {
-            if budget.isSpent { return nil }
-            let surplus = (progress.events[owner] ?? 0) - limits.eventsKept
-            guard surplus > 0 else { continue }
-            let numbers = try events.oldest(of: owner, limit: min(surplus, budget.rows))
-            guard let last = numbers.last else { continue }
-            try events.delete(of: owner, through: last)
-            try noteEventsPruned(numbers.count, of: owner, through: last)
         }
         if budget.isSpent { return nil }
         return (next ?? moment.wall) + limits.eventsMaxAge

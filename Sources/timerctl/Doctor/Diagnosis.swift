@@ -15,6 +15,7 @@ enum Diagnosis {
         if trouble.reason == .notPermitted {
             return .broken("socket", trouble.message, "ask whoever runs this daemon to let you in")
         }
+        if let lost = facts.lostSocket { return Self.lost(lost, facts) }
         let start =
             facts.service?.isInstalled == true
             ? "systemctl start timerd; journalctl -u timerd says why it is not running"
@@ -27,6 +28,22 @@ enum Diagnosis {
         case .socket:
             return .broken("socket", "nobody answers at '\(path)': its daemon has died", start)
         }
+    }
+
+    /// A daemon listens on a socket whose file is not there.
+    private static func lost(_ socket: HostFacts.LostSocket, _ facts: HostFacts) -> Finding {
+        let program = socket.process.map { "process \($0)" } ?? "a program"
+        let anew =
+            socket.isSystemds
+            ? "stop timerd.service and timerd.socket, and start both: runs go on"
+            : "systemctl reload timerd, or kill -HUP \(socket.process.map { "\($0)" } ?? "its process"), has it"
+                + " listen anew"
+        return .broken(
+            "socket",
+            "the file of '\(facts.socketPath)' was removed or replaced: \(program) listens there, and nobody can"
+                + " connect",
+            facts.socketFile == .missing ? anew : "move '\(facts.socketPath)' away, then \(anew)"
+        )
     }
 
     /// Something listens at the socket, and has not said how it is; `error`: why not.

@@ -31,6 +31,8 @@ struct HostFacts: Hashable {
     var files: [File] = []
     /// What backups and restores that were killed have left beside the database, as far as that can be seen.
     var leftovers: [String] = []
+    /// The socket that is not at its path any more, though a program listens on it; nil if there is none.
+    var lostSocket: LostSocket?
     /// The daemon's unit in systemd; nil if this machine does not run systemd.
     var service: Service?
 
@@ -66,6 +68,7 @@ struct HostFacts: Hashable {
             hasZones: access(zones + "/Europe/Berlin", R_OK) == 0,
             zonesFolder: zones
         )
+        if facts.socketFile != .socket { facts.lostSocket = lostSocket(at: socket) }
         if let daemon {
             facts.daemon = user(of: daemon.pid)
             facts.files = files(

@@ -196,7 +196,8 @@ final class SimulatedLife: @unchecked Sendable {
             historyMaxAge: .seconds(40),
             endedJobsMaxAge: .seconds(30),
             eventsKept: 100,
-            eventsMaxAge: .seconds(40)
+            eventsMaxAge: .seconds(40),
+            doubt: .seconds(60)
         )
     )
 }

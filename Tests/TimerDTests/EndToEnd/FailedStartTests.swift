@@ -146,6 +146,29 @@ import Testing
         }
     }
 
+    @Test(
+        "A start without threads says so, however few there are",
+        .enabled(if: geteuid() == 0),
+        arguments: [6, 8, 12]
+    )
+    func fewThreads(count: Int) async throws {
+        let folder = try TemporaryFolder()
+        // Root has no such limit. A user of its own for each: the threads of all that a user runs count.
+        let user = UInt32(70_100 + count)
+        #expect(chown(folder.path, user, user) == 0)
+        let words = [
+            "exec setpriv --reuid=\(user) --regid=\(user) --clear-groups --",
+            "prlimit --nproc=\(count):\(count) \(DaemonProcess.programs)/timerd",
+            "--database \(folder.file("timerd.db")) --socket \(folder.file("timerd.sock"))",
+        ]
+        let script = "(\(words.joined(separator: " "))) 2>&1; echo $?"
+        let output = try await Tool.run(["sh", "-c", script])
+        let reason =
+            "cannot start 10 threads more (ulimit -u, TasksMax=): resource temporarily unavailable"
+        #expect(output.contains(reason), "\(output)")
+        #expect(output.hasSuffix("69\n"), "\(output)")
+    }
+
     @Test("The service manager is told why a start failed, in the service's status")
     func status() async throws {
         try await DaemonProcess.with { daemon in

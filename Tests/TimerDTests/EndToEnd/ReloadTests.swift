@@ -93,6 +93,18 @@ struct ReloadTests {
         }
     }
 
+    @Test("A daemon whose socket's file was removed listens anew, as doctor has said")
+    func socketRemoved() async throws {
+        try await DaemonProcess.with { daemon in
+            #expect(unlink(daemon.socket) == 0)
+            let doctor = try await daemon.timerctl("doctor")
+            #expect(doctor.output.contains("kill -HUP \(daemon.pid)"), "\(doctor)")
+            kill(daemon.pid, SIGHUP)
+            try await eventually("it is logged") { daemon.log.contains("listening anew") }
+            #expect(try await daemon.timerctl("status").status == 0)
+        }
+    }
+
     @Test(
         "A watcher who is denied ends with 77, and is not told to go on",
         .enabled(if: geteuid() == 0)

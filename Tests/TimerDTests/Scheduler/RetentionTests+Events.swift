@@ -37,6 +37,21 @@ extension RetentionTests {
         }
     }
 
+    @Test("A daemon that never lives for a minute keeps no more events than one that does")
+    func shortLife() async throws {
+        var keeping = Keeping()
+        keeping.limits.eventsKept = 100
+        try await TestScheduler.with(keeping: keeping) { test in
+            for _ in 0..<20 { try await test.add(ScheduleWords(every: "1s")) }
+            try await test.advance(by: .seconds(20))
+            #expect(try await Self.count(test, "SELECT count(*) FROM events") > 300)
+            let next = try await test.crashedAndDown(for: .seconds(1))
+            try await next.advance(by: .seconds(1))
+            #expect(try await Self.count(next, "SELECT count(*) FROM events") < 200)
+            try await next.close()
+        }
+    }
+
     @Test("Events that came while the clock was years ahead keep none of those behind them")
     func eventsOfClockAhead() async throws {
         var keeping = Keeping()

@@ -41,6 +41,7 @@ struct GrowthLoad {
         }
         keeping.limits.eventsMaxAge = age
         keeping.limits.endedJobsMaxAge = age
+        keeping.limits.doubt = .seconds(60)
     }
 
     /// Whether no table holds more than what is kept, in words: what is wrong, or nothing.

@@ -28,6 +28,7 @@ struct StoredLoad {
         self.load = load
         self.start = start
         retention = Retention(load.keeping.limits, now: start, nextEvent: nextEvent)
+        retention.startedWithNothing(now: start)
         try Migrator(.released).migrate(database)
         try transaction { load in
             var writer = load.makeWriter()
@@ -145,7 +146,13 @@ struct StoredLoad {
         retention.begin(now: moment.elapsed)
         var step = Pruner.Step.more
         while step == .more {
-            var pruner = Pruner(database, at: moment, retention.limits, from: retention.progress)
+            var pruner = Pruner(
+                database,
+                at: moment,
+                retention.limits,
+                from: retention.progress,
+                removesAged: retention.removesAged(now: moment.elapsed)
+            )
             let time = try ContinuousClock().measure { step = try pruner.prune() }
             // In steps of 50 µs, as the many are not to be kept.
             pieces[.microseconds(50) * (time / .microseconds(50)).rounded(.up), default: 0] += 1

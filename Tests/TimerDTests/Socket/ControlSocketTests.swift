@@ -65,6 +65,23 @@ import TimerControl
         }
     }
 
+    @Test("Where its file was removed, a reload has it listen anew, and who is connected stays")
+    func fileRemoved() async throws {
+        var path = ""
+        try await TestSocket.with { server in
+            path = server.path
+            let before = try await server.connect()
+            #expect(unlink(path) == 0)
+            await server.socket.reload(
+                ControlSocket.Settings(path: path, admission: AccessPolicy(owner: getuid()))
+            )
+            try await server.roundTrip()
+            try await before.send(status(1))
+            await before.expect(#"{"id":1,"jsonrpc":"2.0","result":{"method":"daemon.status"}}"#)
+        }
+        #expect(access(path, F_OK) != 0)
+    }
+
     @Test("The handler is told who asks, as the kernel saw it connect")
     func peer() async throws {
         let seen = Locked<Peer?>(nil)

@@ -70,6 +70,28 @@ import Testing
         #expect(file(path) == nil)
     }
 
+    @Test("A socket whose file was removed is made anew; another file in its place is left")
+    func madeAnew() throws {
+        let path = folder.file("timerd.sock")
+        let (log, other) = (RecordedLog(), RecordedLog())
+        let first = try SocketFile.listen(at: path)
+        defer { close(first.descriptor) }
+        #expect(first.madeAnew(for: .owner, log.logger) == nil)
+        #expect(unlink(path) == 0)
+        let second = try #require(first.madeAnew(for: .owner, log.logger))
+        defer { close(second.descriptor) }
+        #expect(file(path) == .socket)
+        #expect(!second.isLost)
+        let lost = "the control socket's file was removed or replaced"
+        #expect(log.all == ["\(lost); listening anew socket=\(path)"])
+
+        #expect(unlink(path) == 0)
+        try Data("mine".utf8).write(to: URL(filePath: path))
+        #expect(second.madeAnew(for: .owner, other.logger) == nil)
+        #expect(other.all.first?.hasPrefix("\(lost); nobody can connect") == true)
+        #expect(FileManager.default.contents(atPath: path) == Data("mine".utf8))
+    }
+
     @Test("A socket file that nobody answers at is replaced")
     func stale() throws {
         let path = folder.file("timerd.sock")
