@@ -77,8 +77,7 @@ extension Scheduler {
         disarm(entry.job.id)
         let job = awaitingStore(entry.job)
         record(of: job, within: delay, share: entry.share) { writer in
-            if entry.hasWaited { writer.missedFor = .overload }
-            try body(&writer, job)
+            try writer.attributing(entry.hasWaited ? .overload : nil) { try body(&$0, job) }
         }
     }
 
@@ -129,12 +128,13 @@ extension Scheduler {
             share: entry.share,
             unstarted: replaced?.unstarted ?? [],
             { writer in
-                if entry.hasWaited { writer.missedFor = .overload }
-                try writer.recordWaiting(
-                    claim.fire,
-                    of: entry.job,
-                    for: wait == .run ? .run : .place
-                )
+                try writer.attributing(entry.hasWaited ? .overload : nil) {
+                    try $0.recordWaiting(
+                        claim.fire,
+                        of: entry.job,
+                        for: wait == .run ? .run : .place
+                    )
+                }
             },
             durable: ending.isEmpty ? nil : end
         )
@@ -264,10 +264,9 @@ extension Scheduler {
         let delay = going.dropsAhead ? .zero : delay(of: entry)
         return begin(entry.job, claim, within: delay, share: entry.share, end: end) { begun in
             { writer in
-                if hasWaited { writer.missedFor = .overload }
                 var begun = begun
                 begun.going = going
-                try writer.record(begun)
+                try writer.attributing(hasWaited ? .overload : nil) { try $0.record(begun) }
             }
         }
     }

@@ -165,9 +165,7 @@ extension JobTransaction {
             job.state = .scheduled
             let date = job.wallFireDate(at: moment)
             try enqueue(.jobResumed, job) { $0.fireDate = date }
-            missedFor = .paused
-            defer { missedFor = nil }
-            try resolveAndPut(job)
+            try attributing(.paused) { try $0.resolveAndPut(job) }
         case (.skip, .paused):
             throw ControlError(
                 .conflict,
