@@ -250,7 +250,7 @@ extension JobTransaction {
             count: dropped,
             reason: .skip
         )
-        try skip(dates, of: &job, .skip)
+        try skip(dates, of: &job)
         if job.isOneShot {
             try end(&job, .finished, .skipped)
         } else {
@@ -288,7 +288,7 @@ extension JobTransaction {
             count: passed.count,
             reason: job.isHeld ? .held : job.state == .paused ? .paused : reason
         )
-        try skip(dates, of: &job, dates.reason)
+        try skip(dates, of: &job)
         if let from = job.movedFrom, from <= now {
             try recordMove(of: &job, through: first)
             // The date that it was moved to may fire yet, if the job is restored.

@@ -76,9 +76,9 @@ extension JobTransaction {
             // Before they are given rows here.
             let taken = try resolution.skipped.filter { $0.reason == .coalesced }
                 .map { try countTaken(of: job, from: $0.first, through: $0.last) }
-            for dates in resolution.skipped {
-                let cause = cause(of: dates, job)
-                try skip(dates, of: &job, cause)
+            for var dates in resolution.skipped {
+                dates.reason = cause(of: dates, job)
+                try skip(dates, of: &job)
             }
             if let fire = resolution.fire {
                 if fire.date != date { try recordMove(of: &job, through: date) }
@@ -152,6 +152,6 @@ extension JobTransaction {
             count: passed.count,
             reason: .moved
         )
-        try skip(dates, of: &job, .moved)
+        try skip(dates, of: &job)
     }
 }
