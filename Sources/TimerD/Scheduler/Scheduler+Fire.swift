@@ -32,7 +32,7 @@ extension Scheduler {
             if !entry.hasHadTurn { turns.spend(owner, at: moment.elapsed) }
         } else {
             let isPaid = entry.hasHadTurn
-            guard turns.begins(id, of: owner, isPaid: isPaid, at: moment.elapsed) else {
+            guard turns.tryBegin(id, of: owner, isPaid: isPaid, at: moment.elapsed) else {
                 return awaitTurn(entry)
             }
         }

@@ -134,7 +134,7 @@ extension Scheduler {
             armed.insert(ArmedJob(job: job, since: before))
             arm(job.id)
         } else if let date = job.dueDate {
-            window.waits(for: clock.now().elapsedDate(date, on: job.clock), of: job.ownerID)
+            window.noteWaiting(for: clock.now().elapsedDate(date, on: job.clock), of: job.ownerID)
         }
     }
 }

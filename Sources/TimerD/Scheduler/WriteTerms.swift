@@ -131,11 +131,13 @@ final class WriteTerms: Sendable {
         }
     }
 
-    /// How a write begins that is queued now: a transaction with the present moment and window.
+    /// What makes the transaction of a write that is queued now: with the present moment and window.
     ///
     /// At most once a second such a write also stores the clocks. If a machine without a battery for its
     /// clock loses power, elapsed time goes on from there. `unstarted`: see `TransactionTerms`.
-    func beginsWrite(unstarted: Set<FireID> = []) -> @Sendable (Database) throws -> JobTransaction {
+    func transactionMaker(unstarted: Set<FireID> = [])
+        -> @Sendable (Database) throws -> JobTransaction
+    {
         let moment = clock.now()
         let (terms, keepsMoment) = state.withLock { state in
             let keepsMoment = moment.elapsed - state.keptMoment >= .seconds(1)
