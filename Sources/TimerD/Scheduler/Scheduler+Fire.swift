@@ -237,9 +237,7 @@ extension Scheduler {
         // The write that stored it has made a task of it, and tells it.
         guard !fired.isTask else { return counters.countFire(of: job, claim, at: clock.now()) }
         guard let waitsFor = fired.waitsFor else {
-            begin(job, claim, within: SharedCommit.delay) { begun in
-                { try $0.recordManual(begun) }
-            }
+            begin(job, claim, within: SharedCommit.delay) { try $0.recordManual($1) }
             return
         }
         let isQueued = waitsFor == .run
@@ -262,12 +260,16 @@ extension Scheduler {
     ) -> Timestamp {
         let hasWaited = entry.hasWaited
         let delay = going.dropsAhead ? .zero : delay(of: entry)
-        return begin(entry.job, claim, within: delay, share: entry.share, end: end) { begun in
-            { writer in
-                var begun = begun
-                begun.going = going
-                try writer.attributing(hasWaited ? .overload : nil) { try $0.record(begun) }
-            }
+        return begin(
+            entry.job,
+            claim,
+            within: delay,
+            share: entry.share,
+            end: end
+        ) { writer, begun in
+            var begun = begun
+            begun.going = going
+            try writer.attributing(hasWaited ? .overload : nil) { try $0.record(begun) }
         }
     }
 
@@ -285,7 +287,7 @@ extension Scheduler {
         within delay: Duration,
         share: UInt32? = nil,
         end: StoredJob.EndReason? = nil,
-        _ write: @escaping @Sendable (BegunFire) -> @Sendable (inout JobTransaction) throws -> Void
+        _ write: @escaping @Sendable (inout JobTransaction, BegunFire) throws -> Void
     ) -> Timestamp {
         let moment = clock.now()
         counters.countFire(of: job, claim, at: moment)
@@ -298,7 +300,7 @@ extension Scheduler {
                 firedAt: moment.wall,
                 told: told
             )
-            scheduler.record(of: job, within: delay, share: share, write(begun))
+            scheduler.record(of: job, within: delay, share: share) { try write(&$0, begun) }
         }
         return moment.wall
     }
