@@ -2,6 +2,7 @@
 
 import LinuxSystem
 import Locks
+import Platform
 import SQLite
 import Schedules
 import TimerControl
@@ -83,15 +84,12 @@ final class WriteTerms: Sendable {
 
     /// Notes a command of `user` that goes by way of the scheduler.
     func beginDetour(of user: UInt32) {
-        state.withLock { $0.detours[user, default: 0] += 1 }
+        state.withLock { $0.detours.count(1, of: user) }
     }
 
     /// To be called once that command is answered.
     func endDetour(of user: UInt32) {
-        state.withLock {
-            let rest = $0.detours[user, default: 1] - 1
-            $0.detours[user] = rest > 0 ? rest : nil
-        }
+        state.withLock { $0.detours.count(-1, of: user) }
     }
 
     /// How many live jobs a user may have, for a command that may pass the scheduler by now; nil for one
