@@ -135,10 +135,7 @@ extension JobTransaction {
             try end(&job, .invalidated, .invalidated)
             try put(job)
         case (_, .finished), (_, .invalidated):
-            throw ControlError(
-                .conflict,
-                "job \(job.id) is \(job.state); only a job that is scheduled or paused can change"
-            )
+            throw ControlError.notLive(job)
         case (.setFireDate, _) where job.isHeld, (.skip, _) where job.isHeld:
             try requireNotHeld(job)
         case (.setFireDate(let date, let from), _):
