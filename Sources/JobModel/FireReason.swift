@@ -47,6 +47,28 @@ public enum FireReason: String, Codable, Hashable, Sendable, CaseIterable {
     /// command, or a newer fire replaced it. Or a task of such a fire that no worker has was dropped, for whatever reason.
     case withdrawn
 
+    /// Whether a date that was skipped for it comes again once the clock is set back to before it.
+    ///
+    /// Not one that was dropped on request, nor one that a rule of the job or of its zone has decided: that stays so.
+    package var comesAgain: Bool {
+        switch self {
+        case .misfire, .coalesced, .misfireLimit, .misfireWindow, .overload, .paused, .clockStepped,
+            .invalidated, .changed, .held, .expired, .dropped:
+            true
+        case .overlap, .replaced, .lineFull, .manual, .skip, .moved, .zoneChanged, .withdrawn: false
+        }
+    }
+
+    /// Whether only a date of the schedule that has come has it: where such a date is ahead of the clock, that was set back.
+    package var isOfPassedDate: Bool {
+        switch self {
+        case .misfire, .coalesced, .misfireLimit, .misfireWindow, .overload, .overlap, .replaced,
+            .lineFull, .paused, .clockStepped, .invalidated, .changed, .held, .expired, .dropped:
+            true
+        case .manual, .skip, .moved, .zoneChanged, .withdrawn: false
+        }
+    }
+
     /// Whether nobody wanted it so: the date was missed, and not skipped by a user or by a rule of the job.
     public var isMissed: Bool { self == .coalesced || notice == .missed }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The runs that whatever minds them knows.
+/// The runs that a runner knows.
 package struct KnownRuns: Sendable {
-    /// Of what minds the runs: from 1 on, and another one after each end of it that left something.
+    /// Of the runner: from 1 on, and another one after each end of it that left something.
     ///
     /// It knows all that was begun in its epoch and is not stored.
     package var epoch: Int64

@@ -145,7 +145,7 @@ package struct Window: Hashable, Sendable {
     /// Takes note of a job of `owner` that waits for `date`.
     ///
     /// For a crowded user nothing is noted: the next load of that user's jobs asks the store.
-    package mutating func waits(for date: Timestamp, of owner: OwnerID) {
+    package mutating func noteWaiting(for date: Timestamp, of owner: OwnerID) {
         guard parts[owner] == nil else { return }
         nextWaiting = min(nextWaiting ?? date, date)
     }

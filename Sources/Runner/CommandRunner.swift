@@ -5,9 +5,10 @@ package import TimerControl
 
 /// Carries out runs: the seam between the scheduler and processes.
 ///
-/// What it minds lives on without the daemon, and is known to the next one by its number.
+/// Behind it is the runner: timerd-runner, or the double of a test. What the runner minds lives on without the daemon, and is
+/// known to the next one by its number.
 package protocol CommandRunner: Sendable {
-    /// Connects with what minds the runs, and learns which of them it knows; called once, before any other.
+    /// Connects with the runner, and learns which runs it knows; called once, before any other.
     ///
     /// `changed` is called from then on when the connection is lost, and when there is one again.
     ///
@@ -113,7 +114,7 @@ extension CommandRunner {
     package func passed(_ runs: [Int64: OutputPosition]) {}
 }
 
-/// How the connection with what minds the runs has changed.
+/// How the connection with the runner has changed.
 package enum RunnerChange: Sendable {
     /// It is lost, for that reason: no command begins until it is `back`.
     case away(String)
@@ -145,7 +146,7 @@ package enum RunBreak: Error {
     case left
 }
 
-/// What minds the runs does not answer, for that reason.
+/// The runner does not answer, for that reason.
 package struct RunnerUnreachable: Error, CustomStringConvertible {
     package let description: String
     /// Whether it is known to live all the same.

@@ -86,14 +86,8 @@ struct OutputNotes: Sendable {
         var pieces: [(note: Note, end: Int64)] = []
         pieces.reserveCapacity(notes.count)
         for note in notes.reversed() {
-            switch note.stream {
-            case .stdout:
-                pieces.append((note, ends.stdout))
-                ends.stdout = note.position
-            case .stderr:
-                pieces.append((note, ends.stderr))
-                ends.stderr = note.position
-            }
+            pieces.append((note, ends[note.stream]))
+            ends[note.stream] = note.position
         }
         return pieces.reversed()
     }

@@ -40,7 +40,7 @@ package struct RunEcho: Sendable {
         of stream: StandardStream,
         from offset: Int64
     ) {
-        let known = stream == .stdout ? position.stdout : position.stderr
+        let known = position[stream]
         let end = offset + Int64(bytes.count)
         guard end > known else { return }
         if offset > known { miss(stream, from: known, to: offset) }
@@ -54,14 +54,13 @@ package struct RunEcho: Sendable {
             line = []
         }
         open[stream] = line
-        set(stream, end)
+        position[stream] = end
     }
 
     /// The run is over, and has written so much: what it wrote last may have no end of line, or not be there.
     mutating func finish(at end: OutputPosition) {
         for stream in StandardStream.allCases {
-            let (known, end) =
-                stream == .stdout ? (position.stdout, end.stdout) : (position.stderr, end.stderr)
+            let (known, end) = (position[stream], end[stream])
             if end > known { miss(stream, from: known, to: end) }
             endLine(of: stream, at: known)
         }
@@ -72,19 +71,12 @@ package struct RunEcho: Sendable {
         let words = offset - known == 1 ? "1 byte is" : "\(offset - known) bytes are"
         let line = Array("[\(words) left out]".utf8)
         write(Line(stream: stream, bytes: line, end: offset))
-        set(stream, offset)
+        position[stream] = offset
     }
 
     private mutating func endLine(of stream: StandardStream, at end: Int64) {
         guard let line = open.removeValue(forKey: stream), !line.isEmpty else { return }
         write(Line(stream: stream, bytes: line, end: end))
-    }
-
-    private mutating func set(_ stream: StandardStream, _ offset: Int64) {
-        switch stream {
-        case .stdout: position.stdout = offset
-        case .stderr: position.stderr = offset
-        }
     }
 }
 

@@ -70,10 +70,7 @@ package final class RunJournal: Sendable {
                     if !isAway { complain(cause) }
                 }
                 isAway = cause != nil
-                switch line.stream {
-                case .stdout: done[line.run, default: OutputPosition()].stdout = line.end
-                case .stderr: done[line.run, default: OutputPosition()].stderr = line.end
-                }
+                done[line.run, default: OutputPosition()][line.stream] = line.end
             }
             passed(done)
         }

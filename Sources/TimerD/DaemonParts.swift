@@ -74,7 +74,9 @@ struct DaemonParts {
         self.core = core
         let (bus, own) = (core.bus, core.own)
         let status = StatusReport(
-            configuration: configuration,
+            databaseShown: configuration.databaseShown,
+            socket: configuration.socket,
+            nodeName: configuration.shared?.node,
             startedAt: startedAt ?? core.clock.now().wall,
             leadsSince: core.clock.now().wall,
             clock: core.clock,
@@ -86,6 +88,7 @@ struct DaemonParts {
         )
         metrics = MetricsReport(
             status: status,
+            database: configuration.database,
             eventsLost: { bus.lostCount },
             nodes: core.nodes
         )

@@ -80,9 +80,9 @@ struct WindowTests {
     @Test("A job that turns out to wait is loaded for ahead of its date")
     func waits() {
         var window = Self.loaded(next: 500)
-        window.waits(for: Self.second(400), of: Self.ben)
+        window.noteWaiting(for: Self.second(400), of: Self.ben)
         #expect(window.loadDate == Self.second(397))
-        window.waits(for: Self.second(450), of: Self.ben)
+        window.noteWaiting(for: Self.second(450), of: Self.ben)
         #expect(window.loadDate == Self.second(397))
     }
 
@@ -95,7 +95,7 @@ struct WindowTests {
         #expect(window.horizons[Self.ann] == Self.second(103))
         #expect(window.horizons[Self.ben] == Self.second(306))
         #expect(window.loadDate == Self.second(497), "what waits of others tells when to load")
-        window.waits(for: Self.second(104), of: Self.ann)
+        window.noteWaiting(for: Self.second(104), of: Self.ann)
         #expect(window.loadDate == Self.second(497), "the clock has nothing to do with it")
     }
 

@@ -174,8 +174,7 @@ extension RelayEngine {
         promises.change(of: connection.user, from: connection.stream.promised, to: first)
         if connection.kind == .client {
             clientCount -= 1
-            let ofUser = clientsByUser[connection.uid, default: 1] - 1
-            clientsByUser[connection.uid] = ofUser > 0 ? ofUser : nil
+            clientsByUser.count(-1, of: connection.uid)
         }
         connection.phase = .flushing
         connections[connection.key] = nil

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Platform
+
 /// How much the relayed connections of each user were promised beyond what each begins with.
 ///
 /// Who reads nothing is promised no more; but who has read fast may stop to, with many connections.
@@ -25,7 +27,6 @@ struct RelayPromises {
     mutating func change(of user: User, from before: Int, to now: Int) {
         guard before != now else { return }
         grown += now - before
-        let ofUser = grownOfUser[user, default: 0] + now - before
-        grownOfUser[user] = ofUser > 0 ? ofUser : nil
+        grownOfUser.count(now - before, of: user)
     }
 }

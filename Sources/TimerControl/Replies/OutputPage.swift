@@ -43,7 +43,7 @@ package struct OutputPage {
         _ span: OutputSpan,
         _ copy: (_ offset: Int64, _ count: Int) -> [UInt8]
     ) -> Bool {
-        let known = span.stream == .stdout ? after.stdout : after.stderr
+        let known = after[span.stream]
         let offset = max(span.offset, known)
         let wanted = Int(span.offset) + span.count - Int(offset)
         guard wanted > 0 else { return true }

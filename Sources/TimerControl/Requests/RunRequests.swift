@@ -80,4 +80,20 @@ public struct OutputPosition: Codable, Hashable, Sendable {
     }
 
     static let fieldNames: Set<String> = ["stdout", "stderr"]
+
+    /// How far one of the streams has been read.
+    package subscript(stream: StandardStream) -> Int64 {
+        get {
+            switch stream {
+            case .stdout: stdout
+            case .stderr: stderr
+            }
+        }
+        set {
+            switch stream {
+            case .stdout: stdout = newValue
+            case .stderr: stderr = newValue
+            }
+        }
+    }
 }

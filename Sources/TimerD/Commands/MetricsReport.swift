@@ -11,6 +11,8 @@ import TimerControl
 /// As in `StatusReport`, nothing takes longer with more jobs.
 struct MetricsReport: Sendable {
     let status: StatusReport
+    /// The path of the database.
+    let database: String
     let eventsLost: @Sendable () -> Int64
     /// The daemons that share their jobs with this one; nil for a daemon alone.
     var nodes: (any NodeRegistry)?
@@ -26,7 +28,6 @@ struct MetricsReport: Sendable {
         let tasks = try? await status.store.reader.read { try QueueStore($0).standing() }
         let writer = status.store.writer
         let statistics = writer.statistics
-        let database = status.configuration.database
         var reply = MetricsReply(
             version: timerdVersion,
             startedAt: status.startedAt,

@@ -12,7 +12,12 @@ import TimerControl
 /// Nothing in it takes longer with more jobs, but the next fire date of all, which administrators are told: that looks at
 /// each job that is armed.
 struct StatusReport: Sendable {
-    let configuration: Configuration
+    /// The database as it may be shown: without a password.
+    let databaseShown: String
+    /// The path of the control socket.
+    let socket: String
+    /// What this node is called; nil for a daemon alone.
+    let nodeName: String?
     let startedAt: Timestamp
     /// When this daemon's core began; of one that shares its jobs, since when its node leads.
     let leadsSince: Timestamp
@@ -81,8 +86,8 @@ struct StatusReport: Sendable {
             pid: getpid(),
             startedAt: startedAt,
             now: clock.now().wall,
-            database: configuration.databaseShown,
-            socket: configuration.socket,
+            database: databaseShown,
+            socket: socket,
             scheduled: live?.scheduled,
             paused: live?.paused,
             held: live?.held,
@@ -123,13 +128,11 @@ extension StatusReport {
     private var node: StatusReply.Node? {
         get async {
             // try?: status says of the database what is wrong.
-            guard let shared = configuration.shared, let views = try? await nodes?.nodes() else {
-                return nil
-            }
+            guard let nodeName, let views = try? await nodes?.nodes() else { return nil }
             return StatusReply.Node(
-                name: shared.node,
+                name: nodeName,
                 leadsSince: leadsSince,
-                epoch: views.first { $0.name == shared.node }?.epoch ?? 0,
+                epoch: views.first { $0.name == nodeName }?.epoch ?? 0,
                 standby: views.filter { $0.state == .standby }.map(\.name).sorted()
             )
         }

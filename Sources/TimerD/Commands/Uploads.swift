@@ -22,11 +22,11 @@ extension CommandHandler {
     /// Keeps a part that has been checked.
     func putPart(_ part: PutPart, _ request: [UInt8], _ caller: Caller) async throws -> Answer {
         UploadReply(
-            upload: try await scheduler.submitWrite(of: caller.uid, isLong: true) { transaction in
-                try transaction.put(part, request, caller: caller)
+            upload: try await scheduler.care(caller) {
+                try $0.put(part, request, caller: caller)
             } durable: { scheduler, upload in
                 scheduler.noteKept(until: upload.until)
-            }.value()
+            }
         )
     }
 
@@ -43,9 +43,9 @@ extension CommandHandler {
     /// `upload.drop`.
     func dropUpload(_ name: String, _ caller: Caller) async throws -> Answer {
         UploadReply(
-            upload: try await scheduler.submitWrite(of: caller.uid, isLong: true) { transaction in
-                try transaction.dropUpload(name, caller: caller)
-            }.value()
+            upload: try await scheduler.care(caller) {
+                try $0.dropUpload(name, caller: caller)
+            }
         )
     }
 

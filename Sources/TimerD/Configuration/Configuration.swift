@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import JobModel
+import LinuxSystem
 public import Logging
 import Runner
 import Schedules
@@ -90,13 +91,23 @@ public struct Configuration: Hashable, Sendable {
 
     /// Where the runner of a database listens, unless that is set: runs belong to the database that has
     /// their rows.
-    static func runner(of database: String) -> String { database + "-runner" }
+    static func runner(of database: String) -> String { database + TrustedPath.endingOfRunner }
 }
 
 extension TimeSpan {
     /// In whole µs.
     init(_ duration: Duration) {
         self.init(microseconds: Int64(duration / .microseconds(1)))
+    }
+}
+
+extension RetentionLimits {
+    init(_ configuration: Configuration) {
+        historyMaxAge = TimeSpan(configuration.historyMaxAge)
+        endedJobsMaxAge = TimeSpan(configuration.endedJobsMaxAge)
+        eventsKept = configuration.eventsKept
+        eventsMaxAge = TimeSpan(configuration.eventsMaxAge)
+        maxBytesPerUser = Int64(configuration.maxBytesPerUser)
     }
 }
 

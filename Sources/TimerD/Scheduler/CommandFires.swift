@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import JobModel
+import Platform
 import Runner
 import Schedules
 import TimerControl
@@ -284,8 +285,7 @@ struct CommandFires: Sendable {
     private mutating func count(_ entry: Entry, by change: Int) {
         if !entry.isBegun {
             let user = entry.fire.job.owner.uid
-            let left = waitingOfUsers[user, default: 0] + change
-            waitingOfUsers[user] = left > 0 ? left : nil
+            waitingOfUsers.count(change, of: user)
         }
         switch entry.state {
         case .waiting, .beginning, .ready: return
@@ -293,8 +293,7 @@ struct CommandFires: Sendable {
             running += change
             let user = command.job.owner.uid
             outputReserved += change * command.outputReserved
-            let reserved = outputReserved(of: user) + change * command.outputReserved
-            reservedOfUsers[user] = reserved > 0 ? reserved : nil
+            reservedOfUsers.count(change * command.outputReserved, of: user)
             byRun[command.run] = change > 0 ? command.fire.id : nil
             starting.remove(command.run)
             if change > 0, !command.isTakenUp { starting.insert(command.run) }

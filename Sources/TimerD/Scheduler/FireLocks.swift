@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Platform
 import Schedules
 import TimerControl
 
@@ -35,9 +36,9 @@ struct FireLocks: Sendable {
     }
 
     /// Holds all jobs of an owner; `release` ends it.
-    mutating func hold(_ owner: Owner) { Self.count(1, of: owner, in: &byOwner) }
+    mutating func hold(_ owner: Owner) { byOwner.count(1, of: owner) }
 
-    mutating func release(_ owner: Owner) { Self.count(-1, of: owner, in: &byOwner) }
+    mutating func release(_ owner: Owner) { byOwner.count(-1, of: owner) }
 
     /// Holds all jobs of the wall clock; `releaseWallJobs` ends it.
     mutating func holdWallJobs() { wallHolds += 1 }
@@ -65,22 +66,17 @@ struct FireLocks: Sendable {
     }
 
     private mutating func change(_ selection: JobSelection, _ caller: Caller, by change: Int) {
-        if let word = selection.word(of: caller) { Self.count(change, of: word, in: &byWord) }
+        if let word = selection.word(of: caller) { byWord.count(change, of: word) }
         if case .owner(let words) = selection {
             if caller.isAdministrator {
-                Self.count(change, of: words, in: &byUser)
+                byUser.count(change, of: words)
             } else if caller.owner.isMeant(by: words) {
-                Self.count(change, of: caller.owner, in: &byOwner)
+                byOwner.count(change, of: caller.owner)
             }
         }
         guard case .ids(let ids) = selection else { return }
         for id in ids {
-            Self.count(change, of: Held(id: id, owner: caller.onlyOwner), in: &byID)
+            byID.count(change, of: Held(id: id, owner: caller.onlyOwner))
         }
-    }
-
-    private static func count<Key>(_ change: Int, of key: Key, in counts: inout [Key: Int]) {
-        let count = counts[key, default: 0] + change
-        counts[key] = count > 0 ? count : nil
     }
 }

@@ -91,11 +91,12 @@ struct FireTurns: Sendable {
 
     // MARK: - A fire that is due
 
-    /// Whether a fire that is due at `now` begins at once; else it is queued, and `next` returns it in its
-    /// turn.
+    /// Lets a fire through that is due at `now`, if it may begin at once; else queues it, and `next` returns it in its turn.
     ///
     /// `isPaid`: it has had its turn and only has to start.
-    mutating func begins(
+    ///
+    /// - Returns: whether it may begin.
+    mutating func tryBegin(
         _ job: JobID,
         of owner: UInt32,
         isPaid: Bool = false,
@@ -128,7 +129,7 @@ struct FireTurns: Sendable {
         }
     }
 
-    /// The fire that `begins` has let through has been handled.
+    /// The fire that `tryBegin` has let through has been handled.
     mutating func done(at now: Timestamp) { lastDone = now }
 
     // MARK: - Turns

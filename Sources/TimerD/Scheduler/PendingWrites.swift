@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Locks
+import Platform
 import TimerControl
 
 /// Counts the writes that are on their way to disk, by user.
@@ -67,8 +68,7 @@ final class PendingWrites: Sendable {
 
     private func change(_ write: Write, by count: Int) {
         counts.withLock { counts in
-            let rest = counts.byWrite[write, default: 0] + count
-            counts.byWrite[write] = rest > 0 ? rest : nil
+            counts.byWrite.count(count, of: write)
             guard case .record(let user) = write else { return }
             counts.records += count
             if count < 0 { counts.lastStored[user] = .now }

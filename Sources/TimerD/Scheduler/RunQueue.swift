@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import DequeModule
+import Platform
 import TimerControl
 
 /// Which fires have a place among the runs in progress, and whose is next; pure.
@@ -108,8 +109,7 @@ struct RunQueue: Sendable {
         }
         guard let place = places.removeValue(forKey: fire) else { return [] }
         if place.isLate { latePlaces -= 1 }
-        let rest = used[place.user, default: 1] - 1
-        used[place.user] = rest > 0 ? rest : nil
+        used.count(-1, of: place.user)
         return serve()
     }
 

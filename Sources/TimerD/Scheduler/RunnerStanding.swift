@@ -3,7 +3,7 @@
 import Runner
 import Schedules
 
-/// Whether whatever minds the runs takes more of them now.
+/// Whether the runner takes more runs now.
 struct RunnerStanding {
     /// Why nobody answers, in a sentence; nil while somebody does.
     private(set) var away: String?

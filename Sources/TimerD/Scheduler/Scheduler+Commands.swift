@@ -11,8 +11,7 @@ extension Scheduler {
         let named = (replace ? jobs.compactMap(\.definition.name) : []).map(JobSelection.name)
         try hold(named, caller: caller)
         defer { letGo(named, caller: caller) }
-        // Root has no limit.
-        let limit = caller.uid == 0 ? nil : settings.maxJobsPerUser
+        let limit = jobLimit(of: caller)
         let added = try await submitWrite(
             of: caller.uid,
             isLong: jobs.writeUnits > Self.longWrite,
@@ -33,7 +32,7 @@ extension Scheduler {
     func apply(_ changes: JobChanges, caller: Caller) async throws -> AppliedChanges {
         try hold([changes.touched], caller: caller)
         defer { letGo([changes.touched], caller: caller) }
-        let limit = caller.uid == 0 ? nil : settings.maxJobsPerUser
+        let limit = jobLimit(of: caller)
         let applied = try await submitWrite(
             of: caller.uid,
             isLong: changes.writeUnits > Self.longWrite,
@@ -56,7 +55,7 @@ extension Scheduler {
         let moment = clock.now()
         let trial = DryRun(
             changes: changes,
-            limit: caller.uid == 0 ? nil : settings.maxJobsPerUser,
+            limit: jobLimit(of: caller),
             caller: caller,
             unstarted: unstarted([changes.touched], caller),
             moment: moment,
@@ -136,7 +135,7 @@ extension Scheduler {
         // One that lives is taken up as its row stands: a fire that begins meanwhile would begin once more.
         try hold([selection], caller: caller)
         defer { letGo([selection], caller: caller) }
-        let limit = caller.uid == 0 ? nil : settings.maxJobsPerUser
+        let limit = jobLimit(of: caller)
         return try await submitWrite(
             of: caller.uid,
             isLong: selection.isLong,
@@ -178,7 +177,13 @@ extension Scheduler {
         return unstarted
     }
 
-    private func requireRunning() throws {
+    /// How many live jobs the caller may have; nil for root, who may have any number.
+    private func jobLimit(of caller: Caller) -> Int? {
+        caller.uid == 0 ? nil : settings.maxJobsPerUser
+    }
+
+    /// Refuses a command that comes while the scheduler stops.
+    func requireRunning() throws {
         if isStopping { throw stopRefusal }
     }
 

@@ -109,14 +109,14 @@ extension Scheduler {
         of user: UInt32,
         _ body: @escaping @Sendable (inout JobTransaction) throws -> T
     ) async throws -> T {
-        let beginWrite = terms.beginsWrite()
+        let makeTransaction = terms.transactionMaker()
         let write = PendingWrites.Write.command(of: user)
         pending.begin(write)
         return try await withCheckedThrowingContinuation { continuation in
             store.submit(isLong: isLong) { [terms] database in
                 // A stop that began meanwhile has asked for the last number of an event, or is about to.
                 guard terms.isOpen else { throw self.stopRefusal }
-                var transaction = try beginWrite(database)
+                var transaction = try makeTransaction(database)
                 let value = try body(&transaction)
                 return (value, try transaction.finish())
             } completion: { [self] result in

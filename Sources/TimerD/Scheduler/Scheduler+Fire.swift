@@ -32,7 +32,7 @@ extension Scheduler {
             if !entry.hasHadTurn { turns.spend(owner, at: moment.elapsed) }
         } else {
             let isPaid = entry.hasHadTurn
-            guard turns.begins(id, of: owner, isPaid: isPaid, at: moment.elapsed) else {
+            guard turns.tryBegin(id, of: owner, isPaid: isPaid, at: moment.elapsed) else {
                 return awaitTurn(entry)
             }
         }
@@ -77,8 +77,7 @@ extension Scheduler {
         disarm(entry.job.id)
         let job = awaitingStore(entry.job)
         record(of: job, within: delay, share: entry.share) { writer in
-            if entry.hasWaited { writer.missedFor = .overload }
-            try body(&writer, job)
+            try writer.attributing(entry.hasWaited ? .overload : nil) { try body(&$0, job) }
         }
     }
 
@@ -129,12 +128,13 @@ extension Scheduler {
             share: entry.share,
             unstarted: replaced?.unstarted ?? [],
             { writer in
-                if entry.hasWaited { writer.missedFor = .overload }
-                try writer.recordWaiting(
-                    claim.fire,
-                    of: entry.job,
-                    for: wait == .run ? .run : .place
-                )
+                try writer.attributing(entry.hasWaited ? .overload : nil) {
+                    try $0.recordWaiting(
+                        claim.fire,
+                        of: entry.job,
+                        for: wait == .run ? .run : .place
+                    )
+                }
             },
             durable: ending.isEmpty ? nil : end
         )
@@ -237,9 +237,7 @@ extension Scheduler {
         // The write that stored it has made a task of it, and tells it.
         guard !fired.isTask else { return counters.countFire(of: job, claim, at: clock.now()) }
         guard let waitsFor = fired.waitsFor else {
-            begin(job, claim, within: SharedCommit.delay) { begun in
-                { try $0.recordManual(begun) }
-            }
+            begin(job, claim, within: SharedCommit.delay) { try $0.recordManual($1) }
             return
         }
         let isQueued = waitsFor == .run
@@ -262,13 +260,16 @@ extension Scheduler {
     ) -> Timestamp {
         let hasWaited = entry.hasWaited
         let delay = going.dropsAhead ? .zero : delay(of: entry)
-        return begin(entry.job, claim, within: delay, share: entry.share, end: end) { begun in
-            { writer in
-                if hasWaited { writer.missedFor = .overload }
-                var begun = begun
-                begun.going = going
-                try writer.record(begun)
-            }
+        return begin(
+            entry.job,
+            claim,
+            within: delay,
+            share: entry.share,
+            end: end
+        ) { writer, begun in
+            var begun = begun
+            begun.going = going
+            try writer.attributing(hasWaited ? .overload : nil) { try $0.record(begun) }
         }
     }
 
@@ -286,7 +287,7 @@ extension Scheduler {
         within delay: Duration,
         share: UInt32? = nil,
         end: StoredJob.EndReason? = nil,
-        _ write: @escaping @Sendable (BegunFire) -> @Sendable (inout JobTransaction) throws -> Void
+        _ write: @escaping @Sendable (inout JobTransaction, BegunFire) throws -> Void
     ) -> Timestamp {
         let moment = clock.now()
         counters.countFire(of: job, claim, at: moment)
@@ -299,7 +300,7 @@ extension Scheduler {
                 firedAt: moment.wall,
                 told: told
             )
-            scheduler.record(of: job, within: delay, share: share, write(begun))
+            scheduler.record(of: job, within: delay, share: share) { try write(&$0, begun) }
         }
         return moment.wall
     }

@@ -76,7 +76,7 @@ extension Scheduler {
             // Before the jobs are armed: none of them may go by rules that are over.
             if let zones = first.outcome.zones { take(zones) }
         }
-        // Notices go first: watchers hear of a new job before it fires.
+        // Events go first: a watcher hears of a new job before it fires.
         let outboxEvents = first.outcome.outboxEvents.dropFirst(first.told).prefix(room)
         let jobs = first.outcome.jobs.dropFirst(first.taken).prefix(room - outboxEvents.count)
         said[0].told += outboxEvents.count
@@ -134,7 +134,7 @@ extension Scheduler {
             armed.insert(ArmedJob(job: job, since: before))
             arm(job.id)
         } else if let date = job.dueDate {
-            window.waits(for: clock.now().elapsedDate(date, on: job.clock), of: job.ownerID)
+            window.noteWaiting(for: clock.now().elapsedDate(date, on: job.clock), of: job.ownerID)
         }
     }
 }

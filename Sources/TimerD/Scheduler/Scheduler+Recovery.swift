@@ -47,7 +47,7 @@ extension Scheduler {
         return (untold, keepsNothing)
     }
 
-    /// Has whatever minds the runs report here, on this node and on others; returns what this node's knows.
+    /// Has the runners report here, of this node and of others; returns what this node's knows.
     ///
     /// - Throws: where `isNeeded`, that it does not answer.
     private func attachRunners(isNeeded: Bool) async throws -> KnownRuns {
@@ -118,7 +118,7 @@ extension Scheduler {
         for (fire, wait) in recovered.waiting { fires.insert(fire, .waiting(wait)) }
     }
 
-    /// Leaves a run that whatever minds the runs knows, and that is not in progress by the database.
+    /// Leaves a run that the runner knows, and that is not in progress by the database.
     ///
     /// `isUnknown`: whether there is no row of it.
     private func leaveStray(_ run: RunID, _ process: KnownRun?, isUnknown: Bool) {
@@ -143,7 +143,7 @@ extension Scheduler {
         for left in recovered.running { goOn(left.fire.id) }
     }
 
-    /// Goes on with a run that whatever minds the runs still knows.
+    /// Goes on with a run that the runner still knows.
     ///
     /// `process`: what this node's own knows of it.
     private func takeUp(_ left: LeftRun, _ process: KnownRun?) {
@@ -166,7 +166,7 @@ extension Scheduler {
         places.enterRunning(fire.id, of: left.job.owner.uid)
         let host = place.node ?? hosts.own
         hosts.enterRunning(fire.id, on: host)
-        // What minds it has not been heard yet.
+        // Its runner has not been heard yet.
         if process == nil { runner.expect(left.run.rawValue, at: place) }
         fires.insert(fire, .running(command))
         takeUp(command, isStarted: left.isStarted)

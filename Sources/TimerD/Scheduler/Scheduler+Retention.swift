@@ -4,16 +4,6 @@ import LinuxSystem
 import Schedules
 import TimerControl
 
-extension RetentionLimits {
-    init(_ configuration: Configuration) {
-        historyMaxAge = TimeSpan(configuration.historyMaxAge)
-        endedJobsMaxAge = TimeSpan(configuration.endedJobsMaxAge)
-        eventsKept = configuration.eventsKept
-        eventsMaxAge = TimeSpan(configuration.eventsMaxAge)
-        maxBytesPerUser = Int64(configuration.maxBytesPerUser)
-    }
-}
-
 extension Scheduler {
     /// Begins to remove what is kept no longer, if it is time to look.
     func pruneIfDue() {

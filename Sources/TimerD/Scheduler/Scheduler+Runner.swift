@@ -6,7 +6,7 @@ import Runner
 import Schedules
 import TimerControl
 
-/// Whatever minds the runs comes and goes; while it is away, commands wait.
+/// The runner comes and goes; while it is away, commands wait.
 extension Scheduler {
     /// The connection with that of a host has changed, or its room; `host`: nil for this one.
     func runnerChanged(_ change: RunnerChange, of host: String? = nil) {

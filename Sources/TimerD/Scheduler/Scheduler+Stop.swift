@@ -39,8 +39,7 @@ extension Scheduler {
         case .end(let time): await drain(time)
         case .goOn: leaveRuns()
         }
-        // Whatever minds the runs is to hear which ends are stored: else it keeps them, and itself, for the next
-        // daemon.
+        // The runner is to hear which ends are stored: else it keeps them, and itself, for the next daemon.
         await flush()
         takeAll()
         await runner.detach()

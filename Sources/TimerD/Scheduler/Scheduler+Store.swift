@@ -32,13 +32,13 @@ extension Scheduler {
         durable: @escaping @Sendable (isolated Scheduler, T) -> Void = { _, _ in },
         failed: @escaping @Sendable (isolated Scheduler, any Error) -> Void = { _, _ in }
     ) -> Promised<T> {
-        let beginWrite = beginsWrite(unstarted: unstarted)
+        let makeTransaction = transactionMaker(unstarted: unstarted)
         let (handovers, pending, terms) = (handovers, pending, terms)
         let write = user.map { PendingWrites.Write.command(of: $0) } ?? .common
         let promised = Promised<T>()
         pending.begin(write)
         store.submit(isLong: isLong) { database in
-            var writer = try beginWrite(database)
+            var writer = try makeTransaction(database)
             let value = try body(&writer)
             return (value, try writer.finish())
         } completion: { result in
@@ -80,7 +80,7 @@ extension Scheduler {
         durable: (@Sendable (isolated Scheduler, T) -> Void)? = nil,
         dropped: @escaping @Sendable (isolated Scheduler, any Error) -> Void = { _, _ in }
     ) {
-        let beginWrite = beginsWrite(unstarted: unstarted)
+        let makeTransaction = transactionMaker(unstarted: unstarted)
         let share = share.flatMap { turns.isLimited($0) ? $0 : nil }
         let written = Locked<Result<(value: T, outcome: StoreOutcome), any Error>?>(nil)
         let (pending, handovers, terms) = (pending, handovers, terms)
@@ -93,7 +93,7 @@ extension Scheduler {
             return true
         }
         store.record(within: delay, isGivenUp: isGivenUp) { database in
-            var writer = try beginWrite(database)
+            var writer = try makeTransaction(database)
             let value = try body(&writer)
             let outcome = try writer.finish()
             written.withLock { $0 = .success((value, outcome)) }
@@ -124,10 +124,12 @@ extension Scheduler {
         for answer in batch.answers { answer(self) }
     }
 
-    /// How a write begins that is queued now; moves the horizon on where that needs no load.
-    func beginsWrite(unstarted: Set<FireID> = []) -> @Sendable (Database) throws -> JobTransaction {
+    /// What makes the transaction of a write that is queued now; moves the horizon on where that needs no load.
+    func transactionMaker(unstarted: Set<FireID> = [])
+        -> @Sendable (Database) throws -> JobTransaction
+    {
         window.extend(now: clock.now().elapsed)
-        return terms.beginsWrite(unstarted: unstarted)
+        return terms.transactionMaker(unstarted: unstarted)
     }
 }
 

@@ -19,7 +19,7 @@ extension Scheduler {
         life: ConnectionLife?,
         place: WorkPlace? = nil
     ) async throws -> [QueuedTask] {
-        if isStopping { throw stopRefusal }
+        try requireRunning()
         let number = taskWaits.newNumber()
         var waiter = TaskWaits.Waiter(order: order, life: life, place: place)
         waiter.isLast = wait == .zero
@@ -211,7 +211,7 @@ extension Scheduler {
         of user: UInt32,
         _ body: @escaping @Sendable (inout JobTransaction) throws -> [TaskOutcome]
     ) async throws -> [TaskOutcome] {
-        if isStopping { throw stopRefusal }
+        try requireRunning()
         return try await submitWrite(of: user, isLong: isLong, body).value()
     }
 
@@ -220,13 +220,14 @@ extension Scheduler {
         record { [given] in try $0.takeBack(given) }
     }
 
-    /// Changes tasks or queues for who looks after them.
+    /// Changes tasks, queues or uploads for who looks after them; `durable` is as for `submitWrite`.
     func care<T: Sendable>(
         _ caller: Caller,
-        _ body: @escaping @Sendable (inout JobTransaction) throws -> T
+        _ body: @escaping @Sendable (inout JobTransaction) throws -> T,
+        durable: @escaping @Sendable (isolated Scheduler, T) -> Void = { _, _ in }
     ) async throws -> T {
-        if isStopping { throw stopRefusal }
-        return try await submitWrite(of: caller.uid, isLong: true, body).value()
+        try requireRunning()
+        return try await submitWrite(of: caller.uid, isLong: true, body, durable: durable).value()
     }
 
     /// How many workers wait for each of these queues.

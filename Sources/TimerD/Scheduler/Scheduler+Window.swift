@@ -16,10 +16,10 @@ extension Scheduler {
     func loadWindow() {
         guard !window.isLoading, isRecovered, !isStopping else { return }
         window.beginLoad(now: clock.now().elapsed)
-        let beginWrite = beginsWrite()
+        let makeTransaction = transactionMaker()
         let load = window.load(armed: armed.counts)
         store.submit { database in
-            var writer = try beginWrite(database)
+            var writer = try makeTransaction(database)
             let rest = try writer.loadWindow(load)
             return (try writer.finish(), rest)
         } completion: { [self] result in

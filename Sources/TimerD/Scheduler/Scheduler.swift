@@ -73,7 +73,7 @@ actor Scheduler {
     var served = ServedFires()
     /// The hosts on which commands begin, and which fire has which.
     var hosts: RunHosts
-    /// Why no command begins now: whatever minds the runs does not answer, or has no room; else nil.
+    /// Why no command begins now: the runner does not answer, or has no room; else nil.
     var runnerTrouble: String? { hosts.trouble }
     /// Until when this node may begin anything; nil for a daemon alone, which always may.
     nonisolated let fence: Fence?

@@ -148,8 +148,7 @@ extension TargetWatch {
         guard let count = state.targets[process]?.users[user] else { return }
         state.targets[process]?.users[user] = count > 1 ? count - 1 : nil
         guard count == 1 else { return }
-        let own = state.perUser[user, default: 1] - 1
-        state.perUser[user] = own > 0 ? own : nil
+        state.perUser.count(-1, of: user)
         guard state.targets[process]?.users.isEmpty == true else { return }
         if let target = state.targets.removeValue(forKey: process) { end(target.watch) }
     }

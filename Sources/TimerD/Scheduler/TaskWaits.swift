@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LinuxSystem
+import Platform
 import Schedules
 import TimerControl
 
@@ -128,10 +129,7 @@ struct TaskWaits {
     private mutating func countAsked(_ number: Int, by change: Int) {
         askers += change
         if askers == 0 { lastReasons = [:] }
-        for key in waiters[number]?.keys ?? [] {
-            let count = asked[key, default: 0] + change
-            asked[key] = count > 0 ? count : nil
-        }
+        for key in waiters[number]?.keys ?? [] { asked.count(change, of: key) }
     }
 
     /// How many wait for a queue.

@@ -2,6 +2,7 @@
 
 import LinuxSystem
 import Locks
+import Platform
 import SQLite
 import Schedules
 import TimerControl
@@ -83,15 +84,12 @@ final class WriteTerms: Sendable {
 
     /// Notes a command of `user` that goes by way of the scheduler.
     func beginDetour(of user: UInt32) {
-        state.withLock { $0.detours[user, default: 0] += 1 }
+        state.withLock { $0.detours.count(1, of: user) }
     }
 
     /// To be called once that command is answered.
     func endDetour(of user: UInt32) {
-        state.withLock {
-            let rest = $0.detours[user, default: 1] - 1
-            $0.detours[user] = rest > 0 ? rest : nil
-        }
+        state.withLock { $0.detours.count(-1, of: user) }
     }
 
     /// How many live jobs a user may have, for a command that may pass the scheduler by now; nil for one
@@ -131,11 +129,13 @@ final class WriteTerms: Sendable {
         }
     }
 
-    /// How a write begins that is queued now: a transaction with the present moment and window.
+    /// What makes the transaction of a write that is queued now: with the present moment and window.
     ///
     /// At most once a second such a write also stores the clocks. If a machine without a battery for its
     /// clock loses power, elapsed time goes on from there. `unstarted`: see `TransactionTerms`.
-    func beginsWrite(unstarted: Set<FireID> = []) -> @Sendable (Database) throws -> JobTransaction {
+    func transactionMaker(unstarted: Set<FireID> = [])
+        -> @Sendable (Database) throws -> JobTransaction
+    {
         let moment = clock.now()
         let (terms, keepsMoment) = state.withLock { state in
             let keepsMoment = moment.elapsed - state.keptMoment >= .seconds(1)

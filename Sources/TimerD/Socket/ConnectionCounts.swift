@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Platform
 import TimerControl
 
 /// How many connections there are, by user; decides whether one more may come in.
@@ -9,13 +10,12 @@ struct ConnectionCounts {
 
     mutating func add(_ uid: UInt32) {
         total += 1
-        byUser[uid, default: 0] += 1
+        byUser.count(1, of: uid)
     }
 
     mutating func remove(_ uid: UInt32) {
         total -= 1
-        let others = byUser[uid, default: 1] - 1
-        byUser[uid] = others > 0 ? others : nil
+        byUser.count(-1, of: uid)
     }
 
     /// How many of `max` connections are kept for root and the user that the daemon runs as.

@@ -45,8 +45,8 @@ struct CopyTarget {
         return [own, own + ".new"].contains { file in
             TrustedPath.endingsOfDatabase.contains { name == file + $0 }
         }
-            || name.hasPrefix(Configuration.runner(of: own))
-            || name.hasPrefix(own + DatabaseExchange.middle)
+            || name.hasPrefix(own + TrustedPath.endingOfRunner)
+            || name.hasPrefix(own + TrustedPath.replacedMark)
             || name.hasPrefix(own) && name.hasSuffix(CopyFolder.ending)
     }
 

@@ -207,13 +207,12 @@ extension FireStore.SQL {
     static let jobsAhead = """
         SELECT DISTINCT +job_id FROM fires
         WHERE coalesce(last_date_us, wall_date_us) > ?1 AND state <> 'claimed'
-            AND (reason IS NULL OR reason NOT IN ('skip', 'moved', 'manual', 'withdrawn', 'zoneChanged'))
+            AND (reason IS NULL OR reason NOT IN \(FireReason.ofOtherDates))
         """
     static let skippedAhead = """
         SELECT id, fire_date_us FROM fires
         WHERE job_id = ?1 AND coalesce(last_date_us, wall_date_us) > ?2 AND \(RunRow.isSkipped)
-            AND reason NOT IN ('skip', 'moved', 'manual', 'withdrawn', 'overlap', 'replaced', 'lineFull',
-                'zoneChanged')
+            AND reason NOT IN \(FireReason.ofGoneDates)
         ORDER BY fire_date_us
         """
     static let skippedBeyond = """
@@ -256,4 +255,16 @@ extension FireStore.SQL {
         )
         """
     static let shorten = "UPDATE fires SET dates = ?2, last_date_us = ?3 WHERE id = ?1"
+}
+
+/// Reasons in lists of SQL. One that this version does not know is in none of them.
+extension FireReason {
+    /// All but those with `comesAgain`.
+    static let ofGoneDates = list { !$0.comesAgain }
+    /// All but those with `isOfPassedDate`.
+    static let ofOtherDates = list { !$0.isOfPassedDate }
+
+    private static func list(of isMeant: (Self) -> Bool) -> String {
+        "(\(allCases.filter(isMeant).map { "'\($0.rawValue)'" }.joined(separator: ", ")))"
+    }
 }

@@ -54,14 +54,8 @@ struct OutputPart: Sendable {
         put(offset)
         put(UInt32(bytes.count))
         self.bytes += bytes
-        switch span.stream {
-        case .stdout:
-            end.stdout = offset + Int64(bytes.count)
-            kept.stdout += Int64(bytes.count)
-        case .stderr:
-            end.stderr = offset + Int64(bytes.count)
-            kept.stderr += Int64(bytes.count)
-        }
+        end[span.stream] = offset + Int64(bytes.count)
+        kept[span.stream] += Int64(bytes.count)
     }
 
     /// Calls `body` with each piece of a row, while it returns true; false if the row cannot be read.

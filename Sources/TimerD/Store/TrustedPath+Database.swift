@@ -10,6 +10,10 @@ extension TrustedPath {
     static let endingsOfLogs = ["-wal", "-shm", "-journal"]
     /// How the names of a database and of the files beside it end.
     static let endingsOfDatabase = [""] + endingsOfLogs + [".lock"]
+    /// How the name of the socket ends at which a database's runner listens, unless that is set.
+    static let endingOfRunner = "-runner"
+    /// What stands between the name of a database and the date at which a restore has replaced it.
+    static let replacedMark = ".replaced-"
 
     /// The same for a database: its folder, the file, and the files beside it.
     static func problem(withDatabase path: String) -> String? {

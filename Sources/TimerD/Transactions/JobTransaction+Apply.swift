@@ -204,8 +204,6 @@ extension JobTransaction {
         job.state = state
         let date = isPaused ? nil : job.wallFireDate(at: moment)
         try enqueue(isPaused ? .jobPaused : .jobResumed, job) { $0.fireDate = date }
-        missedFor = isPaused ? nil : .paused
-        defer { missedFor = nil }
-        return try resolveAndPut(job)
+        return try attributing(isPaused ? nil : .paused) { try $0.resolveAndPut(job) }
     }
 }

@@ -135,10 +135,7 @@ extension JobTransaction {
             try end(&job, .invalidated, .invalidated)
             try put(job)
         case (_, .finished), (_, .invalidated):
-            throw ControlError(
-                .conflict,
-                "job \(job.id) is \(job.state); only a job that is scheduled or paused can change"
-            )
+            throw ControlError.notLive(job)
         case (.setFireDate, _) where job.isHeld, (.skip, _) where job.isHeld:
             try requireNotHeld(job)
         case (.setFireDate(let date, let from), _):
@@ -165,9 +162,7 @@ extension JobTransaction {
             job.state = .scheduled
             let date = job.wallFireDate(at: moment)
             try enqueue(.jobResumed, job) { $0.fireDate = date }
-            missedFor = .paused
-            defer { missedFor = nil }
-            try resolveAndPut(job)
+            try attributing(.paused) { try $0.resolveAndPut(job) }
         case (.skip, .paused):
             throw ControlError(
                 .conflict,
@@ -252,7 +247,7 @@ extension JobTransaction {
             count: dropped,
             reason: .skip
         )
-        try skip(dates, of: &job, .skip)
+        try skip(dates, of: &job)
         if job.isOneShot {
             try end(&job, .finished, .skipped)
         } else {
@@ -290,7 +285,7 @@ extension JobTransaction {
             count: passed.count,
             reason: job.isHeld ? .held : job.state == .paused ? .paused : reason
         )
-        try skip(dates, of: &job, dates.reason)
+        try skip(dates, of: &job)
         if let from = job.movedFrom, from <= now {
             try recordMove(of: &job, through: first)
             // The date that it was moved to may fire yet, if the job is restored.

@@ -38,9 +38,19 @@ extension JobTransaction {
     }
 
     private mutating func resolve(_ job: inout StoredJob, isDueAnyway: Bool = false) throws {
-        let (reason, before) = (missedFor, job.fireDate)
-        defer { missedFor = reason }
-        if try followRules(&job) { missedFor = reason ?? .zoneChanged }
+        let before = job.fireDate
+        let change: FireReason? = try followRules(&job) ? .zoneChanged : nil
+        try attributing(missedFor ?? change) {
+            try $0.resolveDates(of: &job, isDueAnyway: isDueAnyway)
+        }
+        // A date that it has got here, and that is too far ahead for a claim, may have been dropped.
+        if job.state == .scheduled, !job.isHeld, job.claim == nil, job.fireDate != before {
+            try passTaken(&job)
+        }
+    }
+
+    /// Decides what becomes of the dates that have passed, and claims the next if the window covers it.
+    private mutating func resolveDates(of job: inout StoredJob, isDueAnyway: Bool) throws {
         while job.state == .scheduled, !job.isHeld, job.claim == nil, let date = job.fireDate,
             let due = job.dueDate,
             isDueAnyway || due < moment.date(ofElapsed: terms.horizons[job.ownerID], on: job.clock)
@@ -66,9 +76,9 @@ extension JobTransaction {
             // Before they are given rows here.
             let taken = try resolution.skipped.filter { $0.reason == .coalesced }
                 .map { try countTaken(of: job, from: $0.first, through: $0.last) }
-            for dates in resolution.skipped {
-                let cause = cause(of: dates, job)
-                try skip(dates, of: &job, cause)
+            for var dates in resolution.skipped {
+                dates.reason = cause(of: dates, job)
+                try skip(dates, of: &job)
             }
             if let fire = resolution.fire {
                 if fire.date != date { try recordMove(of: &job, through: date) }
@@ -77,10 +87,6 @@ extension JobTransaction {
             } else if let last = resolution.skipped.last?.last {
                 try advance(&job, past: last)
             }
-        }
-        // A date that it has got here, and that is too far ahead for a claim, may have been dropped.
-        if job.state == .scheduled, !job.isHeld, job.claim == nil, job.fireDate != before {
-            try passTaken(&job)
         }
     }
 
@@ -146,6 +152,6 @@ extension JobTransaction {
             count: passed.count,
             reason: .moved
         )
-        try skip(dates, of: &job, .moved)
+        try skip(dates, of: &job)
     }
 }

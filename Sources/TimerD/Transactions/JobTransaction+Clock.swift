@@ -20,7 +20,7 @@ extension JobTransaction {
                 count: 1,
                 reason: .paused
             )
-            try skip(date, of: &job, .paused)
+            try skip(date, of: &job)
             try put(job)
         }
     }

@@ -97,15 +97,15 @@ extension JobTransaction {
             try endHold(&job)
             let date = job.wallFireDate(at: moment)
             try enqueue(.jobReleased, job) { $0.fireDate = date }
-            missedFor = .held
-            defer { missedFor = nil }
-            if leftOpen.contains(job.id) {
-                look.released.insert(job.id)
-                try recover(of: job.id, runner, into: &look.recovered)
-                // Without a claim its next date waits for a window.
-                if job.claim == nil { try orHold(job) { try $0.resolveAndPut($1) } }
-            } else {
-                try orHold(job) { try $0.resolveAndPut($1) }
+            let isLeftOpen = leftOpen.contains(job.id)
+            try attributing(.held) { transaction in
+                if isLeftOpen {
+                    look.released.insert(job.id)
+                    try transaction.recover(of: job.id, runner, into: &look.recovered)
+                    // Without a claim its next date waits for a window.
+                    guard job.claim == nil else { return }
+                }
+                try transaction.orHold(job) { try $0.resolveAndPut($1) }
             }
         }
         look.next = rows.count == Self.heldLimit ? rows.last?.id : nil

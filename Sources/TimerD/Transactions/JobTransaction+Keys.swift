@@ -3,7 +3,7 @@
 import Schedules
 import TimerControl
 
-/// What a new job is held against beside its owner's number of jobs: keys that are taken, queues that are full.
+/// Keys, each of which stands for one job of its owner.
 extension JobTransaction {
     /// The job that has the key of a new one still; nil where the key is free.
     ///
@@ -52,47 +52,6 @@ extension JobTransaction {
         throw ControlError(
             .conflict,
             "job \(holder.id) has the key '\(key)', which stands for one job, so job \(job.id) cannot have it"
-        )
-    }
-
-    /// Makes the queues that new jobs name.
-    ///
-    /// - Throws: `ControlError` `limitReached` where the owner has too many queues, or would have too many tasks: those
-    ///   that are due at once count with what is there. One that is there by its key is none more.
-    func requireQueues(for new: [NewJob], of owner: OwnerID, isDeclared: Bool) throws {
-        let tasks = new.filter { $0.policy.queue != nil }
-        let fresh = try fresh(of: tasks, owner, isDeclared: isDeclared)
-        let names = fresh.compactMap { $0.policy.queue?.queue }
-        for key in Set(names.map { QueueKey(owner: owner, name: $0) }) { try ensure(key) }
-        guard !fresh.isEmpty, new[0].owner.uid != 0 else { return }
-        let atOnce = fresh.count { new in
-            guard new.isTaskOnceDue, new.definition.paused != true, !isInMaintenance,
-                let first = new.firstFireDate(at: moment)
-            else { return false }
-            return first <= moment.reading(of: new.clock)
-        }
-        try requireTaskRoom(for: new[0].owner, owner, max(1, atOnce))
-    }
-
-    /// Makes the queue that a job has from now on, as one that was changed or restored.
-    ///
-    /// `hadOne`: it was accepted with a queue.
-    /// - Throws: `ControlError` as `requireQueues`.
-    func requireQueue(_ policy: QueuePolicy?, of job: StoredJob, hadOne: Bool) throws {
-        guard let policy else { return }
-        try ensure(QueueKey(owner: job.ownerID, name: policy.queue))
-        if !hadOne { try requireTaskRoom(for: job.owner, job.ownerID) }
-    }
-
-    /// - Throws: `ControlError` `limitReached` where the owner may not have so many tasks more.
-    func requireTaskRoom(for owner: Owner, _ id: OwnerID, _ more: Int = 1) throws {
-        guard owner.uid != 0 else { return }
-        let count = try queues.tasks(of: id)
-        guard count + more > terms.maxTasks else { return }
-        throw ControlError(
-            .limitReached,
-            "uid \(owner.uid) has \(count) tasks that are not over, with \(more) more it would be above "
-                + "maxTasksPerUser, which is \(terms.maxTasks); 'timerctl queue list' shows where they wait"
         )
     }
 }

@@ -14,7 +14,7 @@ struct Recovered: Sendable {
     var waiting: [(fire: CommandFire, wait: CommandFire.Wait)] = []
     /// Runs that were in progress: they go on, or were interrupted.
     var running: [LeftRun] = []
-    /// Runs that whatever minds the runs still knows, and whose end is stored or that are of another database.
+    /// Runs that the runner still knows, and whose end is stored or that are of another database.
     var strays: [RunID] = []
     /// Those of them of which the database has no row, without tries of notices, whose numbers are below 0.
     var unknown: Set<RunID> = []
@@ -34,7 +34,7 @@ extension JobTransaction {
     ///
     /// The work grows with the window and the number of runs at a time, not with the number of jobs.
     ///
-    /// `runner`: what whatever minds the runs of this node knows. Runs of other nodes go on until these have been heard.
+    /// `runner`: what the runner of this node knows. Runs of other nodes go on until these have been heard.
     mutating func recover(_ runner: KnownRuns) throws -> Recovered {
         var recovered = Recovered()
         try recover(of: nil, runner, into: &recovered)

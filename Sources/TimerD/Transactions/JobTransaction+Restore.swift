@@ -102,9 +102,7 @@ extension JobTransaction {
         }
         let date = job.wallFireDate(at: moment)
         try enqueue(.jobRestored, job) { $0.fireDate = date }
-        missedFor = .invalidated
-        defer { missedFor = nil }
-        try resolveAndPut(job)
+        try attributing(.invalidated) { try $0.resolveAndPut(job) }
     }
 
     /// The job before it was ended, if it may live again.

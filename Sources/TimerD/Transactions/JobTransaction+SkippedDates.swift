@@ -8,20 +8,14 @@ import TimerControl
 /// A date may have its row before it comes: it fired before the clock was set back, or its user dropped it. Such a
 /// row stays as it is.
 extension JobTransaction {
-    /// Stores dates that do not become fires, with the reason; dates that have a row keep theirs.
-    mutating func skip(
-        _ dates: MisfirePolicy.SkippedDates,
-        of job: inout StoredJob,
-        _ reason: FireReason
-    ) throws {
-        for part in job.dates.parts(of: dates) { try skip(part: part, of: &job, reason) }
+    /// Stores dates that do not become fires, with their reason; dates that have a row keep theirs.
+    mutating func skip(_ dates: MisfirePolicy.SkippedDates, of job: inout StoredJob) throws {
+        for part in job.dates.parts(of: dates) { try skip(part: part, of: &job) }
     }
 
-    private mutating func skip(
-        part dates: MisfirePolicy.SkippedDates,
-        of job: inout StoredJob,
-        _ reason: FireReason
-    ) throws {
+    private mutating func skip(part dates: MisfirePolicy.SkippedDates, of job: inout StoredJob)
+        throws
+    {
         var first: Timestamp? = dates.first
         // A range that began earlier may cover the first of them.
         while let date = first, date <= dates.last, let row = try row(of: job, covering: date) {
@@ -33,7 +27,7 @@ extension JobTransaction {
             if let first, first < row.first {
                 let end = row.first - TimeSpan(microseconds: 1)
                 let part = job.schedule.passedDates(from: first, through: end, newest: 1)
-                try insertSkipped(part.first, part.last, part.count, of: &job, reason)
+                try insertSkipped(part.first, part.last, part.count, of: &job, dates.reason)
             }
             first = job.schedule.nextFireDate(after: row.last)
         }
@@ -42,7 +36,7 @@ extension JobTransaction {
             taken.isEmpty && start == dates.first
             ? dates.count
             : job.schedule.passedDates(from: first, through: dates.last, newest: 1).count
-        try insertSkipped(first, dates.last, count, of: &job, reason)
+        try insertSkipped(first, dates.last, count, of: &job, dates.reason)
     }
 
     private mutating func insertSkipped(

@@ -112,7 +112,7 @@ extension JobTransaction {
                 count: over.count,
                 reason: .zoneChanged
             )
-            try skip(dates, of: &job, .zoneChanged)
+            try skip(dates, of: &job)
         }
         if job.movedFrom == nil, let date, date != next {
             if let until = job.policy.until, date > until {

@@ -12,8 +12,8 @@ struct JobTransaction {
     let database: Database
     let moment: ClockReading
     var terms: TransactionTerms
-    /// Why passed dates have not fired, if one reason holds for all dates that this write decides.
-    var missedFor: FireReason?
+    /// Why passed dates have not fired, if one reason holds for all dates that are decided now; see `attributing`.
+    private(set) var missedFor: FireReason?
     /// What the scheduler is to be told once the write is durable.
     var outcome = StoreOutcome()
     /// What it has counted, and the events that it tells, since they were last stored.
@@ -47,6 +47,17 @@ struct JobTransaction {
     var events: EventLog { EventLog(database) }
     var owners: Owners { Owners(database) }
     var zoneRules: ZoneRuleStore { ZoneRuleStore(database) }
+
+    /// Carries out `body`, in which passed dates have not fired for `reason`; nil for no reason that holds for all of them.
+    @discardableResult
+    mutating func attributing<T>(_ reason: FireReason?, _ body: (inout Self) throws -> T) rethrows
+        -> T
+    {
+        let before = missedFor
+        missedFor = reason
+        defer { missedFor = before }
+        return try body(&self)
+    }
 
     // MARK: - Reading
 

@@ -12,10 +12,9 @@ struct LeftRun: Sendable {
     var handler: RunHandler?
     /// Whether its start is stored.
     var isStarted: Bool
-    /// Whether whatever minds the runs knows it, or may, as it is on another node; else that has ended, and its processes
-    /// with it.
+    /// Whether the runner knows it, or may, as it is on another node; else that has ended, and its processes with it.
     var isKnown: Bool
-    /// Whether whatever minds the runs, this one or one before it, may have been asked for it.
+    /// Whether the runner, this one or one before it, may have been asked for it.
     var wasAsked: Bool
     /// Whether it was told to end: it is not tried again.
     var isStopped: Bool
@@ -32,7 +31,7 @@ struct LeftRun: Sendable {
         return command
     }
 
-    /// How it ended, if whatever minds the runs does not know it.
+    /// How it ended, if the runner does not know it.
     var outcome: RunOutcome { isStopped && !wasAsked ? .withdrawn : .interrupted }
 
     /// What to say of that besides: a copy knows no runner, and what has become of the run since it was made is not in it.

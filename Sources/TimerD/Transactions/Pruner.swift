@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Platform
 import SQLite
 import Schedules
 import TimerControl
@@ -219,8 +220,7 @@ struct Pruner {
         throws
     {
         try events.notePruned(of: owner, through: last)
-        let rest = (progress.events[owner] ?? 0) - count
-        progress.events[owner] = rest > 0 ? rest : nil
+        progress.events.count(-count, of: owner)
         budget.spend(rows: Int64(count))
     }
 

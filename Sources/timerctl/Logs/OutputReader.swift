@@ -43,13 +43,6 @@ struct OutputReader {
     }
 }
 
-extension OutputPosition {
-    subscript(stream: StandardStream) -> Int64 {
-        get { stream == .stdout ? stdout : stderr }
-        set { if stream == .stdout { stdout = newValue } else { stderr = newValue } }
-    }
-}
-
 extension OutputReply.Chunk {
     /// The bytes that the command wrote.
     var bytes: [UInt8] {

@@ -286,4 +286,20 @@ import TimerControl
             #expect(changes.writeUnits == 1564 * 9)
         }
     }
+
+    @Test("Once the daemon stops no part is kept, and no upload dropped")
+    func stopping() async throws {
+        try await TestScheduler.with { test in
+            try await put(test, 0, ApplyJobs(add: [Self.definition("a")]))
+            await test.scheduler.stop(.end(after: .zero))
+            let jobs = ApplyJobs(add: [Self.definition("b")])
+            for request in [
+                Request.putPart(PutPart(upload: "big", part: 1, jobs: jobs)), .dropUpload("big"),
+            ] {
+                await #expect(throws: ControlError.stoppingForGood) {
+                    _ = try await ask(test, request)
+                }
+            }
+        }
+    }
 }

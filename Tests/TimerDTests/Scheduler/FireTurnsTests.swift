@@ -24,8 +24,8 @@ struct FireTurnsTests {
             value = FireTurns(FireTurns.Limits(perSecond: perSecond, burst: burst, exempt: 500))
         }
 
-        func begins(_ job: Int64, of owner: UInt32, at now: Timestamp) -> Bool {
-            value.begins(id(job), of: owner, at: now)
+        func tryBegin(_ job: Int64, of owner: UInt32, at now: Timestamp) -> Bool {
+            value.tryBegin(id(job), of: owner, at: now)
         }
 
         func wait(_ job: Int64, of owner: UInt32, isPaid: Bool = false, at now: Timestamp) {
@@ -76,11 +76,11 @@ struct FireTurnsTests {
     func paidGoesFirst() {
         let turns = Turns()
         turns.wait(1, of: Self.ann, at: Self.at(0))
-        let isBegun = turns.value.begins(Self.id(2), of: Self.ann, isPaid: true, at: Self.at(1))
+        let isBegun = turns.value.tryBegin(Self.id(2), of: Self.ann, isPaid: true, at: Self.at(1))
         #expect(isBegun)
         turns.wait(3, of: Self.ann, isPaid: true, at: Self.at(2))
         // Behind another that only has to start.
-        let isSecond = turns.value.begins(Self.id(4), of: Self.ann, isPaid: true, at: Self.at(3))
+        let isSecond = turns.value.tryBegin(Self.id(4), of: Self.ann, isPaid: true, at: Self.at(3))
         #expect(!isSecond)
         #expect(turns.next(at: Self.at(4)) == 3)
         #expect(turns.next(at: Self.at(4)) == 4)
@@ -92,14 +92,15 @@ struct FireTurnsTests {
     )
     func paidGoesOnLonger() {
         let turns = Turns()
-        let (isFirst, late) = (turns.begins(1, of: Self.ann, at: Self.at(0)), Self.at(1_050))
+        let (isFirst, late) = (turns.tryBegin(1, of: Self.ann, at: Self.at(0)), Self.at(1_050))
         #expect(isFirst)
         turns.value.done(at: Self.at(1_000))
-        #expect(!turns.begins(2, of: Self.ann, at: late))
-        let isBegun = turns.value.begins(Self.id(3), of: Self.ann, isPaid: true, at: late)
+        #expect(!turns.tryBegin(2, of: Self.ann, at: late))
+        let isBegun = turns.value.tryBegin(Self.id(3), of: Self.ann, isPaid: true, at: late)
         #expect(isBegun)
         turns.value.done(at: Self.at(5_000))
-        let tooLate = turns.value.begins(Self.id(4), of: Self.ann, isPaid: true, at: Self.at(5_050))
+        let end = Self.at(5_050)
+        let tooLate = turns.value.tryBegin(Self.id(4), of: Self.ann, isPaid: true, at: end)
         #expect(!tooLate)
     }
 
@@ -121,7 +122,7 @@ struct FireTurnsTests {
         let turns = Turns()
         for second in 0..<5 as Range<Int64> {
             let now = Self.at(second * 1_000_000)
-            #expect(turns.begins(1, of: Self.ann, at: now))
+            #expect(turns.tryBegin(1, of: Self.ann, at: now))
             turns.value.done(at: now)
             #expect(!turns.stored(Self.ann, at: now))
             #expect(turns.value.nextTurn(at: now) == nil)
@@ -135,7 +136,7 @@ struct FireTurnsTests {
         let now = Self.at(0)
         let begun = (1...15).filter { number in
             defer { _ = turns.stored(Self.ann, at: now) }
-            return turns.begins(Int64(number), of: Self.ann, at: now)
+            return turns.tryBegin(Int64(number), of: Self.ann, at: now)
         }
         #expect(begun == Array(1...10))
         #expect(turns.value.count == 5)
@@ -151,18 +152,18 @@ struct FireTurnsTests {
     func quiet() {
         let turns = Turns(perSecond: 100, burst: 1)
         for number in 1...5 as ClosedRange<Int64> {
-            _ = turns.begins(number, of: Self.ann, at: Self.at(0))
+            _ = turns.tryBegin(number, of: Self.ann, at: Self.at(0))
         }
         #expect(turns.value.count == 4)
-        #expect(turns.begins(9, of: Self.ben, at: Self.at(1)))
+        #expect(turns.tryBegin(9, of: Self.ben, at: Self.at(1)))
     }
 
     @Test("A fire comes after those of its own user that wait")
     func inOrder() {
         let turns = Turns(perSecond: 10, burst: 1)
-        _ = turns.begins(1, of: Self.ann, at: Self.at(0))
-        _ = turns.begins(2, of: Self.ann, at: Self.at(0))
-        #expect(!turns.begins(3, of: Self.ann, at: Self.at(500_000)), "there is a token")
+        _ = turns.tryBegin(1, of: Self.ann, at: Self.at(0))
+        _ = turns.tryBegin(2, of: Self.ann, at: Self.at(0))
+        #expect(!turns.tryBegin(3, of: Self.ann, at: Self.at(500_000)), "there is a token")
         #expect(turns.take(of: { _ in Self.ann }, at: Self.at(500_000)) == [2])
         #expect(turns.take(of: { _ in Self.ann }, at: Self.at(600_000)) == [3])
     }
@@ -186,7 +187,7 @@ struct FireTurnsTests {
         for number in 0..<100 as Range<Int64> {
             // Each takes 40 µs, and 10 µs pass to the next one.
             let now = Self.at(number * 50)
-            guard turns.begins(number, of: number % 2 == 0 ? 0 : Self.ann, at: now) else {
+            guard turns.tryBegin(number, of: number % 2 == 0 ? 0 : Self.ann, at: now) else {
                 continue
             }
             begun.append(number)
@@ -201,7 +202,7 @@ struct FireTurnsTests {
         let turns = Turns()
         for number in 0..<100 as Range<Int64> {
             let now = Self.at(number * 200)
-            #expect(turns.begins(number, of: 0, at: now))
+            #expect(turns.tryBegin(number, of: 0, at: now))
             turns.value.done(at: now + TimeSpan(microseconds: 40))
         }
     }
@@ -210,15 +211,15 @@ struct FireTurnsTests {
     func backPressure() {
         let turns = Turns()
         let limit = Int64(FireTurns.unstoredLimit)
-        func begins(_ number: Int64, _ owner: UInt32) -> Bool {
-            turns.begins(number, of: owner, at: Self.at(0))
+        func tryBegin(_ number: Int64, _ owner: UInt32) -> Bool {
+            turns.tryBegin(number, of: owner, at: Self.at(0))
         }
-        for number in 0..<limit { #expect(begins(number, Self.ann)) }
-        #expect(!begins(1000, Self.ann))
-        #expect(begins(2000, Self.ben))
+        for number in 0..<limit { #expect(tryBegin(number, Self.ann)) }
+        #expect(!tryBegin(1000, Self.ann))
+        #expect(tryBegin(2000, Self.ben))
         for number in 3000..<3200 as Range<Int64> {
-            #expect(begins(number, 0), "root has no limit")
-            #expect(begins(number + 500, 500), "nor has the daemon's own user")
+            #expect(tryBegin(number, 0), "root has no limit")
+            #expect(tryBegin(number + 500, 500), "nor has the daemon's own user")
         }
         #expect(turns.next(at: Self.at(0)) == nil)
         #expect(turns.stored(Self.ann, at: Self.at(0)), "one waits for that")
@@ -230,7 +231,7 @@ struct FireTurnsTests {
     func trouble() {
         let turns = Turns()
         for number in 0...Int64(FireTurns.unstoredLimit) {
-            _ = turns.begins(number, of: Self.ann, at: Self.at(0))
+            _ = turns.tryBegin(number, of: Self.ann, at: Self.at(0))
         }
         #expect(turns.value.nextTurn(at: Self.at(0)) == Self.at(FireTurns.patience.microseconds))
         turns.value.countsUnstored = false
@@ -240,8 +241,8 @@ struct FireTurnsTests {
     @Test("A fire that has had its turn is started without another, before those that have not")
     func isPaid() {
         let turns = Turns(perSecond: 10, burst: 1)
-        _ = turns.begins(1, of: Self.ann, at: Self.at(0))
-        _ = turns.begins(2, of: Self.ann, at: Self.at(0))
+        _ = turns.tryBegin(1, of: Self.ann, at: Self.at(0))
+        _ = turns.tryBegin(2, of: Self.ann, at: Self.at(0))
         turns.wait(3, of: Self.ann, isPaid: true, at: Self.at(0))
         #expect(turns.next(at: Self.at(0)) == 3)
         #expect(turns.next(at: Self.at(0)) == nil)
@@ -252,7 +253,7 @@ struct FireTurnsTests {
         let turns = Turns()
         turns.wait(1, of: Self.ann, at: Self.at(0))
         turns.wait(1, of: Self.ann, at: Self.at(0))
-        #expect(!turns.begins(1, of: Self.ann, at: Self.at(0)))
+        #expect(!turns.tryBegin(1, of: Self.ann, at: Self.at(0)))
         #expect(turns.value.waited == 1)
         #expect(turns.next(at: Self.at(0)) == 1)
         #expect(turns.next(at: Self.at(0)) == nil)
@@ -262,7 +263,7 @@ struct FireTurnsTests {
     func wakesForMany() {
         let turns = Turns(perSecond: 2000, burst: 1)
         for number in 0..<100 as Range<Int64> {
-            _ = turns.begins(number, of: Self.ann, at: Self.at(0))
+            _ = turns.tryBegin(number, of: Self.ann, at: Self.at(0))
         }
         #expect(turns.value.nextTurn(at: Self.at(0)) == Self.at(FireTurns.rest.microseconds))
     }

@@ -107,7 +107,7 @@ import TimerControl
             let ann = Self.ann
             let new = try Self.jobs(test, 3)
             _ = try await test.scheduler.add(new, replace: false, caller: ann)
-            let begin = test.scheduler.terms.beginsWrite()
+            let begin = test.scheduler.terms.transactionMaker()
             let seen = Locked<[JobTally.Share]>([])
             test.store.writer.record { database in
                 seen.withLock { $0 = [] }

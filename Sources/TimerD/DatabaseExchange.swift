@@ -14,14 +14,12 @@ import SystemPackage
 /// The old one's would be played into the new one; and on an empty file, which says that a backup is to be restored, no
 /// daemon starts, while where there is none it would begin anew.
 struct DatabaseExchange {
-    static let middle = ".replaced-"
-
     private let database: String
     private let old: String
 
     init(_ database: String, at now: Timestamp) {
         self.database = database
-        old = database + Self.middle + now.rfc3339
+        old = database + TrustedPath.replacedMark + now.rfc3339
     }
 
     /// Gives the name to the copy in `folder`.
@@ -81,7 +79,7 @@ struct DatabaseExchange {
         let folder = database.parentFolder
         // try?: what cannot be listed is not named.
         let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
-        let start = database.fileName + Self.middle
+        let start = database.fileName + TrustedPath.replacedMark
         return names.filter { $0.hasPrefix(start) && $0.hasSuffix("Z") }.map { folder + "/" + $0 }
     }
 

@@ -2,7 +2,7 @@
 
 import TimerControl
 
-/// The refusals of requests for jobs that are not there, or are somebody else's.
+/// The refusals of requests for jobs that are not there, are somebody else's, or are not as the request takes them to be.
 extension ControlError {
     static func noJob(_ id: JobID) -> Self {
         Self(.notFound, "there is no job \(id); 'timerctl list --all' shows those that are kept")
