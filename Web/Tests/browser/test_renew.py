@@ -92,10 +92,14 @@ class Renew(unittest.TestCase):
         self.browser.type("input[name=maxRate]", "100/min")
         self.daemon.kill()
         self.browser.until("document.querySelector('#away .away')", "the page says that no daemon answers")
-        self.assertTrue(self.browser.run("return [...document.querySelectorAll('main > :not(#away)')].every((part) => part.inert)"), "nothing can be sent meanwhile")
+        self.assertTrue(self.browser.run("""const all = [...document.querySelectorAll("main button:not([data-copy])")];
+            return all.length > 0 && all.every((button) => button.inert)"""), "nothing can be sent meanwhile")
         self.assertIn("waits", self.browser.find("main table").text)
+        field = """const field = document.querySelector("input[name=maxRate]"); """
+        self.assertEqual(self.browser.run(field + "return [field.value, document.activeElement === field, field.closest('[inert]')]"), ["100/min", True, None])
+        self.assertFalse(self.browser.run(field + """return field.form.dispatchEvent(new SubmitEvent("submit", { bubbles: true, cancelable: true }))"""), "nor by Enter")
         self.daemon.start()
-        self.browser.until("!document.querySelector('#away .away') && !document.querySelector('main > [inert]')", "the page goes on by itself")
+        self.browser.until("!document.querySelector('#away .away') && !document.querySelector('[inert]')", "the page goes on by itself")
         state = self.browser.run("""return [document.querySelector("input[name=maxRate]").value, document.querySelectorAll("td.check input:checked").length,
             document.activeElement.name]""")
         self.assertEqual(state, ["100/min", 1, "maxRate"])
