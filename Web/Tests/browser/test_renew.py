@@ -106,6 +106,23 @@ class Renew(unittest.TestCase):
         self.same()
         self.browser.faults()  # the answers while no daemon was there were errors
 
+    def test_the_output_of_a_run_opened_while_no_daemon_answers_is_followed_once_one_does(self):
+        go = self.daemon.folder / "go"
+        job = self.daemon.add(name="writes", schedule={"in": "1ms"}, command=["sh", "-c",
+            f"echo first; while [ ! -e {go} ]; do sleep 0.05; done; echo last"])
+        run = self.daemon.after(lambda run: run["state"] == "running", job)["id"]
+        self.daemon.kill()
+        self.browser.open(f"{self.web.origin}/runs/{run}")
+        self.browser.until("document.querySelector('#away .away')", "the page says that no daemon answers")
+        self.browser.run("window.marked = true")
+        self.daemon.start()
+        self.browser.until("document.querySelector('#output')?.textContent.includes('first')", "what it had written")
+        go.touch()
+        self.browser.until("document.querySelector('#output').textContent.includes('last')", "what it writes since")
+        self.browser.until("!document.querySelector('[data-follow]')", "the stream is over")
+        self.same()
+        self.browser.faults()  # the first answer's status is an error's
+
     def test_a_form_opened_while_no_daemon_answers_comes_with_it(self):
         self.daemon.stop()
         self.browser.open(self.web.origin + "/add")
