@@ -86,6 +86,22 @@ struct NowTests {
         }
     }
 
+    @Test("Of many users in maintenance some are named, oneself first, the rest are counted")
+    func manyInMaintenance() async throws {
+        let daemon = try await TestDaemon()
+        let visit = visit(daemon)
+        try await daemon.connected { client in
+            var status = try await client.status()
+            let users = (1...7).map { "user \($0)" } + [visit.site.user]
+            status.maintenance = users.map { .init(owner: $0, since: .now) }
+            let session = Session(client: client, status: status)
+            let now = text(try await NowPage(visit, session).page.content)
+            #expect(now.contains("You</bdi> are in maintenance"))
+            #expect(now.contains("user 4</bdi> is in maintenance") && !now.contains("user 5<"))
+            #expect(now.contains("3 other users are in maintenance"))
+        }
+    }
+
     @Test("A maintenance is told at the top, and a job is offered to be added where there is none")
     func maintenance() async throws {
         let daemon = try await TestDaemon()
