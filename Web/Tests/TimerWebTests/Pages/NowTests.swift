@@ -93,7 +93,9 @@ struct NowTests {
         try await daemon.connected { client in
             var status = try await client.status()
             let users = (1...7).map { "user \($0)" } + [visit.site.user]
-            status.maintenance = users.map { .init(owner: $0, since: .now) }
+            status.maintenance = users.map {
+                StatusReply.Maintenance(owner: $0, since: .now)
+            }
             let session = Session(client: client, status: status)
             let now = text(try await NowPage(visit, session).page.content)
             #expect(now.contains("You</bdi> are in maintenance"))
