@@ -31,6 +31,8 @@ import TimerControl
         )
         var openRuns = ListRuns()
         openRuns.open = true
+        var runningRuns = ListRuns()
+        (runningRuns.running, runningRuns.owner, runningRuns.limit) = (true, "alice", 51)
         var fireRuns = ListRuns()
         fireRuns.fire = FireID(rawValue: 9)
         var subscribe = Subscribe()
@@ -94,6 +96,7 @@ import TimerControl
             .fireJob(.name("a")), .pauseJobs(.tag("b")), .resumeJobs(.ids([JobID(rawValue: 4)])),
             .restoreJobs(nil), .restoreJobs(.name("a")),
             .listRuns(runs), .listRuns(ListRuns()), .listRuns(openRuns), .listRuns(fireRuns),
+            .listRuns(runningRuns),
             .listJobs(nextFire), .listJobs(idle), .getRun(run), .listNotices(ListNotices()),
             .listNotices(ListNotices(limit: 3, cursor: NoticeID(rawValue: 7))),
             .readOutput(ReadOutput(id: run.id)), .readOutput(output),

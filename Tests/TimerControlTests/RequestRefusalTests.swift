@@ -226,6 +226,14 @@ import TimerControl
                 "run.list", #"{"fire":1,"open":true}"#,
                 "expected at most one of 'open', 'fire'; both are given"
             ),
+            (
+                "run.list", #"{"fire":1,"running":true}"#,
+                "expected at most one of 'running', 'fire'; both are given"
+            ),
+            (
+                "run.list", #"{"running":true,"open":true}"#,
+                "expected at most one of 'open', 'running'; both are given"
+            ),
             ("run.get", "{}", "parameter 'id' is missing"),
             ("run.output", #"{"id":null}"#, "parameter 'id' is null, expected an integer"),
             (

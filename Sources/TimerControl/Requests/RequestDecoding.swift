@@ -56,7 +56,7 @@ extension Request {
                     "expected at most one of 'open', 'failed'; both are true"
                 )
             }
-            try list.checkFire()
+            try list.checkAlone()
             self = .listRuns(list)
         case .getRun: self = .getRun(try parameters.run())
         case .listNotices:

@@ -10,6 +10,8 @@ public struct ListRuns: Codable, Hashable, Sendable {
     public var fire: FireID?
     /// Only those whose command runs, waits or is about to start.
     public var open: Bool?
+    /// Only runs in progress, the newest first; beside it `owner` and `limit` alone.
+    public var running: Bool?
     /// Only runs that ended as failures, in the order of their ends.
     public var failed: Bool?
     /// Only fires of this date or later; with `failed`, only runs that ended then.
@@ -27,22 +29,34 @@ public struct ListRuns: Codable, Hashable, Sendable {
     public init() {}
 
     static let fieldNames: Set<String> = [
-        "job", "name", "fire", "open", "failed", "since", "outcome", "tag", "owner", "limit",
-        "cursor",
+        "job", "name", "fire", "open", "running", "failed", "since", "outcome", "tag", "owner",
+        "limit", "cursor",
     ]
 
-    /// - Throws: for what picks fires beside the one that is named.
-    func checkFire() throws(ControlError) {
-        guard fire != nil else { return }
-        let others = [
+    /// - Throws: for what picks fires beside the one that is named, or beside those that run.
+    func checkAlone() throws(ControlError) {
+        let picks = [
             ("job", job != nil), ("name", name != nil), ("open", open == true),
             ("failed", failed == true), ("since", since != nil), ("outcome", outcome != nil),
-            ("tag", tag != nil), ("owner", owner != nil),
+            ("tag", tag != nil),
         ]
+        if fire != nil {
+            let others = picks + [("running", running == true), ("owner", owner != nil)]
+            try Self.refuse(others, beside: "fire")
+        }
+        if running == true {
+            try Self.refuse(picks + [("cursor", cursor != nil)], beside: "running")
+        }
+    }
+
+    private static func refuse(
+        _ others: [(String, Bool)],
+        beside field: String
+    ) throws(ControlError) {
         guard let other = others.first(where: { $0.1 }) else { return }
         throw ControlError(
             .invalidParams,
-            "expected at most one of '\(other.0)', 'fire'; both are given"
+            "expected at most one of '\(other.0)', '\(field)'; both are given"
         )
     }
 }

@@ -11,6 +11,7 @@ extension CommandHandler {
     ///
     /// - Throws: `notFound` for a fire that is not kept, or is another owner's.
     func listRuns(_ request: ListRuns, _ caller: Caller) async throws -> Answer {
+        if request.running == true { return try await listRunning(request, caller) }
         var filter = RunFilter()
         if let reference = request.job.map(JobReference.id) ?? request.name.map(JobReference.name) {
             filter.job = try await self.job(reference, of: request.owner, caller).id
@@ -38,6 +39,28 @@ extension CommandHandler {
         let bounds = await limits(of: reply.runs)
         for index in reply.runs.indices where reply.runs[index].waitsFor == .place {
             reply.runs[index].limit = bounds[reply.runs[index].fire]
+        }
+        return reply
+    }
+
+    /// The runs in progress, without a look at what waits; fewer where they do not fit on a page.
+    private func listRunning(_ request: ListRuns, _ caller: Caller) async throws -> Answer {
+        let owner = try await readStored { try $0.owner(meant: request.owner, caller) }
+        let ids = await scheduler.runs(of: owner, atMost: request.limit ?? 20)
+        let reply: RunsReply = try await read(for: caller) { queries in
+            let room = PageRoom()
+            var runs: [Run] = []
+            for id in ids {
+                guard var run = try queries.run(id, for: caller, in: room), run.state == .running
+                else {
+                    if room.isFull { break }
+                    // It has ended since.
+                    continue
+                }
+                if owner == nil { run.owner = try queries.owner(of: run.fire) }
+                runs.append(run)
+            }
+            return RunsReply(runs: runs)
         }
         return reply
     }

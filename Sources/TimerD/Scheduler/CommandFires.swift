@@ -77,7 +77,7 @@ struct CommandFires: Sendable {
     private var byOwner: [OwnerID: Set<JobID>] = [:]
     /// How many of each user wait.
     private var waitingOfUsers: [UInt32: Int] = [:]
-    private var byRun: [RunID: FireID] = [:]
+    private(set) var byRun: [RunID: FireID] = [:]
     private var words = BusyIndex()
     /// How many have a process, or are about to.
     private(set) var running = 0

@@ -33,6 +33,16 @@ extension Scheduler {
         fires.reduce(into: [:]) { $0[$1] = places.limit(of: $1) }
     }
 
+    /// The newest runs in progress; those of `owner` alone, unless it is nil.
+    ///
+    /// - Complexity: that of all that runs: no more than there are places, however many wait.
+    func runs(of owner: OwnerID?, atMost count: Int) -> [RunID] {
+        let runs = fires.byRun.keys.filter { run in
+            owner.map { $0 == fires[run]?.job.ownerID } ?? true
+        }
+        return Array(runs.sorted(by: >).prefix(count))
+    }
+
     /// The time that a fire waited for has come, or may have.
     func waitIsOver(_ fire: FireID) { goOn(fire) }
 

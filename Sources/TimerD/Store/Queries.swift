@@ -61,12 +61,16 @@ struct Queries {
         try database.prepare(SQL.run).first(id) { RunRow.run(from: $0).run }
     }
 
-    /// The same, if the caller may know of it.
-    func run(_ id: RunID, for caller: Caller) throws -> Run? {
-        guard let owner = try self.id(of: caller.onlyOwner) else { return try run(id) }
-        return try database.prepare(SQL.runOfOwner).first(id, owner) {
-            RunRow.run(from: $0).run
+    /// The same, if the caller may know of it; nil also if `room` has no place for it, and is full then.
+    func run(_ id: RunID, for caller: Caller, in room: PageRoom? = nil) throws -> Run? {
+        func read(_ row: borrowing Row) -> Run? {
+            if let room, !room.takes(run: row) { return nil }
+            return RunRow.run(from: row).run
         }
+        guard let owner = try self.id(of: caller.onlyOwner) else {
+            return try database.prepare(SQL.run).first(id) { read($0) }.flatMap(\.self)
+        }
+        return try database.prepare(SQL.runOfOwner).first(id, owner) { read($0) }.flatMap(\.self)
     }
 
     func liveJobs() throws -> (scheduled: Int, paused: Int, held: Int) {

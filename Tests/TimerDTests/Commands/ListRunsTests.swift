@@ -4,6 +4,7 @@ import Schedules
 import Testing
 import TimerControl
 
+@testable import Runner
 @testable import TimerD
 
 @Suite("run.list", .timeLimit(.minutes(2))) struct ListRunsTests {
@@ -62,6 +63,46 @@ import TimerControl
             test.runner.isHolding = false
             test.runner.end()
             try await test.settle()
+        }
+    }
+
+    @Test("What runs is listed alone, the newest first: each user's own, of all for administrators")
+    func running() async throws {
+        let accounts = Accounts(find: { uid throws(StartRefusal) in
+            Account(uid: uid, gid: uid, groups: [uid], name: "\(uid)", home: "/", shell: "/bin/sh")
+        })
+        let keeping = TestScheduler.Keeping(maxRuns: 3)
+        try await TestScheduler.with(keeping: keeping, accounts: accounts) { test in
+            test.runner.isHolding = true
+            for uid: UInt32 in [1001, 0, 1001] {
+                var definition = JobDefinition(schedule: ScheduleWords(in: "1s"))
+                (definition.command, definition.name) = (["x"], uid == 0 ? "roots" : nil)
+                _ = try await test.handler().handle(.addJobs(AddJobs(definition)), from: uid).get()
+                try await test.advance(by: .seconds(2))
+            }
+            // These wait for places.
+            for _ in 0..<3 { try await test.add(ScheduleWords(in: "1s"), command: ["x"]) }
+            try await test.advance(by: .seconds(2))
+            var request = ListRuns()
+            request.running = true
+            let ids = try await list(test, request, from: 0).runs.map(\.id?.rawValue)
+            #expect(ids == [3, 2, 1])
+            let own = try await list(test, request, from: 1001)
+            #expect(own.runs.map(\.id?.rawValue) == [3, 1] && own.cursor == nil)
+            #expect(try await list(test, request, from: 1002).runs.isEmpty)
+            request.owner = "0"
+            let roots = try await list(test, request, from: 0).runs
+            #expect(roots.map(\.name) == ["roots"])
+            await #expect(throws: ControlError.self) {
+                _ = try await list(test, request, from: 1001)
+            }
+            (request.owner, request.limit) = (nil, 1)
+            let newest = try await list(test, request, from: 0).runs
+            #expect(newest.map(\.id?.rawValue) == [3] && newest.map(\.state) == [.running])
+            test.runner.isHolding = false
+            test.runner.end()
+            try await test.settle()
+            #expect(try await list(test, request, from: 0).runs.isEmpty)
         }
     }
 

@@ -92,15 +92,36 @@ class Renew(unittest.TestCase):
         self.browser.type("input[name=maxRate]", "100/min")
         self.daemon.kill()
         self.browser.until("document.querySelector('#away .away')", "the page says that no daemon answers")
-        self.assertTrue(self.browser.run("return [...document.querySelectorAll('main > :not(#away)')].every((part) => part.inert)"), "nothing can be sent meanwhile")
+        self.assertTrue(self.browser.run("""const all = [...document.querySelectorAll("main button:not([data-copy])")];
+            return all.length > 0 && all.every((button) => button.inert)"""), "nothing can be sent meanwhile")
         self.assertIn("waits", self.browser.find("main table").text)
+        field = """const field = document.querySelector("input[name=maxRate]"); """
+        self.assertEqual(self.browser.run(field + "return [field.value, document.activeElement === field, field.closest('[inert]')]"), ["100/min", True, None])
+        self.assertFalse(self.browser.run(field + """return field.form.dispatchEvent(new SubmitEvent("submit", { bubbles: true, cancelable: true }))"""), "nor by Enter")
         self.daemon.start()
-        self.browser.until("!document.querySelector('#away .away') && !document.querySelector('main > [inert]')", "the page goes on by itself")
+        self.browser.until("!document.querySelector('#away .away') && !document.querySelector('[inert]')", "the page goes on by itself")
         state = self.browser.run("""return [document.querySelector("input[name=maxRate]").value, document.querySelectorAll("td.check input:checked").length,
             document.activeElement.name]""")
         self.assertEqual(state, ["100/min", 1, "maxRate"])
         self.same()
         self.browser.faults()  # the answers while no daemon was there were errors
+
+    def test_the_output_of_a_run_opened_while_no_daemon_answers_is_followed_once_one_does(self):
+        go = self.daemon.folder / "go"
+        job = self.daemon.add(name="writes", schedule={"in": "1ms"}, command=["sh", "-c",
+            f"echo first; while [ ! -e {go} ]; do sleep 0.05; done; echo last"])
+        run = self.daemon.after(lambda run: run["state"] == "running", job)["id"]
+        self.daemon.kill()
+        self.browser.open(f"{self.web.origin}/runs/{run}")
+        self.browser.until("document.querySelector('#away .away')", "the page says that no daemon answers")
+        self.browser.run("window.marked = true")
+        self.daemon.start()
+        self.browser.until("document.querySelector('#output')?.textContent.includes('first')", "what it had written")
+        go.touch()
+        self.browser.until("document.querySelector('#output').textContent.includes('last')", "what it writes since")
+        self.browser.until("!document.querySelector('[data-follow]')", "the stream is over")
+        self.same()
+        self.browser.faults()  # the first answer's status is an error's
 
     def test_a_form_opened_while_no_daemon_answers_comes_with_it(self):
         self.daemon.stop()

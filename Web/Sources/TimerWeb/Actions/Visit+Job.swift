@@ -86,14 +86,15 @@ extension Visit {
             )
         case .end:
             let before = try await client.job(.id(id))
-            if let shown = field("revision"), shown != "\(before.revision)" {
-                throw ControlError(
-                    .conflict,
-                    "job \(id) was changed since it was added; it stays as it is"
-                )
+            let reply: JobsReply
+            if let shown = try number("revision") {
+                // The undo of an add: what somebody has changed since stays.
+                let change = ApplyJobs(invalidate: [id], ifRevisions: [id: Int64(shown)])
+                reply = JobsReply(jobs: try await client.applyJobs(change).invalidated)
+            } else {
+                // Also of one that has ended: it may have a run in progress, or an attempt to come.
+                reply = try await client.invalidateJobs(jobs, kill: field("kill") != nil)
             }
-            // Also of one that has ended: it may have a run in progress, or an attempt to come.
-            let reply = try await client.invalidateJobs(jobs, kill: field("kill") != nil)
             let job = try one(reply, id)
             guard before.state.isLive else {
                 return .done(

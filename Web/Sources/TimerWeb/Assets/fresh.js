@@ -17,7 +17,7 @@ let cost = 0;         // what the last one took: the next waits four times as lo
 let fetching = null;  // gives up the fetch that is on its way
 let wake = null;      // ends the pause before the next one
 let over = false;     // this browser is not let in any more
-let left = null;      // what had the focus as the page began to wait for the daemon
+let away = false;     // no daemon answers
 
 /** Renews the page soon; once, however often it is asked. */
 export function renew() {
@@ -110,15 +110,19 @@ function tell(trouble) {
   if (!place.firstElementChild?.isEqualNode(trouble)) place.replaceChildren(document.importNode(trouble, true));
 }
 
-/** While no daemon answers all but that waits as it stands, also what is typed and chosen: nothing can be done with it. */
+/** While no daemon answers nothing can be done; what is shown is still read, what is typed and chosen still changed. */
 function wait(isAway) {
-  const focused = document.activeElement, rest = [...document.querySelectorAll("main > :not(#away)")];
-  if (isAway) left ??= rest.some((part) => part.contains(focused)) ? focused : null;
-  for (const part of rest) part.inert = isAway;
-  if (isAway || !left) return;
-  if (document.activeElement === document.body) left.focus({ preventScroll: true });
-  left = null;
+  away = isAway;
+  const all = ":is(main, dialog) :is(button:not([data-copy]), a[data-dialog])";
+  for (const part of document.querySelectorAll(all)) part.inert = isAway;
 }
+
+// Enter in a field sends a form whose button is inert, too.
+document.addEventListener("submit", (event) => {
+  if (!away || event.target.method !== "post") return;
+  event.preventDefault();
+  event.stopImmediatePropagation();
+}, { capture: true });
 
 function renewParts(page) {
   const focused = document.activeElement;

@@ -5,14 +5,13 @@ import { renew } from "./fresh.js";
 
 const MOST = 1_000_000;  // characters that are shown of what comes; a run may write for ever
 
-const output = document.querySelector("[data-follow]");
-const note = document.getElementById("follow");
+let output = null;  // what is followed
 let source = null;
 let last = null;
 let length = 0;  // characters that are shown
 
 function open() {
-  if (source || !output.dataset.follow) return;
+  if (source || document.hidden || !output?.dataset.follow) return;
   const address = new URL(output.dataset.follow, location.href);
   if (last) address.searchParams.set("after", last);
   source = new EventSource(address);
@@ -57,14 +56,22 @@ function trim() {
     first.remove();
     length -= size;
   }
+  const note = document.getElementById("follow");
   if (note) note.textContent = "The older output is left out here; load the page anew for what is kept of it.";
 }
 
-if (output) {
+/** Follows the output of the page; also of one that comes only once the daemon is back. */
+function begin() {
+  if (output) return;
+  output = document.querySelector("[data-follow]");
+  if (!output) return;
   length = output.textContent.length;
   output.scrollTop = output.scrollHeight;
-  document.addEventListener("visibilitychange", () => document.hidden ? close() : open());
-  window.addEventListener("pagehide", close);
-  window.addEventListener("pageshow", () => { if (!document.hidden) open(); });
-  if (!document.hidden) open();
+  open();
 }
+
+document.addEventListener("visibilitychange", () => document.hidden ? close() : open());
+window.addEventListener("pagehide", close);
+window.addEventListener("pageshow", open);
+document.addEventListener("renewed", begin);
+begin();

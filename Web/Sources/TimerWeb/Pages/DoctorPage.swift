@@ -49,7 +49,9 @@ struct DoctorPage {
             .listNotices(ListNotices(limit: Limits.page)),
             as: NoticesReply.self
         ).notices
-        let nodes = try await Self.nodes(session)
+        let nodes =
+            try await status.node == nil
+            ? [] : Self.nodes { try await session.client.listNodes() }
         let diagnosis = Diagnosis(status: status, parts: parts)
         // What is wrong first; else in the order in which one would look.
         findings =
@@ -65,12 +67,13 @@ struct DoctorPage {
             .map(\.element)
     }
 
-    /// What is to be said of the daemons that share their jobs; nothing of a daemon alone.
-    private static func nodes(_ session: Session) async throws -> [TimerWords.Finding] {
-        guard session.status.node != nil else { return [] }
+    /// What is to be said of the daemons that share their jobs, or why they cannot be listed: the rest is told all the same.
+    static func nodes(
+        _ list: () async throws -> NodesReply
+    ) async throws -> [TimerWords.Finding] {
         do {
-            return TimerWords.Finding.nodes(try await session.client.listNodes())
-        } catch let error as ControlError where error.reason == .storageFailed {
+            return TimerWords.Finding.nodes(try await list())
+        } catch let error as ControlError {
             return [.unknownNodes(error.message)]
         }
     }

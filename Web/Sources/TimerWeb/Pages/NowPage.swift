@@ -24,6 +24,8 @@ struct NowPage {
 
     private static let day = TimeSpan.seconds(86_400)
     private static let rows = 50
+    /// How many users in maintenance are named.
+    private static let users = 5
 
     init(_ visit: Visit, _ session: Session) async throws {
         parts = Parts(visit)
@@ -127,9 +129,15 @@ extension NowPage: PageContent {
     /// Who is in maintenance: why jobs have no date to come.
     private var maintenance: Node {
         let all = status.maintenance ?? []
+        func isVisitor(_ maintenance: StatusReply.Maintenance) -> Bool {
+            maintenance.owner == parts.visit.site.user
+        }
+        let others = all.filter { !isVisitor($0) }
+        let shown = (all.filter(isVisitor) + others).prefix(Self.users)
+        let rest = all.count - shown.count
         return div(.data("live", "maintenance"), .flag("hidden", all.isEmpty)) {
-            for maintenance in all {
-                let isOwn = maintenance.owner == parts.visit.site.user
+            for maintenance in shown {
+                let isOwn = isVisitor(maintenance)
                 p(.class("conflict")) {
                     bdi { isOwn ? "You" : maintenance.owner }
                     isOwn
@@ -141,6 +149,13 @@ extension NowPage: PageContent {
                     }
                     ". "
                     parts.when(maintenance.since)
+                }
+            }
+            if rest > 0 {
+                p(.class("conflict")) {
+                    "\(rest.of("other user is", "other users are")) in maintenance, whom "
+                    code { "timerctl status" }
+                    " names."
                 }
             }
         }

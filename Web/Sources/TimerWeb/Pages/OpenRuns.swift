@@ -12,35 +12,52 @@ struct OpenRuns: Sendable {
     private let waiting: [Run]
     private let hasMoreRunning: Bool
     private let hasMoreWaiting: Bool
+    /// How many commands of all users run, for who is shown all of them; else nil.
+    private let allRunning: Int?
 
     /// How many of each are shown.
     private static let rows = 50
 
-    /// Reads until all that runs is found, or as much of it as is shown: a run may be older than all that waits.
-    ///
-    /// `atOnce`: how many are asked for at once.
-    init(_ session: Session, _ now: Timestamp, atOnce: Int = Limits.page) async throws {
-        let commands = session.status.running
+    init(_ session: Session, _ now: Timestamp) async throws {
+        let client = session.client
+        // What runs is asked for alone: it may be older than any number of fires that wait.
+        async let runningReply = client.listRuns(
+            Self.request {
+                $0.running = true
+                // One more tells whether there are more.
+                $0.limit = Self.rows + 1
+            }
+        )
+        // What is claimed ahead is the newest here, and is not shown.
+        async let openReply = client.listRuns(
+            Self.request {
+                $0.open = true
+                $0.limit = Limits.page
+            }
+        )
+        let found = try await runningReply.runs
+        (running, hasMoreRunning) = (Array(found.prefix(Self.rows)), found.count > Self.rows)
+        allRunning = session.status.countsWhatIsShown ? session.status.running : nil
+        let rest = try await openReply
+        waiting = rest.runs.filter { $0.state != .running && $0.isShown(now) }
+        hasMoreWaiting = rest.cursor != nil
+    }
+
+    private static func request(_ change: (inout ListRuns) -> Void) -> ListRuns {
         var request = ListRuns()
-        (request.open, request.limit) = (true, atOnce)
-        var all: [Run] = []
-        let (_, next) = try await ListReader.rows(min(Self.rows, commands), from: nil) { start in
-            request.cursor = start
-            let reply = try await session.client.listRuns(request)
-            let shown = reply.runs.filter { $0.isShown(now) }
-            all += shown
-            return (shown.filter { $0.state == .running }, reply.cursor)
-        }
-        running = all.filter { $0.state == .running }
-        waiting = all.filter { $0.state != .running }
-        hasMoreRunning = next != nil && running.count < commands
-        hasMoreWaiting = next != nil
+        change(&request)
+        return request
     }
 
     var isEmpty: Bool { running.isEmpty && waiting.isEmpty }
 
     /// How many run, as far as is known.
-    var runningText: String { running.count.text(hasMore: hasMoreRunning) }
+    var runningText: String {
+        guard hasMoreRunning, let allRunning else {
+            return running.count.text(hasMore: hasMoreRunning)
+        }
+        return allRunning.grouped
+    }
     /// How many wait; nil for none.
     var waitingText: String? {
         waiting.isEmpty ? nil : waiting.count.text(hasMore: hasMoreWaiting)
@@ -60,10 +77,10 @@ struct OpenRuns: Sendable {
                 p(.class("empty")) { "Nothing runs." }
             } else {
                 ol(.class("rows")) {
-                    running.prefix(Self.rows).map { row($0, parts) }
+                    running.map { row($0, parts) }
                     waiting.prefix(Self.rows).map { row($0, parts) }
                 }
-                if max(running.count, waiting.count) > Self.rows {
+                if hasMoreRunning || waiting.count > Self.rows {
                     p(.class("soft")) { "The newest \(Self.rows) of each are shown." }
                 }
             }

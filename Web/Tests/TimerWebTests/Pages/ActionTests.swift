@@ -199,6 +199,8 @@ struct ActionTests {
                 let path = "/jobs/\(job.id)"
                 let undone = try await server.follow("\(path)/end", "revision=\(revision)")
                 #expect(undone.body.contains("flash failed") == isChanged)
+                // The daemon itself has looked: a look before could be too early.
+                #expect(undone.body.contains("this change was made of \(revision)") == isChanged)
                 let state = try await self.job(job.id, daemon).state
                 #expect(state == (isChanged ? .scheduled : .invalidated))
                 // What is not to be changed any more has no form.

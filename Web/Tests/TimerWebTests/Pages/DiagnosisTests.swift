@@ -98,4 +98,12 @@ import TimerWords
         #expect(told?.level == .warning && told?.advice == gone.advice)
         #expect(finding("nodes") == nil, "a daemon alone has none")
     }
+
+    @Test("Whatever the daemon answers in place of its nodes is a finding, and costs no other")
+    func unlistedNodes() async throws {
+        for reason in [ControlError.Reason.storageFailed, .internalError, .stopping] {
+            let told = try await DoctorPage.nodes { throw ControlError(reason, "why") }
+            #expect(told.map(\.text) == [TimerWords.Finding.unknownNodes("why").text])
+        }
+    }
 }
