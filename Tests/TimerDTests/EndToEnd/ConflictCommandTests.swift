@@ -58,6 +58,27 @@ import Testing
     }
 
     @Test(
+        "Of two that install the same crontab in parts at once each succeeds, and each line is there once",
+        arguments: ["crontab", "import crontab"]
+    )
+    func inParts(command: String) async throws {
+        try await DaemonProcess.with { daemon in
+            let long = String(repeating: "x", count: 100_000)
+            let lines = String(repeating: "0 4 * * * true\n", count: 15)
+            try write("A=\(long)\n\(lines)", to: daemon.folder + "/tab")
+            // The other finds the parts of this one, and applies them.
+            let proxy = try ApplyProxy(
+                daemon,
+                ahead: "mkdir once 2>&- && timerctl \(command) tab >&2; exit 0"
+            )
+            let answer = try await proxy("timerctl \(command) tab")
+            #expect(answer.status == 0, "\(answer.errors)")
+            #expect(try proxy.askers().count == 1, "nothing was left to do")
+            #expect(try await jobs(daemon) == 15)
+        }
+    }
+
+    @Test(
         "An import for several users begins anew for that one whose jobs another has added, and removes nothing",
         .enabled(if: geteuid() == 0)
     )
