@@ -28,8 +28,15 @@ struct Failure: Error, Hashable {
     var message: String
     /// Whether the daemon refused a value, as it would again; and not for how it stands now.
     var isOfValue = false
-    /// Whether the daemon refused it for what another request has done meanwhile.
-    var isConflict = false
+    /// What another request has done meanwhile, for which the daemon refused it; nil for any other failure.
+    var conflict: Conflict?
+
+    enum Conflict {
+        /// The jobs do not allow it: unless they are others now, the same is refused again.
+        case jobs
+        /// A name, or the parts of an upload, were another's first: the next attempt has its own.
+        case taken
+    }
 
     init(_ status: ExitStatus, _ message: String) {
         self.status = status
@@ -98,7 +105,12 @@ struct Failure: Error, Hashable {
         // The dates of these refusals are the daemon's own; others quote what was said, and a name may look like a date.
         let tellsDates = error.reason == .badSchedule || error.reason == .conflict
         self.init(status, tellsDates ? Self.localized(error.message) : error.message)
-        isConflict = error.reason == .conflict || error.reason == .nameTaken
+        conflict =
+            switch error.reason {
+            case .conflict: .jobs
+            case .nameTaken: .taken
+            default: nil
+            }
         isOfValue = error.reason == .invalidParams || error.reason == .badSchedule
     }
 

@@ -23,6 +23,21 @@ import TimerControl
         #expect(failure.isRefusal == (reason != .stopping))
     }
 
+    @Test("A name that was taken is another's next time; a conflict of jobs passes only with them")
+    func conflicts() {
+        for reason in ControlError.Reason.allCases {
+            let expected: Failure.Conflict? =
+                switch reason {
+                case .conflict: .jobs
+                case .nameTaken: .taken
+                default: nil
+                }
+            let failure = Failure(answering: ControlError(reason, "no"))
+            #expect(failure.conflict == expected, "\(reason)")
+            #expect(failure.saying("line 2: no").conflict == expected)
+        }
+    }
+
     @Test(
         "Trouble with the connection has a status of its own, and spares no other request",
         arguments: [

@@ -269,10 +269,12 @@ import TimerWords
         #expect(leader?.name == "alpha")
         #expect(reply("blade-8").leader(elsewhereThan: "blade-8") == nil)
         #expect(reply(nil).leader(elsewhereThan: "blade-8") == nil, "it may be here")
-        let finding = leader.map(Diagnosis.passedOn)
+        let finding = leader.map { Diagnosis.passedOn(by: $0, seesOwn: true) }
         #expect(finding?.level == .ok && finding?.subject == "host")
         #expect(finding?.text.contains("is of 'alpha', which leads on 'blade-7'") == true)
-        #expect(finding?.text.contains("this host's timerd-runner") == true)
+        #expect(finding?.text.contains("timerd-runner, control groups and disk, and") == true)
+        let unseen = leader.map { Diagnosis.passedOn(by: $0, seesOwn: false) }
+        #expect(unseen?.text.contains("groups, disk, configuration and service, and") == true)
         #expect(finding?.advice?.hasPrefix("timerctl doctor on 'blade-7'") == true)
         #expect(!HostFacts.hostName.isEmpty)
         #expect(Diagnosis.nodes(nil) == [])

@@ -16,6 +16,8 @@ extension JobTransaction {
 
     /// Keeps a part that has been checked; `request` is its `job.apply`, as on the wire.
     ///
+    /// One that is kept as it is stays that row: whoever has read it, to apply it, finds it unchanged.
+    ///
     /// - Throws: `limitReached` where the user's uploads have no room for it.
     mutating func put(
         _ part: PutPart,
@@ -24,6 +26,10 @@ extension JobTransaction {
     ) throws -> Upload {
         let store = UploadStore(database)
         let owner = try owners.row(of: caller.owner)
+        let kept = try store.parts(of: owner, part.upload).first { $0.part == part.part }
+        if let kept, try store.request(of: kept.id) == request {
+            return try upload(part.upload, of: owner) ?? Upload([kept])
+        }
         let others = try store.parts(of: owner).filter {
             $0.upload != part.upload || $0.part != part.part
         }

@@ -49,6 +49,9 @@ struct JobUpload {
     }
 
     /// Does all of it or nothing; a trial keeps nothing of the parts either.
+    ///
+    /// - Throws: what the daemon refuses; with the conflict `taken` where another command that sends the same parts,
+    ///   which have one name, has applied or dropped them.
     func apply(
         dryRun: Bool = false,
         ifNoNewer: NewestTagged? = nil,
@@ -59,11 +62,21 @@ struct JobUpload {
         do throws(Failure) {
             return try await asking(placed) { () throws(Failure) in
                 let reply = try await daemon.ask(request, for: UploadedReply.self).value
-                if dryRun { _ = try await daemon.ask(.dropUpload(name), for: UploadReply.self) }
+                // try?: another command that tries the same may have dropped it, and what stays goes in a day.
+                if dryRun { _ = try? await daemon.ask(.dropUpload(name), for: UploadReply.self) }
                 return reply
             }
         } catch {
-            throw dryRun ? error.aheadOfChange : error
+            // The daemon names the upload in no other refusal.
+            guard error.isRefusal, error.message.contains("upload '\(name)'") else {
+                throw dryRun ? error.aheadOfChange : error
+            }
+            var taken = error.saying(
+                "another command that sent the same has applied it, or taken it back, meanwhile; nothing of this one "
+                    + "was done"
+            )
+            taken.conflict = .taken
+            throw taken
         }
     }
 

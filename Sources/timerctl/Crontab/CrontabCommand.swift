@@ -88,27 +88,31 @@ struct CrontabCommand: AsyncParsableCommand {
         try await install(new, text, owner, daemon)
     }
 
-    /// Does what the file says, or -r; begins anew, unless somebody has confirmed it, where others change jobs meanwhile.
+    /// Does what the file says, or -r; begins anew, unless somebody has confirmed it, where others changed jobs meanwhile.
     private func install(
         _ new: String,
         _ jobs: CrontabText,
         _ owner: LocalUser,
         _ daemon: Daemon
     ) async throws {
-        var text = jobs
-        var attempt = 1
+        var (text, told, attempt) = (jobs, Set<String>(), 1)
         while true {
             let page = text.page(LocalDate(now: .now, zone: .local))
             let changes = changes(to: new, text, page, owner, isEdited: false)
             try refuse(changes)
             if interactive, !confirms(changes) { throw Failure(.refused, "nothing was changed") }
+            tell(changes.notes.filter { told.insert($0).inserted })
             do {
-                return try await apply(changes, daemon, tellsNotes: attempt == 1)
+                return try await apply(changes, daemon)
             } catch let error as Failure
-                where error.isConflict && !interactive && attempt < Failure.attempts
+                where error.conflict != nil && !interactive && attempt < Failure.attempts
             {
                 attempt += 1
-                text = CrontabText(of: try await self.jobs(of: owner, daemon))
+                let now = CrontabText(of: try await self.jobs(of: owner, daemon))
+                guard error.conflict == .taken || now.revisions != text.revisions else {
+                    throw error
+                }
+                text = now
             }
         }
     }
@@ -168,7 +172,9 @@ struct CrontabCommand: AsyncParsableCommand {
             var complaints = changes.complaints
             if complaints.isEmpty {
                 do {
-                    try await apply(changes, owner.connect(common))
+                    let daemon = try await owner.connect(common)
+                    tell(changes.notes)
+                    try await apply(changes, daemon)
                     return editor.remove()
                 } catch let error as Failure where error.isRefusal {
                     complaints = [error.message]
@@ -217,12 +223,11 @@ struct CrontabCommand: AsyncParsableCommand {
 
     // MARK: - Changing
 
-    private func apply(
-        _ changes: CrontabChanges,
-        _ daemon: Daemon,
-        tellsNotes: Bool = true
-    ) async throws {
-        for note in changes.notes where tellsNotes { Output.complain("note: \(note)") }
+    private func tell(_ notes: [String]) {
+        for note in notes { Output.complain("note: \(note)") }
+    }
+
+    private func apply(_ changes: CrontabChanges, _ daemon: Daemon) async throws {
         guard !changes.isEmpty else { return Output.tell("no changes") }
         let names: [String?]
         do throws(Failure) {

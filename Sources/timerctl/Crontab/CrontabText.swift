@@ -36,6 +36,12 @@ struct CrontabText {
             .map { Printable.escaped(String($0)) }.joined(separator: "\t")
     }
 
+    /// The jobs by what a change is made of: the revision of each.
+    var revisions: [JobID: Int64] {
+        let all = lines.map(\.job) + others.map(\.job)
+        return Dictionary(uniqueKeysWithValues: all.map { ($0.id, $0.revision) })
+    }
+
     static let mark = "#: "
 
     /// What a remark says of the job that it ties the line below to; nil for any other comment, such as "#: nightly".

@@ -15,14 +15,19 @@ extension Diagnosis {
     }
 
     /// What is not looked at where the node that leads, and answers, is on another machine: `leader`.
-    static func passedOn(by leader: NodeView) -> Finding {
+    ///
+    /// `seesOwn`: whether the process of this host's node is known.
+    static func passedOn(by leader: NodeView, seesOwn: Bool) -> Finding {
         let host = "'\(leader.host ?? leader.name)'"
+        let unseen =
+            seesOwn
+            ? "control groups and disk" : "control groups, disk, configuration and service"
         return Finding(
             level: .ok,
             subject: "host",
             text: "what is said of runner, limits, storage and database is of '\(leader.name)', "
                 + "which leads on \(host); not looked at were this host's timerd-runner, "
-                + "control groups and disk, and that host's disk and service",
+                + "\(unseen), and that host's disk and service",
             advice: "timerctl doctor on \(host) looks at those there; timerctl nodes says whether "
                 + "this host's timerd-runner answers, and journalctl -u timerd -u timerd-runner "
                 + "here has the rest"

@@ -73,7 +73,9 @@ struct Doctor: AsyncParsableCommand {
             Diagnosis.socket(facts, trouble: nil), Diagnosis.daemon(status), Diagnosis.jobs(status),
         ]
         findings += Diagnosis.nodes(nodes)
-        if let leader { findings.append(Diagnosis.passedOn(by: leader)) }
+        if let leader {
+            findings.append(Diagnosis.passedOn(by: leader, seesOwn: facts.daemon != nil))
+        }
         findings += await told(by: daemon, status).compactMap(\.self)
         let ofRuns: [Finding?] = [
             status.runner.map { Finding.runner($0, of: status.version) },

@@ -67,6 +67,15 @@ struct ImportComparison {
         new = rest.map { jobs[$0] }
     }
 
+    /// Has of the jobs of one owner what `other`, a later comparison of the same jobs, has of them.
+    mutating func renew(_ owner: LocalUser, from other: Self) {
+        new = new.filter { $0.owner != owner } + other.new.filter { $0.owner == owner }
+        present.removeAll { $0.job.owner == owner }
+        present += other.present.filter { $0.job.owner == owner }
+        present.sort { $0.number < $1.number }
+        gone = gone.filter { !owner.owns($0) } + other.gone.filter { owner.owns($0) }
+    }
+
     /// Each of the `numbers` of jobs that a live one is, by that identity, is present; in the order of both lists.
     private mutating func claim(
         _ numbers: inout [Int],

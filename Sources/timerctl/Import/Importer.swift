@@ -42,7 +42,9 @@ struct Importer {
 
     func add() async throws {
         let daemon = try await Daemon.connect(options.common)
-        let (comparison, added) = try await addNew(daemon)
+        let live = try await live(daemon)
+        var comparison = ImportComparison(of: plan.jobs, with: live)
+        let added = try await addNew(&comparison, live, daemon)
         for present in comparison.present {
             Output.tell("\(present.job.place): \(present.sentence)")
         }
@@ -61,27 +63,6 @@ struct Importer {
         if let reminder, !added.isEmpty { Output.tell(reminder) }
     }
 
-    /// Adds what is not there; begins anew where another import of the source has added jobs meanwhile.
-    private func addNew(
-        _ daemon: Daemon
-    ) async throws -> (ImportComparison, [(job: Job, json: String)]) {
-        var attempt = 1
-        while true {
-            let live = try await live(daemon)
-            let comparison = ImportComparison(of: plan.jobs, with: live)
-            let newest = NewestTagged(tag: plan.tag, id: live.map(\.id).max())
-            do {
-                let new = comparison.new
-                let added = try await Progress.show("adding jobs", of: new.count) { progress in
-                    try await addAll(new, newest, progress)
-                }
-                return (comparison, added)
-            } catch let error as Failure where error.isConflict && attempt < Failure.attempts {
-                attempt += 1
-            }
-        }
-    }
-
     private func tell(of gone: [Job]) {
         for job in gone {
             Output.tell(
@@ -90,32 +71,58 @@ struct Importer {
         }
     }
 
-    /// Adds the jobs of one owner after those of another; if one is refused, those before it are removed.
+    /// Adds the new jobs of one owner after those of another; if one is refused, those before it are removed.
     ///
     /// - Throws: the first failure, which also says how many jobs stay where they cannot be removed.
-    private func addAll(
-        _ jobs: [ImportedJob],
-        _ newest: NewestTagged,
-        _ progress: Progress
+    private func addNew(
+        _ comparison: inout ImportComparison,
+        _ live: [Job],
+        _ daemon: Daemon
     ) async throws -> [(job: Job, json: String)] {
         var owners: [LocalUser] = []
-        for job in jobs where !owners.contains(job.owner) { owners.append(job.owner) }
+        for job in comparison.new where !owners.contains(job.owner) { owners.append(job.owner) }
         var added: [(job: Job, json: String)] = []
         for owner in owners {
             do {
-                let daemon = try await owner.connect(options.common)
-                let own = try await named(jobs.filter { $0.owner == owner }, daemon)
-                added += try await add(try Self.parts(of: own), newest, daemon, progress)
-                await daemon.client.close()
+                added += try await addNew(of: owner, &comparison, live, daemon)
             } catch {
-                var failure = Failure(answering: error)
+                let failure = Failure(answering: error)
                 let rest = await remove(added.map(\.job.id))
-                // What stays is told of.
-                if !rest.isEmpty { failure.isConflict = false }
                 throw failure.saying("as '\(owner.name)': \(failure.message)\(rest)")
             }
         }
         return added
+    }
+
+    /// Adds the new jobs of one owner; begins anew, with these alone, where another import has added jobs meanwhile.
+    private func addNew(
+        of owner: LocalUser,
+        _ comparison: inout ImportComparison,
+        _ live: [Job],
+        _ daemon: Daemon
+    ) async throws -> [(job: Job, json: String)] {
+        let own = try await owner.connect(options.common)
+        var (seen, attempt) = (live, 1)
+        while true {
+            let new = comparison.new.filter { $0.owner == owner }
+            let newest = NewestTagged(tag: plan.tag, id: seen.map(\.id).max())
+            do {
+                let added = try await Progress.show("adding jobs", of: new.count) { progress in
+                    try await add(Self.parts(of: named(new, own)), newest, own, progress)
+                }
+                await own.client.close()
+                return added
+            } catch let error as Failure
+                where error.conflict != nil && attempt < Failure.attempts
+            {
+                attempt += 1
+                let now = try await self.live(daemon)
+                func ids(_ jobs: [Job]) -> [JobID] { jobs.filter { owner.owns($0) }.map(\.id) }
+                guard error.conflict == .taken || ids(now) != ids(seen) else { throw error }
+                seen = now
+                comparison.renew(owner, from: ImportComparison(of: plan.jobs, with: seen))
+            }
+        }
     }
 
     /// Adds the jobs of one owner, all or none.

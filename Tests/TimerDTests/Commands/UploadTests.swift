@@ -239,20 +239,28 @@ import TimerControl
         let line = try Request.applyJobs(jobs).line(id: nil)
         _ = try transaction.put(part, line, caller: caller)
         let owner = try Owners(database).id(of: caller.owner)
-        let read = ReadUpload(
-            name: "big",
-            rows: try UploadStore(database).parts(of: owner).map(\.id)
+        func read() throws -> ReadUpload {
+            ReadUpload(
+                name: "big",
+                rows: try UploadStore(database).parts(of: owner).map(\.id)
+            )
+        }
+        let first = try read()
+        // Another part in its place, and the same after it was dropped.
+        let others = ApplyJobs(add: [Self.definition("b")])
+        _ = try transaction.put(
+            PutPart(upload: "big", part: 0, jobs: others),
+            Request.applyJobs(others).line(id: nil),
+            caller: caller
         )
-        // The same part again, and the same after it was dropped.
-        _ = try transaction.put(part, line, caller: caller)
-        #expect(throws: ControlError.self) { try transaction.take(read, of: owner) }
+        #expect(throws: ControlError.self) { try transaction.take(first, of: owner) }
         _ = try transaction.dropUpload("big", caller: caller)
         _ = try transaction.put(part, line, caller: caller)
-        #expect(throws: ControlError.self) { try transaction.take(read, of: owner) }
-        let now = ReadUpload(
-            name: "big",
-            rows: try UploadStore(database).parts(of: owner).map(\.id)
-        )
+        #expect(throws: ControlError.self) { try transaction.take(first, of: owner) }
+        let now = try read()
+        // The same part once more changes nothing.
+        _ = try transaction.put(part, line, caller: caller)
+        #expect(try read() == now)
         try transaction.take(now, of: owner)
         #expect(throws: ControlError.self) { try transaction.take(now, of: owner) }
     }

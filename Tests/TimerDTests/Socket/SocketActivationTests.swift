@@ -27,6 +27,29 @@ import Testing
         #expect(access(path, F_OK) != 0)
     }
 
+    @Test("The kernel names the daemon, not the manager, as who listens", .timeLimit(.minutes(1)))
+    func listener() async throws {
+        try await DaemonProcess.with { daemon in
+            await daemon.end(SIGTERM)
+            // Has another process call listen(2), as systemd does, and becomes the daemon.
+            let manager = """
+                use Socket; use POSIX; $^F = 9;
+                socket(my $s, AF_UNIX, SOCK_STREAM, 0) or die;
+                bind($s, pack_sockaddr_un($ENV{AT})) or die;
+                unless (fork) { listen($s, 9); POSIX::_exit(0) } wait;
+                POSIX::dup2(fileno($s), 3); $ENV{LISTEN_PID} = $$; $ENV{LISTEN_FDS} = 1; exec @ARGV;
+                """
+            try await daemon.start(through: ["env", "AT=\(daemon.socket)", "perl", "-e", manager])
+            // 17: SO_PEERCRED.
+            let client = """
+                use IO::Socket::UNIX; my $s = IO::Socket::UNIX->new(Peer => $ARGV[0]) or die;
+                print unpack "i", getsockopt($s, SOL_SOCKET, 17);
+                """
+            let pid = try await Tool.run(["perl", "-e", client, daemon.socket])
+            #expect(pid == "\(daemon.pid)")
+        }
+    }
+
     @Test("One that listens elsewhere is refused, with both places named")
     func elsewhere() throws {
         let made = try SocketFile.listen(at: path)

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import Testing
+import TimerControl
+
+@testable import timerctl
+
+@Suite("Import comparison") struct ImportComparisonTests {
+    private func live(_ id: Int64, _ job: ImportedJob) -> Job {
+        Job(
+            id: JobID(rawValue: id),
+            owner: job.owner.name,
+            state: .scheduled,
+            fireDate: testNow,
+            fires: 0,
+            addedAt: testNow,
+            endedAt: nil,
+            endReason: nil,
+            definition: job.definition
+        )
+    }
+
+    @Test("A later comparison says of one owner's jobs what is there, and nothing of another's")
+    func renewed() {
+        let lines = "0 0 * * * ann a\n0 1 * * * root b\n0 2 * * * ann c\n0 3 * * * root d"
+        let jobs = CrontabTests().plan(lines, hasUsers: true).jobs
+        var comparison = ImportComparison(of: jobs, with: [live(7, jobs[3])])
+        #expect(comparison.new.map(\.place) == ["line 1", "line 2", "line 3"])
+        // Meanwhile ann has one of hers, and root the other.
+        let now = [live(7, jobs[3]), live(8, jobs[1]), live(9, jobs[2])]
+        comparison.renew(.ann, from: ImportComparison(of: jobs, with: now))
+        #expect(comparison.new.map(\.place) == ["line 2", "line 1"])
+        #expect(comparison.present.map(\.there.id.rawValue) == [9, 7])
+        #expect(comparison.gone.isEmpty)
+        // One of hers is no line any more.
+        comparison.renew(.ann, from: ImportComparison(of: Array(jobs[..<2]), with: now))
+        #expect(comparison.present.map(\.there.id.rawValue) == [7])
+        #expect(comparison.gone.map(\.id.rawValue) == [9])
+    }
+}
