@@ -36,7 +36,9 @@ struct NodeKeeperTests {
         await first.keeper.stop()
         #expect(try second.leads() == 2)
         try second.waitFor(.leader("second"))
-        #expect(second.all == [.leader("first"), .lead(2), .leader("second")])
+        // Between the two nobody may be known to lead for a while.
+        let told = second.all.filter { $0 != .leader(nil) }
+        #expect(told == [.leader("first"), .lead(2), .leader("second")])
         #expect(!first.keeper.fence.isOpen)
         await second.keeper.stop()
     }
