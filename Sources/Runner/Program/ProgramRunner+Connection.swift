@@ -185,6 +185,7 @@ extension ProgramRunner {
             for (run, known) in greeting.known {
                 // It was given up, and goes on where it is.
                 if let entry = state.entries[run], entry.lostAt != nil, entry.done == nil {
+                    for answer in entry.answers { answer.resume(returning: .gone) }
                     state.entries[run] = nil
                 }
                 if state.entries[run] == nil {

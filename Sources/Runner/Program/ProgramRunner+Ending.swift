@@ -54,12 +54,12 @@ extension ProgramRunner {
     /// again what was not answered.
     func answerNobody() {
         let answers = state.withLock { state in
-            state.entries.keys.flatMap { run in
-                defer {
-                    state.entries[run]?.answers = []
-                    state.entries[run]?.asked = nil
-                }
+            state.entries.keys.flatMap { run -> [CheckedContinuation<SignalAnswer?, Never>] in
                 if let asked = state.entries[run]?.asked { state.entries[run]?.wish = asked }
+                state.entries[run]?.asked = nil
+                // What a daemon before has asked for no client waits for: whoever does hears what comes of it then.
+                if state.entries[run]?.wish?.isAgain == true { return [] }
+                defer { state.entries[run]?.answers = [] }
                 return state.entries[run]?.answers ?? []
             }
         }

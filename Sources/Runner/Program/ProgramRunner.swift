@@ -216,7 +216,8 @@ package final class ProgramRunner: CommandRunner, @unchecked Sendable {
     package func stored(_ run: Int64) {
         let isOver = state.withLock { state in
             guard state.entries[run]?.isInProgress == true else {
-                state.entries[run] = nil
+                let entry = state.entries.removeValue(forKey: run)
+                for answer in entry?.answers ?? [] { answer.resume(returning: .gone) }
                 return true
             }
             state.entries[run]?.isForgotten = true

@@ -46,4 +46,22 @@ extension LostConnectionTests {
         #expect(changes.all.last == "back(epoch: 1, lastRun: nil)")
         await runner.detach()
     }
+
+    @Test("Whoever has a run ended again hears what came of it from the connection that says it")
+    func endedAgain() async throws {
+        let (runner, _) = try await script.attached(knowing: [7: .scripted(), 8: .scripted()])
+        let first = try await script.connection(0)
+        async let refused = runner.endAgain(7, by: .standard, asDaemon: false)
+        async let unknown = runner.endAgain(8, by: .standard, asDaemon: false)
+        try await eventually("both are ordered") { first.ended.sorted() == [7, 8] }
+        await first.lose()
+        let second = try await script.connection(1)
+        await second.greet(epoch: 1, knowing: [7: .scripted(), 8: .scripted()])
+        #expect(second.ended.sorted() == [7, 8])
+        await second.say(.signalled(run: 7, answer: .refused))
+        #expect(await refused == .refused)
+        // Nobody says what came of the other one.
+        await runner.detach()
+        #expect(await unknown == .gone)
+    }
 }
