@@ -68,17 +68,18 @@ class App:
     def __init__(self, socket: Optional[str] = None, *, queue: str = "default", client: Optional[Client] = None) -> None:
         self.socket, self.queue = socket, queue
         self.tasks: Dict[str, AppTask[Any]] = {}
+        self._given = client
         self._made: Optional[Tuple[Optional[str], Client]] = None if client is None else (self.socket, client)
 
     @property
     def client(self) -> Client:
-        """That of the socket which is set now; one of another is closed."""
+        """That of the socket which is set now; one of another is closed, unless it was given."""
         socket, before = self.socket, self._made
         if before is not None and before[0] == socket:
             return before[1]
         client = Client(socket, patience=5.0)
         self._made = (socket, client)
-        if before is not None:
+        if before is not None and before[1] is not self._given:
             before[1].close()
         return client
 
