@@ -78,11 +78,11 @@ struct NoticeStore {
         return database.changes > 0
     }
 
-    /// Has the job's summaries told that much earlier, but not before now; false if none is held back.
-    func bringForward(_ job: JobID, by span: TimeSpan, at now: Timestamp) throws -> Bool {
-        try database.prepare(SQL.bringLimitForward).run(job, now, span.microseconds)
+    /// Has the job's summaries told that much later, or earlier if below 0, but not before now; false if none is held back.
+    func moveSummaries(of job: JobID, by span: TimeSpan, at now: Timestamp) throws -> Bool {
+        try database.prepare(SQL.moveLimits).run(job, now, span.microseconds)
         guard database.changes > 0 else { return false }
-        try database.prepare(SQL.bringForward).run(job, now, span.microseconds)
+        try database.prepare(SQL.moveSummaries).run(job, now, span.microseconds)
         return true
     }
 
@@ -198,13 +198,13 @@ struct NoticeStore {
             WHERE job_id = ?1 AND reason = ?2 AND held > 0 AND attempts = 0 AND not_before_us = ?5
                 AND place = ?6
             """
-        static let bringForward = """
-            UPDATE notices SET not_before_us = max(?2, not_before_us - ?3),
-                until_us = until_us + max(?2, not_before_us - ?3) - not_before_us
+        static let moveSummaries = """
+            UPDATE notices SET not_before_us = max(?2, not_before_us + ?3),
+                until_us = until_us + max(?2, not_before_us + ?3) - not_before_us
             WHERE job_id = ?1 AND held > 0 AND attempts = 0 AND not_before_us > ?2
             """
-        static let bringLimitForward = """
-            UPDATE notice_states SET told_at_us = max(?2, told_at_us - ?3)
+        static let moveLimits = """
+            UPDATE notice_states SET told_at_us = max(?2, told_at_us + ?3)
             WHERE job_id = ?1 AND told_at_us > ?2
             """
         static let drop = """

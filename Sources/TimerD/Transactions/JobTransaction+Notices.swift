@@ -48,13 +48,15 @@ extension JobTransaction {
         if mayHaveRow, try notices.isFailing(job.id) { try notices.setFailing(false, job.id) }
     }
 
-    /// Brings forward what is held back of a job that is changed to hold it back for less.
+    /// Moves the summaries of a job that is changed to hold them back for less, or for longer.
+    ///
+    /// So they are due `every` after the last notice, however often that is changed.
     mutating func noteChange(of job: StoredJob, to policy: NoticePolicy?) throws {
-        let shorter =
-            NoticeRules(job.policy.notices, terms.noticeDefaults).every
-            - NoticeRules(policy, terms.noticeDefaults).every
-        guard shorter > .zero, job.unread == nil,
-            try notices.bringForward(job.id, by: shorter, at: moment.elapsed)
+        let longer =
+            NoticeRules(policy, terms.noticeDefaults).every
+            - NoticeRules(job.policy.notices, terms.noticeDefaults).every
+        guard longer != .zero, job.unread == nil,
+            try notices.moveSummaries(of: job.id, by: longer, at: moment.elapsed)
         else { return }
         outcome.noticeDate = moment.elapsed
     }

@@ -107,6 +107,32 @@ import TimerControl
         }
     }
 
+    @Test(
+        "A summary is due notifyEvery after the last notice, however often that is changed",
+        arguments: [
+            (["30min", "1h", "30min", "1h"], 3600), (["2h"], 7200),
+            (["2h", "30min", "45min"], 2700),
+        ] as [([String], Int64)]
+    )
+    func thereAndBack(spans: [String], due: Int64) async throws {
+        try await TestScheduler.with { test in
+            test.runner.answer = NoticeSupport.answers(.exited(1))
+            let job = try await test.add(ScheduleWords(every: "11min"), command: ["false"]) {
+                $0.notify = [NoticeSupport.place]
+            }
+            // The first failure was told after 660 s; the second one is held back.
+            try await test.advance(by: .seconds(1400))
+            for span in spans {
+                try await NoticeSupport.change(test, job) { $0.notifyEvery = span }
+            }
+            #expect(try await NoticeSupport.waiting(test).map(\.document.held) == [1])
+            try await test.advance(by: .seconds(due + 660 - 1400 - 1))
+            #expect(NoticeSupport.told(test).count == 1)
+            try await test.advance(by: .seconds(2))
+            #expect(NoticeSupport.told(test).count == 2)
+        }
+    }
+
     @Test("With notifyEvery 0s each failure is told")
     func each() async throws {
         try await TestScheduler.with { test in

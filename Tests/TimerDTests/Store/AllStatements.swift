@@ -25,8 +25,6 @@ enum AllStatements {
 
     private static let noticeStore = [
         ("NoticeStore.SQL.all", NoticeStore.SQL.all),
-        ("NoticeStore.SQL.bringForward", NoticeStore.SQL.bringForward),
-        ("NoticeStore.SQL.bringLimitForward", NoticeStore.SQL.bringLimitForward),
         ("NoticeStore.SQL.count", NoticeStore.SQL.count),
         ("NoticeStore.SQL.counts", NoticeStore.SQL.counts),
         ("NoticeStore.SQL.delete", NoticeStore.SQL.delete),
@@ -39,6 +37,8 @@ enum AllStatements {
         ("NoticeStore.SQL.isFailing", NoticeStore.SQL.isFailing),
         ("NoticeStore.SQL.markFailed", NoticeStore.SQL.markFailed),
         ("NoticeStore.SQL.markTried", NoticeStore.SQL.markTried),
+        ("NoticeStore.SQL.moveLimits", NoticeStore.SQL.moveLimits),
+        ("NoticeStore.SQL.moveSummaries", NoticeStore.SQL.moveSummaries),
         ("NoticeStore.SQL.next", NoticeStore.SQL.next),
         ("NoticeStore.SQL.ofOwner", NoticeStore.SQL.ofOwner),
         ("NoticeStore.SQL.oldest", NoticeStore.SQL.oldest),
