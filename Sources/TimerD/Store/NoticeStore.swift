@@ -50,7 +50,7 @@ struct NoticeStore {
             place.text,
             date,
             notBefore,
-            notBefore + NoticeRetry.patience,
+            notBefore + NoticeRetry.patience(isPing: reason == .ping),
             held,
             held > 0 ? date : nil,
             document.text

@@ -30,8 +30,10 @@ extension JobTransaction {
         for reason in rules.reasons(ofEnd: isSuccess, isFailing: isFailing) {
             try tell(reason, rules, of: job) { $0.take(run, ended) }
         }
-        guard isSuccess, let ping = rules.ping else { return }
+        guard let ping = rules.ping else { return }
+        // What waits tells of a success that was before this end.
         try notices.deletePing(of: job.id)
+        guard isSuccess else { return }
         // Only its URL is asked for: what is stored says for which run.
         let document = document(.ping, of: job) { ($0.fire, $0.run) = (ended.fire, run) }
         try store(document, .ping, to: ping, of: job)
@@ -48,10 +50,14 @@ extension JobTransaction {
         if mayHaveRow, try notices.isFailing(job.id) { try notices.setFailing(false, job.id) }
     }
 
-    /// Moves the summaries of a job that is changed to hold them back for less, or for longer.
+    /// Deletes the ping that waits of a job that is changed to have another, or none, and moves its summaries where they are to
+    /// be held back for less, or for longer.
     ///
-    /// So they are due `every` after the last notice, however often that is changed.
+    /// So summaries are due `every` after the last notice, however often that is changed.
     mutating func noteChange(of job: StoredJob, to policy: NoticePolicy?) throws {
+        if job.unread != nil || policy?.ping != job.policy.notices?.ping {
+            try deletePing(of: job)
+        }
         let longer =
             NoticeRules(policy, terms.noticeDefaults).every
             - NoticeRules(job.policy.notices, terms.noticeDefaults).every
@@ -59,6 +65,13 @@ extension JobTransaction {
             try notices.moveSummaries(of: job.id, by: longer, at: moment.elapsed)
         else { return }
         outcome.noticeDate = moment.elapsed
+    }
+
+    /// Deletes the ping that waits of a job, which no longer says how the job is.
+    func deletePing(of job: StoredJob) throws {
+        // Whether one that cannot be read has a ping is not known.
+        guard job.unread != nil || job.policy.notices?.ping != nil else { return }
+        try notices.deletePing(of: job.id)
     }
 
     /// Stores who is to be told of dates that did not become fires.

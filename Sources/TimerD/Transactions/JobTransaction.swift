@@ -142,6 +142,7 @@ struct JobTransaction {
         if state == .invalidated {
             try dropFires(of: &job, for: .invalidated)
             try dropTasks(of: job)
+            try deletePing(of: job)
         }
         job.fireDate = nil
         job.movedFrom = nil
@@ -163,6 +164,7 @@ struct JobTransaction {
         job.state = .invalidated
         try dropFires(of: &job, for: .invalidated)
         try dropTasks(of: job)
+        try deletePing(of: job)
         job.endedAt = moment.wall
         job.endReason = .invalidated
         try enqueue(.jobInvalidated, job, StoredJob.EndReason.invalidated.rawValue)
