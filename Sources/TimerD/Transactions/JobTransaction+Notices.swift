@@ -129,14 +129,16 @@ extension JobTransaction {
     ) throws {
         let document = document(reason, of: job, complete)
         let last = try notices.limit(of: job.id, reason)
+        // One that stands twice is told once.
+        var seen: Set<NoticePlace> = []
+        let places = rules.places.filter { seen.insert($0).inserted }
         switch NoticeLimit.decide(after: last, every: rules.every, at: moment.elapsed) {
         case .tell:
-            for place in rules.places { try store(document, reason, to: place, of: job) }
+            for place in places { try store(document, reason, to: place, of: job) }
             try notices.set(NoticeLimit(toldAt: moment.elapsed), of: job.id, reason)
         case .hold(let date):
-            // A place that is new since then gets a summary of its own; one that stands twice has one.
-            var places: Set<NoticePlace> = []
-            for place in rules.places where places.insert(place).inserted {
+            // A place that is new since then gets a summary of its own.
+            for place in places {
                 if try notices.hold(document, reason, to: place, at: moment.wall, due: date) {
                     continue
                 }
