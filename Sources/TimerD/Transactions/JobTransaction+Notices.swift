@@ -36,7 +36,7 @@ extension JobTransaction {
         guard isSuccess else { return }
         // Only its URL is asked for: what is stored says for which run.
         let document = document(.ping, of: job) { ($0.fire, $0.run) = (ended.fire, run) }
-        try store(document, .ping, to: ping, of: job)
+        _ = try store(document, .ping, to: ping, of: job)
     }
 
     /// Ends the failure of a job whose ends nobody is told of now: whoever is told later is not to hear of a recovery
@@ -132,22 +132,35 @@ extension JobTransaction {
         // One that stands twice is told once.
         var seen: Set<NoticePlace> = []
         let places = rules.places.filter { seen.insert($0).inserted }
+        // What there is no room for was not told: the next one is not to be held back for it.
+        var (isStored, toldAt) = (false, moment.elapsed)
         switch NoticeLimit.decide(after: last, every: rules.every, at: moment.elapsed) {
         case .tell:
-            for place in places { try store(document, reason, to: place, of: job) }
-            try notices.set(NoticeLimit(toldAt: moment.elapsed), of: job.id, reason)
+            for place in places {
+                if try store(document, reason, to: place, of: job) { isStored = true }
+            }
         case .hold(let date):
+            toldAt = date
             // A place that is new since then gets a summary of its own.
             for place in places {
                 if try notices.hold(document, reason, to: place, at: moment.wall, due: date) {
-                    continue
+                    isStored = true
+                } else if try store(
+                    document,
+                    reason,
+                    to: place,
+                    of: job,
+                    notBefore: date,
+                    held: 1
+                ) {
+                    isStored = true
                 }
-                try store(document, reason, to: place, of: job, notBefore: date, held: 1)
             }
-            try notices.set(NoticeLimit(toldAt: date), of: job.id, reason)
         }
+        if isStored { try notices.set(NoticeLimit(toldAt: toldAt), of: job.id, reason) }
     }
 
+    /// Stores that a place is to be told; false if there is no room, so that it is counted in another notice.
     private mutating func store(
         _ document: NoticeDocument,
         _ reason: NoticeReason,
@@ -155,12 +168,11 @@ extension JobTransaction {
         of job: StoredJob,
         notBefore: Timestamp? = nil,
         held: Int = 0
-    ) throws {
+    ) throws -> Bool {
         // A ping takes the place of the one before: a job has one at most.
-        if reason != .ping,
-            try notices.count(of: job.ownerID, limit: Limits.notices) >= Limits.notices
-        {
-            return try notices.drop(of: job.ownerID)
+        if reason != .ping, try !makeRoom(for: place, of: job.ownerID, isSummary: held > 0) {
+            try notices.drop(of: job.ownerID, at: place.text)
+            return false
         }
         let date = notBefore ?? moment.elapsed
         try notices.insert(
@@ -173,6 +185,24 @@ extension JobTransaction {
             held: held
         )
         outcome.noticeDate = min(date, outcome.noticeDate ?? date)
+        return true
+    }
+
+    /// Makes room for one more notice, or summary, to a place; false if there is none.
+    ///
+    /// Where a user has as many as are kept, the place with most of them gives up its newest for a place with fewer. So a place
+    /// that takes none keeps none from another.
+    private func makeRoom(for place: NoticePlace, of owner: OwnerID, isSummary: Bool) throws -> Bool
+    {
+        let counts = try notices.counts(of: owner, areSummaries: isSummary)
+        guard counts.reduce(0, { $0 + $1.count }) >= Limits.notices else { return true }
+        let own = counts.first { $0.place == place.text }?.count ?? 0
+        guard let fullest = counts.first, fullest.count > own + 1,
+            let newest = try notices.newest(of: owner, at: fullest.place, isSummary: isSummary)
+        else { return false }
+        try notices.delete(newest.id)
+        try notices.drop(of: owner, at: fullest.place, count: newest.count)
+        return true
     }
 }
 
