@@ -32,7 +32,7 @@ public enum Limits {
     /// The places that notices of a job go to, and one of them.
     public static let places = 8
     public static let place = 4096
-    /// Notices of one user that wait; what comes beyond is counted in one of them.
+    /// Notices of one user that wait, and as many summaries; what comes beyond is counted in one of them.
     public static let notices = 200
     /// A word of a schedule, a date or a duration.
     public static let words = 1024

@@ -100,8 +100,9 @@ package struct NoticeLimit: Hashable, Sendable {
 package enum NoticeRetry {
     /// How long one try may take.
     package static let timeout = TimeSpan.seconds(60)
-    /// How long a notice is tried.
-    package static let patience = TimeSpan.seconds(86_400)
+    /// How long a notice is tried: a day, and a ping up to its try after 63 min, as a later one would say that all is well when it
+    /// may not be.
+    package static func patience(isPing: Bool) -> TimeSpan { .seconds(isPing ? 4000 : 86_400) }
 
     /// How long to wait after so many tries: 1 min, doubled up to 1 h.
     package static func delay(afterTries tries: Int) -> TimeSpan {

@@ -560,7 +560,7 @@ CREATE TRIGGER event_words_removed AFTER DELETE ON event_words BEGIN
 END;
 
 -- What somebody is to be told and was not yet, of one job to one place: stored with what it tells of, and removed once
--- it was handed over. It outlives its job.
+-- it was handed over. Its job stays until then.
 CREATE TABLE notices (
     id INTEGER PRIMARY KEY,
     owner_id INTEGER NOT NULL,

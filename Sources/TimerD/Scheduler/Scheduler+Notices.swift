@@ -99,6 +99,7 @@ extension Scheduler {
             "error": "\(failure)", "tries": "\(notice.attempts)",
         ]
         metadata["name"] = notice.document.name.map { "\($0)" }
+        metadata["dropped"] = notice.document.dropped.map { "\($0)" }
         if isLast {
             log.error("a notice is given up", metadata: metadata)
         } else {

@@ -228,6 +228,7 @@ struct JobStore {
         static let endedAfter = """
             SELECT jobs.id, jobs.ended_at_us, EXISTS (
                 SELECT 1 FROM fires WHERE fires.job_id = jobs.id AND \(RunRow.isUnfinished))
+                OR EXISTS (SELECT 1 FROM notices WHERE notices.job_id = jobs.id)
             FROM jobs
             WHERE (jobs.ended_at_us, jobs.id) > (?1, ?2) AND jobs.ended_at_us < ?3
             ORDER BY jobs.ended_at_us, jobs.id LIMIT ?4
@@ -286,6 +287,6 @@ struct EndedCursor: Hashable, Sendable {
 /// A job that has ended, for whoever makes room.
 struct EndedJob: Sendable {
     var cursor: EndedCursor
-    /// Whether something of it is still in progress: a run, or a task.
+    /// Whether something of it is still in progress: a run, a task, or a notice that waits.
     var isOpen: Bool
 }

@@ -50,7 +50,7 @@ struct NoticeStore {
             place.text,
             date,
             notBefore,
-            notBefore + NoticeRetry.patience,
+            notBefore + NoticeRetry.patience(isPing: reason == .ping),
             held,
             held > 0 ? date : nil,
             document.text
@@ -78,17 +78,20 @@ struct NoticeStore {
         return database.changes > 0
     }
 
-    /// Has the job's summaries told that much earlier, but not before now; false if none is held back.
-    func bringForward(_ job: JobID, by span: TimeSpan, at now: Timestamp) throws -> Bool {
-        try database.prepare(SQL.bringLimitForward).run(job, now, span.microseconds)
+    /// Has the job's summaries told that much later, or earlier if below 0, but not before now; false if none is held back.
+    func moveSummaries(of job: JobID, by span: TimeSpan, at now: Timestamp) throws -> Bool {
+        try database.prepare(SQL.moveLimits).run(job, now, span.microseconds)
         guard database.changes > 0 else { return false }
-        try database.prepare(SQL.bringForward).run(job, now, span.microseconds)
+        try database.prepare(SQL.moveSummaries).run(job, now, span.microseconds)
         return true
     }
 
-    /// Counts more that are not kept in the owner's newest notice, of those that were not tried if there is one.
-    func drop(of owner: OwnerID, count: Int = 1) throws {
-        try database.prepare(SQL.drop).run(owner, count)
+    /// Counts more that are not kept in a notice of the owner to the same place, or else to another: in the newest, of those that
+    /// were not tried if there is one; false if there is none at all.
+    @discardableResult
+    func drop(of owner: OwnerID, at place: String, count: Int = 1) throws -> Bool {
+        try database.prepare(SQL.drop).run(owner, place, count)
+        return database.changes > 0
     }
 
     /// How many that are not kept are counted in a notice by now.
@@ -96,9 +99,22 @@ struct NoticeStore {
         try database.prepare(SQL.dropped).value(notice) ?? 0
     }
 
-    /// How many notices of the owner wait, up to `limit`; a job's ping is none, and is told nothing.
-    func count(of owner: OwnerID, limit: Int) throws -> Int {
-        try database.prepare(SQL.count).value(owner, limit) ?? 0
+    /// How many notices of the owner, or summaries, each place is to be told, the most first; a job's ping is neither.
+    func counts(of owner: OwnerID, areSummaries: Bool) throws -> [(place: String, count: Int)] {
+        try database.prepare(SQL.countsOfPlaces).all(owner, areSummaries) {
+            (place: try $0.get(0), count: try $0.get(1))
+        }
+    }
+
+    /// The newest notice of the owner, or summary, to a place, and how many are not told without it.
+    func newest(
+        of owner: OwnerID,
+        at place: String,
+        isSummary: Bool
+    ) throws -> (id: NoticeID, count: Int)? {
+        try database.prepare(SQL.newest).first(owner, isSummary, place) {
+            (id: try $0.get(0), count: try $0.get(1))
+        }
     }
 
     /// How many wait of all users, how many summaries are held back, and since when the oldest waits.
@@ -198,28 +214,33 @@ struct NoticeStore {
             WHERE job_id = ?1 AND reason = ?2 AND held > 0 AND attempts = 0 AND not_before_us = ?5
                 AND place = ?6
             """
-        static let bringForward = """
-            UPDATE notices SET not_before_us = max(?2, not_before_us - ?3),
-                until_us = until_us + max(?2, not_before_us - ?3) - not_before_us
+        static let moveSummaries = """
+            UPDATE notices SET not_before_us = max(?2, not_before_us + ?3),
+                until_us = until_us + max(?2, not_before_us + ?3) - not_before_us
             WHERE job_id = ?1 AND held > 0 AND attempts = 0 AND not_before_us > ?2
             """
-        static let bringLimitForward = """
-            UPDATE notice_states SET told_at_us = max(?2, told_at_us - ?3)
+        static let moveLimits = """
+            UPDATE notice_states SET told_at_us = max(?2, told_at_us + ?3)
             WHERE job_id = ?1 AND told_at_us > ?2
             """
+        /// Sorts the notices of one owner, who has few.
         static let drop = """
-            UPDATE notices SET dropped = dropped + ?2
-            WHERE id = coalesce(
-                (SELECT max(id) FROM notices INDEXED BY notices_by_owner
-                    WHERE owner_id = ?1 AND (reason = 'ping') = 0 AND attempts = 0),
-                (SELECT max(id) FROM notices INDEXED BY notices_by_owner
-                    WHERE owner_id = ?1 AND (reason = 'ping') = 0))
+            UPDATE notices SET dropped = dropped + ?3
+            WHERE id = (
+                SELECT id FROM notices INDEXED BY notices_by_owner
+                WHERE owner_id = ?1 AND (reason = 'ping') = 0
+                ORDER BY place = ?2 DESC, attempts = 0 DESC, id DESC LIMIT 1)
             """
         static let dropped = "SELECT dropped FROM notices WHERE id = ?1"
-        static let count = """
-            SELECT count(*) FROM (
-                SELECT 1 FROM notices INDEXED BY notices_by_owner
-                WHERE owner_id = ?1 AND (reason = 'ping') = 0 LIMIT ?2)
+        static let countsOfPlaces = """
+            SELECT place, count(*) FROM notices INDEXED BY notices_by_owner
+            WHERE owner_id = ?1 AND (reason = 'ping') = 0 AND (held > 0) = ?2
+            GROUP BY place ORDER BY count(*) DESC, place
+            """
+        static let newest = """
+            SELECT id, max(held, 1) + dropped FROM notices INDEXED BY notices_by_owner
+            WHERE owner_id = ?1 AND (reason = 'ping') = 0 AND (held > 0) = ?2 AND place = ?3
+            ORDER BY id DESC LIMIT 1
             """
         static let counts = "SELECT notices_waiting, notices_held FROM daemon_state"
         static let oldest = """

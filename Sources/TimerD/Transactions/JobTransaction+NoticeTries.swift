@@ -51,15 +51,14 @@ extension JobTransaction {
         return notice
     }
 
-    func recordHandedOver(_ notice: StoredNotice) throws {
-        try delete(notice, told: notice.document.dropped ?? 0)
-    }
-
-    /// Deletes a notice; another one tells of those that were dropped beside it, but for `told` of them.
-    private func delete(_ notice: StoredNotice, told: Int) throws {
-        let rest = try notices.dropped(beside: notice.id) - told
+    /// Records that a notice was handed over; another one tells of those that were dropped beside it meanwhile, or an event.
+    mutating func recordHandedOver(_ notice: StoredNotice) throws {
+        let rest = try notices.dropped(beside: notice.id) - (notice.document.dropped ?? 0)
         try notices.delete(notice.id)
-        if rest > 0 { try notices.drop(of: notice.ownerID, count: rest) }
+        guard rest > 0,
+            try !notices.drop(of: notice.ownerID, at: notice.place.text, count: rest)
+        else { return }
+        try tellFailed(notice, "\(rest) to \(notice.place.masked) not kept")
     }
 
     /// Records that a try has failed; returns whether it was the last.
@@ -70,14 +69,21 @@ extension JobTransaction {
             outcome.noticeDate = min(next, outcome.noticeDate ?? next)
             return false
         }
-        try delete(notice, told: 0)
-        if let job = try job(notice.job) {
-            let place = notice.place.masked
-            try enqueue(.noticeFailed, job, "\(notice.reason.rawValue) to \(place): \(error)") {
-                $0.fire = notice.document.fire
-                $0.run = notice.document.run
-            }
-        }
+        let dropped = try notices.dropped(beside: notice.id)
+        try notices.delete(notice.id)
+        let reason = "\(notice.reason.rawValue) to \(notice.place.masked): \(error)"
+        try tellFailed(notice, dropped > 0 ? "\(reason); \(dropped) more not kept" : reason)
         return true
+    }
+
+    private mutating func tellFailed(_ notice: StoredNotice, _ reason: String) throws {
+        guard let job = try job(notice.job) else { return }
+        try enqueue(
+            .noticeFailed,
+            job,
+            reason,
+            fire: notice.document.fire,
+            run: notice.document.run
+        )
     }
 }

@@ -30,11 +30,13 @@ extension JobTransaction {
         for reason in rules.reasons(ofEnd: isSuccess, isFailing: isFailing) {
             try tell(reason, rules, of: job) { $0.take(run, ended) }
         }
-        guard isSuccess, let ping = rules.ping else { return }
+        guard let ping = rules.ping else { return }
+        // What waits tells of a success that was before this end.
         try notices.deletePing(of: job.id)
+        guard isSuccess else { return }
         // Only its URL is asked for: what is stored says for which run.
         let document = document(.ping, of: job) { ($0.fire, $0.run) = (ended.fire, run) }
-        try store(document, .ping, to: ping, of: job)
+        _ = try store(document, .ping, to: ping, of: job)
     }
 
     /// Ends the failure of a job whose ends nobody is told of now: whoever is told later is not to hear of a recovery
@@ -48,15 +50,28 @@ extension JobTransaction {
         if mayHaveRow, try notices.isFailing(job.id) { try notices.setFailing(false, job.id) }
     }
 
-    /// Brings forward what is held back of a job that is changed to hold it back for less.
+    /// Deletes the ping that waits of a job that is changed to have another, or none, and moves its summaries where they are to
+    /// be held back for less, or for longer.
+    ///
+    /// So summaries are due `every` after the last notice, however often that is changed.
     mutating func noteChange(of job: StoredJob, to policy: NoticePolicy?) throws {
-        let shorter =
-            NoticeRules(job.policy.notices, terms.noticeDefaults).every
-            - NoticeRules(policy, terms.noticeDefaults).every
-        guard shorter > .zero, job.unread == nil,
-            try notices.bringForward(job.id, by: shorter, at: moment.elapsed)
+        if job.unread != nil || policy?.ping != job.policy.notices?.ping {
+            try deletePing(of: job)
+        }
+        let longer =
+            NoticeRules(policy, terms.noticeDefaults).every
+            - NoticeRules(job.policy.notices, terms.noticeDefaults).every
+        guard longer != .zero, job.unread == nil,
+            try notices.moveSummaries(of: job.id, by: longer, at: moment.elapsed)
         else { return }
         outcome.noticeDate = moment.elapsed
+    }
+
+    /// Deletes the ping that waits of a job, which no longer says how the job is.
+    func deletePing(of job: StoredJob) throws {
+        // Whether one that cannot be read has a ping is not known.
+        guard job.unread != nil || job.policy.notices?.ping != nil else { return }
+        try notices.deletePing(of: job.id)
     }
 
     /// Stores who is to be told of dates that did not become fires.
@@ -114,23 +129,38 @@ extension JobTransaction {
     ) throws {
         let document = document(reason, of: job, complete)
         let last = try notices.limit(of: job.id, reason)
+        // One that stands twice is told once.
+        var seen: Set<NoticePlace> = []
+        let places = rules.places.filter { seen.insert($0).inserted }
+        // What there is no room for was not told: the next one is not to be held back for it.
+        var (isStored, toldAt) = (false, moment.elapsed)
         switch NoticeLimit.decide(after: last, every: rules.every, at: moment.elapsed) {
         case .tell:
-            for place in rules.places { try store(document, reason, to: place, of: job) }
-            try notices.set(NoticeLimit(toldAt: moment.elapsed), of: job.id, reason)
-        case .hold(let date):
-            // A place that is new since then gets a summary of its own; one that stands twice has one.
-            var places: Set<NoticePlace> = []
-            for place in rules.places where places.insert(place).inserted {
-                if try notices.hold(document, reason, to: place, at: moment.wall, due: date) {
-                    continue
-                }
-                try store(document, reason, to: place, of: job, notBefore: date, held: 1)
+            for place in places {
+                if try store(document, reason, to: place, of: job) { isStored = true }
             }
-            try notices.set(NoticeLimit(toldAt: date), of: job.id, reason)
+        case .hold(let date):
+            toldAt = date
+            // A place that is new since then gets a summary of its own.
+            for place in places {
+                if try notices.hold(document, reason, to: place, at: moment.wall, due: date) {
+                    isStored = true
+                } else if try store(
+                    document,
+                    reason,
+                    to: place,
+                    of: job,
+                    notBefore: date,
+                    held: 1
+                ) {
+                    isStored = true
+                }
+            }
         }
+        if isStored { try notices.set(NoticeLimit(toldAt: toldAt), of: job.id, reason) }
     }
 
+    /// Stores that a place is to be told; false if there is no room, so that it is counted in another notice.
     private mutating func store(
         _ document: NoticeDocument,
         _ reason: NoticeReason,
@@ -138,12 +168,11 @@ extension JobTransaction {
         of job: StoredJob,
         notBefore: Timestamp? = nil,
         held: Int = 0
-    ) throws {
+    ) throws -> Bool {
         // A ping takes the place of the one before: a job has one at most.
-        if reason != .ping,
-            try notices.count(of: job.ownerID, limit: Limits.notices) >= Limits.notices
-        {
-            return try notices.drop(of: job.ownerID)
+        if reason != .ping, try !makeRoom(for: place, of: job.ownerID, isSummary: held > 0) {
+            try notices.drop(of: job.ownerID, at: place.text)
+            return false
         }
         let date = notBefore ?? moment.elapsed
         try notices.insert(
@@ -156,6 +185,24 @@ extension JobTransaction {
             held: held
         )
         outcome.noticeDate = min(date, outcome.noticeDate ?? date)
+        return true
+    }
+
+    /// Makes room for one more notice, or summary, to a place; false if there is none.
+    ///
+    /// Where a user has as many as are kept, the place with most of them gives up its newest for a place with fewer. So a place
+    /// that takes none keeps none from another.
+    private func makeRoom(for place: NoticePlace, of owner: OwnerID, isSummary: Bool) throws -> Bool
+    {
+        let counts = try notices.counts(of: owner, areSummaries: isSummary)
+        guard counts.reduce(0, { $0 + $1.count }) >= Limits.notices else { return true }
+        let own = counts.first { $0.place == place.text }?.count ?? 0
+        guard let fullest = counts.first, fullest.count > own + 1,
+            let newest = try notices.newest(of: owner, at: fullest.place, isSummary: isSummary)
+        else { return false }
+        try notices.delete(newest.id)
+        try notices.drop(of: owner, at: fullest.place, count: newest.count)
+        return true
     }
 }
 

@@ -153,6 +153,7 @@ struct JobTransaction {
         if state == .invalidated {
             try dropFires(of: &job, for: .invalidated)
             try dropTasks(of: job)
+            try deletePing(of: job)
         }
         job.fireDate = nil
         job.movedFrom = nil
@@ -174,6 +175,7 @@ struct JobTransaction {
         job.state = .invalidated
         try dropFires(of: &job, for: .invalidated)
         try dropTasks(of: job)
+        try deletePing(of: job)
         job.endedAt = moment.wall
         job.endReason = .invalidated
         try enqueue(.jobInvalidated, job, StoredJob.EndReason.invalidated.rawValue)

@@ -107,6 +107,47 @@ import TimerControl
         }
     }
 
+    @Test(
+        "A summary is due notifyEvery after the last notice, however often that is changed",
+        arguments: [
+            (["30min", "1h", "30min", "1h"], 3600), (["2h"], 7200),
+            (["2h", "30min", "45min"], 2700),
+        ] as [([String], Int64)]
+    )
+    func thereAndBack(spans: [String], due: Int64) async throws {
+        try await TestScheduler.with { test in
+            test.runner.answer = NoticeSupport.answers(.exited(1))
+            let job = try await test.add(ScheduleWords(every: "11min"), command: ["false"]) {
+                $0.notify = [NoticeSupport.place]
+            }
+            // The first failure was told after 660 s; the second one is held back.
+            try await test.advance(by: .seconds(1400))
+            for span in spans {
+                try await NoticeSupport.change(test, job) { $0.notifyEvery = span }
+            }
+            #expect(try await NoticeSupport.waiting(test).map(\.document.held) == [1])
+            try await test.advance(by: .seconds(due + 660 - 1400 - 1))
+            #expect(NoticeSupport.told(test).count == 1)
+            try await test.advance(by: .seconds(2))
+            #expect(NoticeSupport.told(test).count == 2)
+        }
+    }
+
+    @Test("A place that is stated twice is told once")
+    func statedTwice() async throws {
+        try await TestScheduler.with { test in
+            test.runner.answer = NoticeSupport.answers(.exited(1))
+            try await test.add(ScheduleWords(every: "10min"), command: ["false"]) {
+                ($0.notify, $0.count) = ([NoticeSupport.place, NoticeSupport.place], 3)
+            }
+            try await test.advance(by: .seconds(601))
+            #expect(NoticeSupport.told(test).count == 1)
+            try await test.advance(by: .seconds(3600))
+            let told = try NoticeSupport.told(test).map { try NoticeSupport.document($0).held }
+            #expect(told == [nil, 2])
+        }
+    }
+
     @Test("With notifyEvery 0s each failure is told")
     func each() async throws {
         try await TestScheduler.with { test in
@@ -128,7 +169,7 @@ import TimerControl
         try await TestScheduler.with { test in
             test.runner.answer = NoticeSupport.answers(.exited(1), told: .exited(75))
             try await test.add(ScheduleWords(every: "1s"), command: ["false"]) {
-                $0.notify = Array(repeating: NoticeSupport.place, count: 8)
+                $0.notify = NoticeSupport.places(8)
                 ($0.notifyEvery, $0.count) = ("0s", 27)
             }
             try await test.advance(by: .seconds(30))
@@ -147,7 +188,7 @@ import TimerControl
                 request.run < 0 ? .exited(75) : .exited(request.argv == ["true"] ? 0 : 1)
             }
             try await test.add(ScheduleWords(every: "1s"), command: ["false"]) {
-                $0.notify = Array(repeating: NoticeSupport.place, count: 8)
+                $0.notify = NoticeSupport.places(8)
                 ($0.notifyEvery, $0.count) = ("0s", 29)
             }
             for delay in ["500ms", "27500ms"] {
@@ -172,7 +213,7 @@ import TimerControl
             test.runner.answer = NoticeSupport.answers(.exited(1), told: .exited(75))
             func fail(_ count: Int, places: Int, after first: Int64) async throws {
                 try await test.add(ScheduleWords(every: "1s"), command: ["false"]) {
-                    $0.notify = Array(repeating: NoticeSupport.place, count: places)
+                    $0.notify = NoticeSupport.places(places)
                     ($0.notifyEvery, $0.count) = ("0s", count)
                 }
                 try await test.advance(by: .seconds(first))

@@ -11,6 +11,11 @@ import TimerControl
 enum NoticeSupport {
     static let place = "command:tell"
 
+    /// Several places, the first of them `place`.
+    static func places(_ count: Int) -> [String] {
+        [place] + (1..<count).map { "\(place) \($0)" }
+    }
+
     /// The runner's answers: the job's command ends by `outcome`, what tells of it by `told`.
     static func answers(
         _ outcome: RunOutcome,

@@ -82,4 +82,23 @@ extension RetentionTests {
             #expect(kept == test.sink.all)
         }
     }
+
+    @Test("An ended job stays while a notice of it waits, and an event tells that it is given up")
+    func endedJobWithNotice() async throws {
+        var keeping = Keeping()
+        keeping.limits.endedJobsMaxAge = .seconds(3600)
+        keeping.limits.eventsMaxAge = .seconds(3600)
+        try await TestScheduler.with(keeping: keeping) { test in
+            test.runner.answer = NoticeSupport.answers(.exited(1), told: .exited(75))
+            let job = try await test.add(ScheduleWords(in: "1s"), command: ["false"]) {
+                ($0.notify, $0.env) = ([NoticeSupport.place], ["CHANNEL": "ops"])
+            }
+            try await test.advance(by: .seconds(80_000))
+            #expect(try await test.job(job.id).state == .finished)
+            #expect(NoticeSupport.told(test).last?.environment["CHANNEL"] == "ops")
+            try await test.advance(by: .seconds(20_000))
+            #expect(test.sink.all(.noticeFailed).count == 1)
+            #expect(try await Self.count(test, "SELECT count(*) FROM jobs") == 0)
+        }
+    }
 }

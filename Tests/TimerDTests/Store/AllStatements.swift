@@ -25,10 +25,8 @@ enum AllStatements {
 
     private static let noticeStore = [
         ("NoticeStore.SQL.all", NoticeStore.SQL.all),
-        ("NoticeStore.SQL.bringForward", NoticeStore.SQL.bringForward),
-        ("NoticeStore.SQL.bringLimitForward", NoticeStore.SQL.bringLimitForward),
-        ("NoticeStore.SQL.count", NoticeStore.SQL.count),
         ("NoticeStore.SQL.counts", NoticeStore.SQL.counts),
+        ("NoticeStore.SQL.countsOfPlaces", NoticeStore.SQL.countsOfPlaces),
         ("NoticeStore.SQL.delete", NoticeStore.SQL.delete),
         ("NoticeStore.SQL.deletePing", NoticeStore.SQL.deletePing),
         ("NoticeStore.SQL.drop", NoticeStore.SQL.drop),
@@ -39,6 +37,9 @@ enum AllStatements {
         ("NoticeStore.SQL.isFailing", NoticeStore.SQL.isFailing),
         ("NoticeStore.SQL.markFailed", NoticeStore.SQL.markFailed),
         ("NoticeStore.SQL.markTried", NoticeStore.SQL.markTried),
+        ("NoticeStore.SQL.moveLimits", NoticeStore.SQL.moveLimits),
+        ("NoticeStore.SQL.moveSummaries", NoticeStore.SQL.moveSummaries),
+        ("NoticeStore.SQL.newest", NoticeStore.SQL.newest),
         ("NoticeStore.SQL.next", NoticeStore.SQL.next),
         ("NoticeStore.SQL.ofOwner", NoticeStore.SQL.ofOwner),
         ("NoticeStore.SQL.oldest", NoticeStore.SQL.oldest),
