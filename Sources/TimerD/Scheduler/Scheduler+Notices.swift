@@ -69,7 +69,8 @@ extension Scheduler {
                 failure = NoticeAnswer.failure(result, at: notice.place)
             } catch {
                 guard case .notBegun(let reason) = error else { return }
-                failure = reason
+                // The runner has nothing of it, or what a daemon before began by its number.
+                return await self.noticeEnded(notice, reason)
             }
             await self.noticeEnded(notice, failure)
             runner.stored(number)
