@@ -93,6 +93,35 @@ extension Scheduler {
         }
     }
 
+    /// Counts what a daemon before has begun among what its owner has on the way, until that has ended.
+    ///
+    /// How it ends counts for nothing: the notice is tried again.
+    func awaitEnd(ofTry run: RunID, _ notice: StoredNotice) {
+        noticeTurns.begin(notice.ownerID, isPing: notice.isPing)
+        let runner = runner
+        let request = RunRequest(
+            run: run.rawValue,
+            argv: [],
+            environment: [:],
+            workingDirectory: "/",
+            output: RunOutput(limit: 4096)
+        )
+        Task.detached(executorPreference: pool) {
+            do throws(RunBreak) {
+                _ = try await runner.takeUp(request, started: { _ in })
+                runner.stored(run.rawValue)
+            } catch {
+                // It has ended and is forgotten, or goes on without this daemon as well.
+            }
+            await self.leftTryEnded(notice)
+        }
+    }
+
+    private func leftTryEnded(_ notice: StoredNotice) {
+        noticeTurns.end(notice.ownerID, isPing: notice.isPing)
+        lookAtNotices()
+    }
+
     private func logNotHandedOver(_ notice: StoredNotice, _ failure: String, isLast: Bool) {
         var metadata: Logger.Metadata = [
             "job": "\(notice.job)", "owner": "\(notice.owner.uid)", "notice": "\(notice.id)",
@@ -105,14 +134,6 @@ extension Scheduler {
         } else {
             log.notice("a notice was not handed over; it is tried again", metadata: metadata)
         }
-    }
-}
-
-extension StoredNotice {
-    /// The number of this try for the runner: below 0, where no run of a job is, and another one for each try.
-    fileprivate var runNumber: Int64 {
-        // Of a long id, as a restored database gives, the upper bits are cut; two of which no more differs are not under way at once.
-        -1 - (id.rawValue << 16 | Int64(attempts & 0xFFFF)) & (.max >> 1)
     }
 }
 
