@@ -10,15 +10,22 @@ extension RunRequest {
         argv = [RunnerProgram.besideThisOne, "--with-environment"] + files + ["--"] + argv
     }
 
-    /// The same without the files that its command could not begin for, which `result` names; nil if that is not why.
+    /// The same without the files that its command could not begin for, which `result` names, or in `/` where that is for
+    /// its working directory; nil if neither is why.
     ///
-    /// It goes by words, as no other answer names the file: of the `StartRefusal`s in CommandLookup.swift and
-    /// RunSecrets.swift, and of `--with-environment` (environment.c of timerd-runner). Who changes those words
+    /// It goes by words, as no other answer names the file: of the `StartRefusal`s in StartRefusal.swift, CommandLookup.swift
+    /// and RunSecrets.swift, and of `--with-environment` (environment.c of timerd-runner). Who changes those words
     /// changes them here.
     package func withoutUnread(_ result: RunResult) -> Self? {
         var rest = self
         rest.output = RunOutput(limit: output.limit)
         switch result.outcome {
+        case .notStarted(let why)
+        where workingDirectory != "/"
+            && (why.hasPrefix("cannot enter working directory ")
+                || why.hasPrefix("working directory ")):
+            rest.workingDirectory = "/"
+            return rest
         case .notStarted(let why) where !secrets.isEmpty && why.contains("credential"):
             rest.secrets.removeAll { why.contains(" from \(StartRefusal.quote($0.path))") }
             // A path that is cut in the report, or no room for them.

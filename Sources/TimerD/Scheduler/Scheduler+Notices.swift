@@ -60,7 +60,7 @@ extension Scheduler {
                 }
                 request.epoch = epoch
                 var result = try await runner.run(request, started: { _ in })
-                // What cannot be read may be what it is to tell of.
+                // What cannot be read, or a home that is not there, may be what it is to tell of.
                 while let rest = request.withoutUnread(result) {
                     runner.stored(number)
                     request = rest

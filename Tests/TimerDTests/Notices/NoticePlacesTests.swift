@@ -238,6 +238,27 @@ import TimerControl
         }
     }
 
+    @Test("A notice begins in / where its owner's home cannot be entered")
+    func withoutHome() async throws {
+        try await TestScheduler.with { test in
+            var settings = await test.scheduler.settings
+            settings.account.home = "/home/gone"
+            await test.scheduler.reload(settings)
+            test.runner.answer = { request in
+                guard request.run < 0 else { return .exited(1) }
+                guard request.workingDirectory != "/" else { return .exited(0) }
+                return .notStarted("cannot enter working directory '/home/gone': not a directory")
+            }
+            try await test.add(ScheduleWords(in: "10s"), command: ["false"]) {
+                $0.notify = ["mail"]
+            }
+            try await test.advance(by: .seconds(11))
+            let folders = NoticeSupport.told(test).map(\.workingDirectory)
+            #expect(folders == ["/home/gone", "/"])
+            #expect(try await NoticeSupport.waiting(test).isEmpty)
+        }
+    }
+
     @Test("The desktop is told by notify-send, with the subject behind the options")
     func desktop() async throws {
         try await TestScheduler.with { test in
