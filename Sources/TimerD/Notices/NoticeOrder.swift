@@ -89,6 +89,7 @@ struct NoticeOrder: Hashable, Sendable {
             "TIMERD_JOB_NAME": document.name ?? "",
             "TIMERD_NOTICE_ID": document.notice.map { "\($0)" } ?? "",
             "TIMERD_OUTCOME": document.outcome?.rawValue ?? "",
+            "TIMERD_OWNER": document.owner,
             "TIMERD_REASON": document.reason,
             "TIMERD_RUN_ID": document.run.map { "\($0)" } ?? "",
             "TIMERD_STATUS": document.status.map { "\($0)" } ?? "",

@@ -171,7 +171,7 @@ extension SchedulerSettings {
         request.session = session(of: owner)
         request.completesEnvironment = true
         if case .command = notice.place {
-            request.readVariables(from: job?.envFile)
+            request.readVariables(from: job?.envFile, keepingOwn: true)
             for credential in job?.credentials ?? [] {
                 // try?: one that the administrator has not given is left out, as it may be what the notice is to tell of.
                 let secrets = try? await secretsFolder.secrets([credential], of: owner)

@@ -232,7 +232,8 @@ import TimerControl
             #expect(last.secrets.map(\.path) == ["/etc/y"])
             #expect(
                 last.argv.dropFirst()
-                    == ["--with-environment", "-/etc/b", "--", "/bin/sh", "-c", "tell"]
+                    == ["--with-environment", "--keeping-own", "-/etc/b"]
+                    + ["--", "/bin/sh", "-c", "tell"]
             )
             #expect(try await NoticeSupport.waiting(test).isEmpty)
         }
