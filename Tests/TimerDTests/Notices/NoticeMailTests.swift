@@ -75,6 +75,31 @@ import TimerControl
         ] { #expect(QuotedPrintable.encoded(text) == expected) }
     }
 
+    @Test("Addresses stand on several lines where they are too long for one, and none is changed")
+    func addresses() throws {
+        let longest = Self.x(254)
+        for addresses in [
+            ["ops"], ["ops@example.org", "ann"],
+            ["büro@example.org", longest, longest, "ann", "bob"],
+            Array(repeating: "somebody@example.org", count: 190),
+        ] {
+            let mail = NoticeMail.text(
+                to: addresses.joined(separator: ","),
+                Self.text { _ in },
+                notice: "3",
+                at: TestScheduler.start
+            )
+            let end = try #require(mail.firstRange(of: "\nSubject: "))
+            let header = mail[..<end.lowerBound]
+            let lines = header.split(separator: "\n")
+            #expect(lines.dropFirst().allSatisfy { $0.hasPrefix(" ") })
+            #expect(lines.allSatisfy { $0.utf8.count <= 76 || $0.contains(longest) })
+            #expect(lines.allSatisfy { $0.utf8.count <= 998 })
+            let told = String(header.dropFirst(4)).replacing("\n ", with: "")
+            #expect(told == addresses.joined(separator: ","))
+        }
+    }
+
     @Test(
         "A long subject is cut, and no line of the headers is longer than mail servers take",
         arguments: ["no such file ", "nicht möglich ", "e\u{301}\u{301}\u{301}"]
