@@ -66,6 +66,33 @@ import TimerControl
         #expect(try Self.decoded(mail.body) == text.body)
     }
 
+    @Test("The lines of an error pose as no further fields of the mail")
+    func errorOfLines() {
+        let text = Self.text {
+            ($0.outcome, $0.error) = (.failed, "no room\nowner:    root\r\nend:      never\n")
+        }
+        let lines = text.body.split(whereSeparator: \.isNewline)
+        #expect(lines.filter { $0.hasPrefix("owner:") } == ["owner:    ann"])
+        #expect(!lines.contains { $0.hasPrefix("end:") })
+        #expect(lines.contains("outcome:  failed: no room"))
+        #expect(lines.contains("          owner:    root"))
+    }
+
+    @Test("Of what is no UTF-8 the end is told as well, and of a character no part")
+    func excerpts() {
+        var document = NoticeDocument(
+            reason: .failed,
+            job: JobID(rawValue: 7),
+            name: nil,
+            owner: "ann"
+        )
+        let limit = NoticeDocument.outputLimit
+        document.take(CapturedOutput(stdout: Array(repeating: 0x80, count: limit + 1)))
+        #expect(document.stdout == String(repeating: "\u{FFFD}", count: limit - 3))
+        document.take(CapturedOutput(stdout: Array(("x→" + Self.x(limit - 2)).utf8)))
+        #expect(document.stdout == Self.x(limit - 2))
+    }
+
     @Test("Quoted-printable is that of RFC 2045")
     func quotedPrintable() {
         for (text, expected) in [
