@@ -44,11 +44,15 @@ package enum NoticePlace: Hashable, Sendable {
         }
     }
 
+    /// The most bytes of an address (RFC 5321, 4.5.3.1.3): a line of a mail's headers has room for one.
+    private static let longestAddress = 254
+
     /// One address or some with commas between them: what a header line takes as it is.
     private static func isAddress(_ text: String) -> Bool {
         let parts = text.split(separator: ",", omittingEmptySubsequences: false)
         return parts.allSatisfy { part in
             !part.isEmpty && part.first != "-"
+                && part.utf8.count <= longestAddress
                 && part.unicodeScalars.allSatisfy {
                     $0.value > 0x20 && !"<>()[]\"\\;:".unicodeScalars.contains($0)
                 }
@@ -90,7 +94,7 @@ package enum NoticePlace: Hashable, Sendable {
             return quoted
         }
         let wrong = text.unicodeScalars.firstIndex { !(0x21...0x7E).contains($0.value) }
-        guard let wrong else { return "\(quoted), whose host cannot be read" }
+        guard let wrong else { return "\(quoted), whose host or port cannot be read" }
         let number = text.unicodeScalars.distance(from: text.unicodeScalars.startIndex, to: wrong)
         return "\(quoted), whose character \(number + 1) stands in no URL"
     }
@@ -115,8 +119,9 @@ package struct MaskedURL: Hashable, Sendable, CustomStringConvertible {
         let host =
             authority.lastIndex(of: "@").map { authority[authority.index(after: $0)...] }
             ?? authority
-        let isHost = host.allSatisfy { $0.isLetter || $0.isNumber || "-._:[]%".contains($0) }
-        guard let first = host.first, first != ":", isHost else { return nil }
+        // What a fragment may hold is never sent: with an `@` it is the rest of a password.
+        let rest = url.dropFirst(scheme.count + authority.count)
+        guard Self.isHost(host), rest.first != "#" || !rest.contains("@") else { return nil }
         origin = scheme + host.lowercased()
         // FNV-1a, folded.
         let hash = url.utf8.reduce(UInt64(0xcbf2_9ce4_8422_2325)) {
@@ -125,6 +130,36 @@ package struct MaskedURL: Hashable, Sendable, CustomStringConvertible {
         let folded = (hash ^ hash >> 16 ^ hash >> 32 ^ hash >> 48) & 0xFFFF
         let digits = String(folded, radix: 16)
         fingerprint = String(repeating: "0", count: 4 - digits.count) + digits
+    }
+
+    /// Whether it is a name or an address, perhaps with a port: what a slip puts here may be secret.
+    private static func isHost(_ text: Substring) -> Bool {
+        let (isSound, rest): (Bool, Substring)
+        if text.first == "[" {
+            guard let end = text.firstIndex(of: "]") else { return false }
+            (isSound, rest) = (isIPv6(text[..<end].dropFirst()), text[end...].dropFirst())
+        } else {
+            let end = text.firstIndex(of: ":") ?? text.endIndex
+            (isSound, rest) = (isName(text[..<end]), text[end...])
+        }
+        return isSound && (rest.isEmpty || rest.first == ":" && isPort(rest.dropFirst()))
+    }
+
+    private static func isName(_ text: Substring) -> Bool {
+        !text.isEmpty && text.allSatisfy { $0.isLetter || $0.isNumber || "-._%".contains($0) }
+    }
+
+    /// Near enough: groups of hexadecimal digits, perhaps with a zone.
+    private static func isIPv6(_ text: Substring) -> Bool {
+        let mark = text.firstIndex(of: "%") ?? text.endIndex
+        let (address, zone) = (text[..<mark], text[mark...])
+        return address.count { $0 == ":" } >= 2
+            && address.allSatisfy { $0.isHexDigit || $0 == ":" || $0 == "." }
+            && (zone.isEmpty || zone.count > 1 && isName(zone))
+    }
+
+    private static func isPort(_ text: Substring) -> Bool {
+        text.utf8.allSatisfy { (0x30...0x39).contains($0) } && (UInt16(text) ?? 0) > 0
     }
 
     /// `https://hooks.example/…`.

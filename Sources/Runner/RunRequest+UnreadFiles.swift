@@ -5,20 +5,33 @@ import JobModel
 extension RunRequest {
     /// Has the command's own process read variables from files first, with its owner's rights: what is secret in
     /// them is known to nobody else.
-    package mutating func readVariables(from files: [String]?) {
+    ///
+    /// `keepingOwn`: what `environment` has of timerd's own variables (`TIMERD_…`) stays.
+    package mutating func readVariables(from files: [String]?, keepingOwn: Bool = false) {
         guard let files, !files.isEmpty else { return }
-        argv = [RunnerProgram.besideThisOne, "--with-environment"] + files + ["--"] + argv
+        let words = (keepingOwn ? [Self.keepingOwn] : []) + files
+        argv = [RunnerProgram.besideThisOne, "--with-environment"] + words + ["--"] + argv
     }
 
-    /// The same without the files that its command could not begin for, which `result` names; nil if that is not why.
+    /// As environment.h of timerd-runner has it; no file is called so, as each has an absolute path.
+    private static let keepingOwn = "--keeping-own"
+
+    /// The same without the files that its command could not begin for, which `result` names, or in `/` where that is for
+    /// its working directory; nil if neither is why.
     ///
-    /// It goes by words, as no other answer names the file: of the `StartRefusal`s in CommandLookup.swift and
-    /// RunSecrets.swift, and of `--with-environment` (environment.c of timerd-runner). Who changes those words
+    /// It goes by words, as no other answer names the file: of the `StartRefusal`s in StartRefusal.swift, CommandLookup.swift
+    /// and RunSecrets.swift, and of `--with-environment` (environment.c of timerd-runner). Who changes those words
     /// changes them here.
     package func withoutUnread(_ result: RunResult) -> Self? {
         var rest = self
         rest.output = RunOutput(limit: output.limit)
         switch result.outcome {
+        case .notStarted(let why)
+        where workingDirectory != "/"
+            && (why.hasPrefix("cannot enter working directory ")
+                || why.hasPrefix("working directory ")):
+            rest.workingDirectory = "/"
+            return rest
         case .notStarted(let why) where !secrets.isEmpty && why.contains("credential"):
             rest.secrets.removeAll { why.contains(" from \(StartRefusal.quote($0.path))") }
             // A path that is cut in the report, or no room for them.
@@ -30,13 +43,15 @@ extension RunRequest {
             guard argv.count > 1, argv[1] == "--with-environment",
                 let end = argv.firstIndex(of: "--")
             else { return nil }
-            let files = argv[2..<end].filter { file in
+            let keepsOwn = argv[2] == Self.keepingOwn
+            let all = argv[(keepsOwn ? 3 : 2)..<end]
+            let files = all.filter { file in
                 let path = file.hasPrefix("-") ? String(file.dropFirst()) : file
                 return !said.hasPrefix("timerd: --env-file \(path): ")
             }
-            guard files.count < end - 2 else { return nil }
+            guard files.count < all.count else { return nil }
             rest.argv = Array(argv[(end + 1)...])
-            rest.readVariables(from: files)
+            rest.readVariables(from: files, keepingOwn: keepsOwn)
             return rest
         default: return nil
         }

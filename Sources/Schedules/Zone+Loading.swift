@@ -70,7 +70,7 @@ extension Zone {
         }
         return ScheduleError(
             .badZone,
-            "TZ is '\(value)', which is no time zone; accepted are 'UTC', the names in \(folder), such as "
+            "TZ is '\(value)', which is no time zone; accepted are 'UTC', the names in \(databaseFolder), such as "
                 + "'Europe/Berlin', paths of such files, and POSIX TZ strings, such as 'CET-1CEST'"
         )
     }

@@ -124,7 +124,8 @@ static char *take_plain(struct text *text) {
     return value;
 }
 
-static void read_variables(const char *path) {
+// `keeps_own`: whether files change no variable of timerd's own.
+static void read_variables(const char *path, bool keeps_own) {
     bool may_lack = path[0] == '-';
     struct text text = {.path = path + may_lack, .line = 1};
     char *bytes = contents(text.path, may_lack);
@@ -139,7 +140,8 @@ static void read_variables(const char *path) {
         skip_blanks(&text);
         bool is_quoted = *text.at == '"' || *text.at == '\'';
         const char *value = is_quoted ? take_quoted(&text) : take_plain(&text);
-        if (setenv(name, value, 1) == -1) refuse(UNREADABLE, "%s: %s", text.path, strerror(errno));
+        bool stays = keeps_own && strncmp(name, "TIMERD_", 7) == 0;
+        if (setenv(name, value, !stays) == -1) refuse(UNREADABLE, "%s: %s", text.path, strerror(errno));
     }
     free(bytes);
 }
@@ -169,7 +171,9 @@ static int become_from_path(char **command) {
 }
 
 _Noreturn void run_with_environment(char **words) {
-    for (; *words != NULL && strcmp(*words, "--") != 0; words++) read_variables(*words);
+    bool keeps_own = *words != NULL && strcmp(*words, KEEPING_OWN) == 0;
+    if (keeps_own) words++;
+    for (; *words != NULL && strcmp(*words, "--") != 0; words++) read_variables(*words, keeps_own);
     char **command = *words == NULL ? words : words + 1;
     if (*command == NULL) {
         fprintf(stderr, "timerd-runner: " WITH_ENVIRONMENT " needs files, '--' and a command\n");

@@ -14,6 +14,10 @@ import Testing
             ("mail:a@b.example,root", .mail("a@b.example,root")),
             ("https://hooks.example/T0/secret?x=1", .web("https://hooks.example/T0/secret?x=1")),
             ("http://[::1]:8080/", .web("http://[::1]:8080/")),
+            ("http://[fe80::1%25eth0]", .web("http://[fe80::1%25eth0]")),
+            ("http://[::ffff:10.0.0.1]/", .web("http://[::ffff:10.0.0.1]/")),
+            ("http://10.0.0.1:65535?x", .web("http://10.0.0.1:65535?x")),
+            ("http://a:b:c@hooks.example:080/", .web("http://a:b:c@hooks.example:080/")),
             ("command:logger -t backup 'it broke'", .command("logger -t backup 'it broke'")),
             ("desktop", .desktop), ("none", .none),
             ("https://hooks.example/…#0a1b", .masked("https://hooks.example/…#0a1b")),
@@ -30,6 +34,10 @@ import Testing
             "", "mail:", "mail:a b@c", "mail:a@b,", "mail:a@b\nBcc: c@d", "mail:-oQ/tmp",
             "mail:<a@b>",
             "https://", "https:///x", "http://a b/", "http://:80/", "ftp://x/", "https://ex ample/",
+            "https://hooks.example:none/", "http://h:65536/", "http://h:0/", "http://h:/",
+            "http://h:+80/", "http://h:1:2/", "http://[::1/", "http://::1]/", "http://[]/",
+            "http://[h]/", "http://[::1]80/", "http://[::1]:/", "http://[::1%]/", "http://[[::1]]/",
+            "http://h]/", "http://::1/", "mail:" + String(repeating: "x", count: 255),
             "https://bücher.example/", "command:", "command:  ", "desktop:0", "ops@example.org",
         ]
     )
@@ -63,7 +71,21 @@ import Testing
                 "http://u:PW@exämple.invalid/SECRET",
                 "\"http://…\", whose character 15 stands in no URL"
             ),
-            ("https://u:PW@host\\SECRET", "\"https://…\", whose host cannot be read"),
+            ("https://u:PW@host\\SECRET", "\"https://…\", whose host or port cannot be read"),
+            (
+                "https://u:P#W@hooks.example/SECRET",
+                "\"https://…\", whose host or port cannot be read"
+            ),
+            (
+                "https://u:P/W@hooks.example/SECRET",
+                "\"https://…\", whose host or port cannot be read"
+            ),
+            (
+                "https://u:P?W@hooks.example/SECRET",
+                "\"https://…\", whose host or port cannot be read"
+            ),
+            ("https://u:1#W@host/SECRET", "\"https://…\", whose host or port cannot be read"),
+            ("https://hooks.example:PW/", "\"https://…\", whose host or port cannot be read"),
             ("http://u:PW@host/SECRET x", "\"http://…\", whose character 24 stands in no URL"),
             ("http://u:PW@exämple.invalid/…", "\"http://…\", whose character 15 stands in no URL"),
             ("https://hooks.example/SECRET/…#3f9a", nil),

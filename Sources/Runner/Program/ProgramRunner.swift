@@ -133,11 +133,18 @@ package final class ProgramRunner: CommandRunner, @unchecked Sendable {
         } catch {
             return .notStarted(error.message, at: now())
         }
-        let previous = state.withLock {
-            $0.entries.updateValue(RunEntry(request, started), forKey: request.run)
+        let isOfBefore = state.withLock { state in
+            // By a restored database, a daemon before has used a number that this one takes for a new one.
+            if state.entries[request.run]?.isOfBefore == true { return true }
+            let entry = RunEntry(request, started)
+            let previous = state.entries.updateValue(entry, forKey: request.run)
+            // A daemon gives each number once: those of runs come from the store, those of notices count the tries.
+            precondition(previous == nil, "run \(request.run) is begun while it is in progress")
+            return false
         }
-        // Run numbers come from the store, which gives each one once.
-        precondition(previous == nil, "run \(request.run) is begun while it is in progress")
+        guard !isOfBefore else {
+            throw .notBegun("timerd-runner still minds what a daemon before began by its number")
+        }
         return try await end(of: request) { self.begin(request) }
     }
 

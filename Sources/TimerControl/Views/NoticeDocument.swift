@@ -74,8 +74,9 @@ package struct NoticeDocument: Codable, Hashable, Sendable {
 
     private static func end(of bytes: [UInt8], limit: Int) -> String? {
         guard !bytes.isEmpty else { return nil }
-        // Not from the middle of a character on.
-        let end = bytes.suffix(limit).drop { bytes.count > limit && $0 & 0xC0 == 0x80 }
-        return String(decoding: end, as: UTF8.self)
+        let end = bytes.suffix(limit)
+        // Not from the middle of a character on, of which three bytes at most are missing.
+        let rest = bytes.count > limit ? end.prefix(3).prefix { $0 & 0xC0 == 0x80 }.count : 0
+        return String(decoding: end.dropFirst(rest), as: UTF8.self)
     }
 }

@@ -13,7 +13,7 @@ enum NoticeMail {
     ) -> String {
         let isPlain = isPlain(text.body)
         let headers = [
-            "To: \(address)",
+            "To: \(folded(address))",
             "Subject: \(encoded(shortened(text.subject)))",
             // The same for each try: what comes twice can be told.
             "Message-ID: <timerd.\(notice).\(date.microseconds)@\(domain(text.host))>",
@@ -31,6 +31,8 @@ enum NoticeMail {
 
     /// The most bytes of a line, without its end (RFC 5322, 2.1.1): mail servers cut or refuse what is longer.
     private static let longestLine = 998
+    /// The most bytes of a line of the headers, where there is a place to fold it.
+    private static let longestHeader = 76
     /// The most characters of a subject.
     private static let longestSubject = 200
 
@@ -40,6 +42,23 @@ enum NoticeMail {
             line.count <= longestLine
                 && line.allSatisfy { (0x20..<0x7F).contains($0) || $0 == UInt8(ascii: "\t") }
         }
+    }
+
+    /// Addresses on several lines where they are too long for one; each goes as it is, as RFC 6532 has it.
+    private static func folded(_ addresses: String) -> String {
+        var (text, length) = ("", "To: ".utf8.count)
+        for address in addresses.split(separator: ",") {
+            // With the comma behind it.
+            let size = address.utf8.count + 1
+            if !text.isEmpty {
+                let isFull = length + size > longestHeader
+                text += isFull ? ",\n " : ","
+                if isFull { length = 1 }
+            }
+            text += address
+            length += size
+        }
+        return text
     }
 
     private static func shortened(_ subject: String) -> String {

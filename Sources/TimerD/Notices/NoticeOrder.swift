@@ -70,6 +70,8 @@ struct NoticeOrder: Hashable, Sendable {
             "globoff",
             // A redirect is no delivery: it is a failure, and is not followed.
             "location", "max-redirs = 0",
+            // Of some answers curl says nothing: a redirect that does not say where to, or a 304.
+            "write-out = \"%{http_code}\"",
         ]
         if let body {
             lines += [
@@ -89,6 +91,7 @@ struct NoticeOrder: Hashable, Sendable {
             "TIMERD_JOB_NAME": document.name ?? "",
             "TIMERD_NOTICE_ID": document.notice.map { "\($0)" } ?? "",
             "TIMERD_OUTCOME": document.outcome?.rawValue ?? "",
+            "TIMERD_OWNER": document.owner,
             "TIMERD_REASON": document.reason,
             "TIMERD_RUN_ID": document.run.map { "\($0)" } ?? "",
             "TIMERD_STATUS": document.status.map { "\($0)" } ?? "",
@@ -101,9 +104,11 @@ struct NoticeOrder: Hashable, Sendable {
 enum NoticeAnswer {
     /// Why it failed, in a line without what is secret in `place`; nil if it did not.
     static func failure(_ result: RunResult, at place: NoticePlace) -> String? {
-        if result.outcome == .exited(0) { return nil }
+        let answered = answer(result, at: place)
+        if result.outcome == .exited(0), answered == nil { return nil }
         var line =
             switch result.outcome {
+            case .exited(0): "the answer has status \(answered ?? 0)"
             case .exited(let status): "exit status \(status)"
             default: "\(result.outcome)"
             }
@@ -115,5 +120,12 @@ enum NoticeAnswer {
         var text = String.UnicodeScalarView()
         text.append(contentsOf: printable.prefix(500))
         return String(text)
+    }
+
+    /// The status that a web server has answered with, if that is no success: curl has written it.
+    private static func answer(_ result: RunResult, at place: NoticePlace) -> Int? {
+        guard case .web = place else { return nil }
+        let status = Int(String(decoding: result.output.stdout, as: UTF8.self))
+        return status.flatMap { (200..<300).contains($0) ? nil : $0 }
     }
 }

@@ -69,7 +69,10 @@ struct NoticeText: Sendable {
         }
         func field(_ name: String, _ value: String?) {
             guard let value else { return }
-            lines.append("\(name):".padding(to: 10) + value)
+            // Whatever a worker has called its error: its further lines pose as no field.
+            let parts = value.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
+            let margin = String(repeating: " ", count: 10)
+            lines.append("\(name):".padding(to: 10) + parts.joined(separator: "\n" + margin))
         }
         field("job", document.name.map { "\($0) (\(document.job))" } ?? "\(document.job)")
         field("owner", document.owner)

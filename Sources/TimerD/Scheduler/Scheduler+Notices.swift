@@ -60,7 +60,7 @@ extension Scheduler {
                 }
                 request.epoch = epoch
                 var result = try await runner.run(request, started: { _ in })
-                // What cannot be read may be what it is to tell of.
+                // What cannot be read, or a home that is not there, may be what it is to tell of.
                 while let rest = request.withoutUnread(result) {
                     runner.stored(number)
                     request = rest
@@ -69,7 +69,8 @@ extension Scheduler {
                 failure = NoticeAnswer.failure(result, at: notice.place)
             } catch {
                 guard case .notBegun(let reason) = error else { return }
-                failure = reason
+                // The runner has nothing of it, or what a daemon before began by its number.
+                return await self.noticeEnded(notice, reason)
             }
             await self.noticeEnded(notice, failure)
             runner.stored(number)
@@ -92,6 +93,35 @@ extension Scheduler {
         }
     }
 
+    /// Counts what a daemon before has begun among what its owner has on the way, until that has ended.
+    ///
+    /// How it ends counts for nothing: the notice is tried again.
+    func awaitEnd(ofTry run: RunID, _ notice: StoredNotice) {
+        noticeTurns.begin(notice.ownerID, isPing: notice.isPing)
+        let runner = runner
+        let request = RunRequest(
+            run: run.rawValue,
+            argv: [],
+            environment: [:],
+            workingDirectory: "/",
+            output: RunOutput(limit: 4096)
+        )
+        Task.detached(executorPreference: pool) {
+            do throws(RunBreak) {
+                _ = try await runner.takeUp(request, started: { _ in })
+                runner.stored(run.rawValue)
+            } catch {
+                // It has ended and is forgotten, or goes on without this daemon as well.
+            }
+            await self.leftTryEnded(notice)
+        }
+    }
+
+    private func leftTryEnded(_ notice: StoredNotice) {
+        noticeTurns.end(notice.ownerID, isPing: notice.isPing)
+        lookAtNotices()
+    }
+
     private func logNotHandedOver(_ notice: StoredNotice, _ failure: String, isLast: Bool) {
         var metadata: Logger.Metadata = [
             "job": "\(notice.job)", "owner": "\(notice.owner.uid)", "notice": "\(notice.id)",
@@ -105,14 +135,6 @@ extension Scheduler {
         } else {
             log.notice("a notice was not handed over; it is tried again", metadata: metadata)
         }
-    }
-}
-
-extension StoredNotice {
-    /// The number of this try for the runner: below 0, where no run of a job is, and another one for each try.
-    fileprivate var runNumber: Int64 {
-        // Of a long id, as a restored database gives, the upper bits are cut; two of which no more differs are not under way at once.
-        -1 - (id.rawValue << 16 | Int64(attempts & 0xFFFF)) & (.max >> 1)
     }
 }
 
@@ -150,7 +172,7 @@ extension SchedulerSettings {
         request.session = session(of: owner)
         request.completesEnvironment = true
         if case .command = notice.place {
-            request.readVariables(from: job?.envFile)
+            request.readVariables(from: job?.envFile, keepingOwn: true)
             for credential in job?.credentials ?? [] {
                 // try?: one that the administrator has not given is left out, as it may be what the notice is to tell of.
                 let secrets = try? await secretsFolder.secrets([credential], of: owner)

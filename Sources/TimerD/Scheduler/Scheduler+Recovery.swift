@@ -115,6 +115,7 @@ extension Scheduler {
         for run in recovered.strays {
             leaveStray(run, known[run.rawValue], isUnknown: recovered.unknown.contains(run))
         }
+        for (run, notice) in recovered.tries { awaitEnd(ofTry: run, notice) }
         for (fire, wait) in recovered.waiting { fires.insert(fire, .waiting(wait)) }
     }
 

@@ -18,6 +18,8 @@ struct Recovered: Sendable {
     var strays: [RunID] = []
     /// Those of them of which the database has no row, without tries of notices, whose numbers are below 0.
     var unknown: Set<RunID> = []
+    /// Those of them that are tries to hand a notice over which still waits.
+    var tries: [(run: RunID, notice: StoredNotice)] = []
     /// Whether somebody is to be told of something.
     var hasNotices = false
     /// Jobs that cannot be read: their open fires stay as they are until then.
@@ -44,6 +46,14 @@ extension JobTransaction {
         recovered.unknown = try Set(
             recovered.strays.filter { try $0.rawValue > 0 && !runs.isKnown($0) }
         )
+        recovered.tries = recovered.strays.compactMap { run in
+            guard let id = StoredNotice.id(ofTry: run.rawValue) else { return nil }
+            let before = NoticeID(rawValue: id.rawValue - 1)
+            // try?: of a row that cannot be read no owner is known, and its next try is logged with the reason.
+            let next = try? notices.list(of: nil, after: before, limit: 1).first
+            guard let notice = next, notice.id == id else { return nil }
+            return (run: run, notice: notice)
+        }
         // A database of another origin may not have come as far as the runs that are known.
         if let last = known.max() { try DaemonState.skip(runsThrough: last, in: database) }
         return recovered

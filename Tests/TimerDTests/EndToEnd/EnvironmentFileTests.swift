@@ -15,7 +15,8 @@ struct EnvironmentFileTests {
     /// Runs the program's own reader, without a daemon.
     private static func read(
         _ contents: String,
-        _ command: [String] = ["env"]
+        _ command: [String] = ["env"],
+        keepingOwn: Bool = false
     ) async throws -> DaemonProcess.Answer {
         let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -23,8 +24,8 @@ struct EnvironmentFileTests {
         let file = folder.appending(path: "variables").path
         try contents.write(toFile: file, atomically: true, encoding: .utf8)
         return try await run(
-            ["--with-environment", file, "--"] + command,
-            in: ["PATH": "/usr/bin:/bin", "A": "before", "KEPT": "kept"]
+            ["--with-environment"] + (keepingOwn ? ["--keeping-own"] : []) + [file, "--"] + command,
+            in: ["PATH": "/usr/bin:/bin", "A": "before", "KEPT": "kept", "TIMERD_A": "own"]
         )
     }
 
@@ -93,6 +94,19 @@ struct EnvironmentFileTests {
         #expect(kept.output == "kept before 1\n")
         let folder = try await Self.read("B=1", ["/"])
         #expect(folder.status == 126)
+    }
+
+    @Test(
+        "A file changes timerd's own variables for a run, and for a notice only adds to them",
+        arguments: [(false, "file more b\n"), (true, "own more b\n")]
+    )
+    func own(keepingOwn: Bool, said: String) async throws {
+        let answer = try await Self.read(
+            "TIMERD_A=file\nTIMERD_B=more\nA=b\n",
+            ["sh", "-c", "echo $TIMERD_A $TIMERD_B $A"],
+            keepingOwn: keepingOwn
+        )
+        #expect(answer.output == said && answer.status == 0, "\(answer)")
     }
 
     @Test("A command is looked for in the absolute folders of PATH, and no shell takes its place")

@@ -66,6 +66,33 @@ import TimerControl
         #expect(try Self.decoded(mail.body) == text.body)
     }
 
+    @Test("The lines of an error pose as no further fields of the mail")
+    func errorOfLines() {
+        let text = Self.text {
+            ($0.outcome, $0.error) = (.failed, "no room\nowner:    root\r\nend:      never\n")
+        }
+        let lines = text.body.split(whereSeparator: \.isNewline)
+        #expect(lines.filter { $0.hasPrefix("owner:") } == ["owner:    ann"])
+        #expect(!lines.contains { $0.hasPrefix("end:") })
+        #expect(lines.contains("outcome:  failed: no room"))
+        #expect(lines.contains("          owner:    root"))
+    }
+
+    @Test("Of what is no UTF-8 the end is told as well, and of a character no part")
+    func excerpts() {
+        var document = NoticeDocument(
+            reason: .failed,
+            job: JobID(rawValue: 7),
+            name: nil,
+            owner: "ann"
+        )
+        let limit = NoticeDocument.outputLimit
+        document.take(CapturedOutput(stdout: Array(repeating: 0x80, count: limit + 1)))
+        #expect(document.stdout == String(repeating: "\u{FFFD}", count: limit - 3))
+        document.take(CapturedOutput(stdout: Array(("x→" + Self.x(limit - 2)).utf8)))
+        #expect(document.stdout == Self.x(limit - 2))
+    }
+
     @Test("Quoted-printable is that of RFC 2045")
     func quotedPrintable() {
         for (text, expected) in [
@@ -73,6 +100,31 @@ import TimerControl
             ("\u{7}", "=07"), (Self.x(75), Self.x(75)), (Self.x(76), Self.x(75) + "=\nx"),
             (Self.x(73) + "=", Self.x(73) + "=\n=3D"),
         ] { #expect(QuotedPrintable.encoded(text) == expected) }
+    }
+
+    @Test("Addresses stand on several lines where they are too long for one, and none is changed")
+    func addresses() throws {
+        let longest = Self.x(254)
+        for addresses in [
+            ["ops"], ["ops@example.org", "ann"],
+            ["büro@example.org", longest, longest, "ann", "bob"],
+            Array(repeating: "somebody@example.org", count: 190),
+        ] {
+            let mail = NoticeMail.text(
+                to: addresses.joined(separator: ","),
+                Self.text { _ in },
+                notice: "3",
+                at: TestScheduler.start
+            )
+            let end = try #require(mail.firstRange(of: "\nSubject: "))
+            let header = mail[..<end.lowerBound]
+            let lines = header.split(separator: "\n")
+            #expect(lines.dropFirst().allSatisfy { $0.hasPrefix(" ") })
+            #expect(lines.allSatisfy { $0.utf8.count <= 76 || $0.contains(longest) })
+            #expect(lines.allSatisfy { $0.utf8.count <= 998 })
+            let told = String(header.dropFirst(4)).replacing("\n ", with: "")
+            #expect(told == addresses.joined(separator: ","))
+        }
     }
 
     @Test(

@@ -21,13 +21,18 @@ import TimerControl
     }
 
     /// Runs a program to its end.
-    private static func run(_ request: RunRequest) -> RunOutcome {
+    ///
+    /// `wrote` gets what it has written.
+    private static func run(
+        _ request: RunRequest,
+        wrote: (CapturedOutput) -> Void = { _ in }
+    ) -> RunOutcome {
         let process = Process()
         process.executableURL = URL(filePath: "/usr/bin/env")
         process.arguments = request.argv
         process.environment = request.environment
-        let input = Pipe()
-        process.standardInput = input
+        let (input, output) = (Pipe(), Pipe())
+        (process.standardInput, process.standardOutput) = (input, output)
         do {
             try process.run()
             try input.fileHandleForWriting.write(contentsOf: Data(request.input))
@@ -35,7 +40,9 @@ import TimerControl
         } catch {
             return .notStarted("\(error)")
         }
+        let text = output.fileHandleForReading.readDataToEndOfFile()
         process.waitUntilExit()
+        wrote(CapturedOutput(stdout: Array(text)))
         return .exited(process.terminationStatus)
     }
 
@@ -110,9 +117,10 @@ import TimerControl
                     kind = self.headers.get("Content-Type") or "-"
                     with open(sys.argv[2], "a") as file:
                         file.write(f"{self.command} {self.path} {kind} {text}\\n")
-                    self.send_response(answers.pop(0) if len(answers) > 1 else answers[0])
+                    status = answers.pop(0) if len(answers) > 1 else answers[0]
+                    self.send_response(status)
                     self.send_header("Content-Length", "0")
-                    self.send_header("Location", "/elsewhere")
+                    if status == 302: self.send_header("Location", "/elsewhere")
                     self.end_headers()
                 do_GET = do_POST = answer
                 def log_message(self, *rest): pass
@@ -177,6 +185,33 @@ import TimerControl
         }
     }
 
+    @Test(
+        "An answer that is neither a success nor an error of curl's is a failed try",
+        arguments: [300, 301, 304]
+    )
+    func otherAnswers(status: Int) async throws {
+        try await serve("\(status),204") { port in
+            try await TestScheduler.with { test in
+                let runner = test.runner
+                runner.answer = { request in
+                    guard request.run < 0 else { return .exited(1) }
+                    return Self.run(request) { runner.output = $0 }
+                }
+                // It holds itself.
+                defer { runner.answer = nil }
+                try await test.add(ScheduleWords(in: "10s"), command: ["false"]) {
+                    $0.notify = ["http://127.0.0.1:\(port)/secret"]
+                }
+                try await test.advance(by: .seconds(11))
+                let waiting = try await NoticeSupport.waiting(test)
+                #expect(waiting.map(\.error) == ["the answer has status \(status)"])
+                try await test.advance(by: .seconds(60))
+                #expect(try asked.count == 2)
+                #expect(try await NoticeSupport.waiting(test).isEmpty, "204 is a success")
+            }
+        }
+    }
+
     @Test("A ping is a GET, and one at each success")
     func ping() async throws {
         try await serve("200") { port in
@@ -232,8 +267,30 @@ import TimerControl
             #expect(last.secrets.map(\.path) == ["/etc/y"])
             #expect(
                 last.argv.dropFirst()
-                    == ["--with-environment", "-/etc/b", "--", "/bin/sh", "-c", "tell"]
+                    == ["--with-environment", "--keeping-own", "-/etc/b"]
+                    + ["--", "/bin/sh", "-c", "tell"]
             )
+            #expect(try await NoticeSupport.waiting(test).isEmpty)
+        }
+    }
+
+    @Test("A notice begins in / where its owner's home cannot be entered")
+    func withoutHome() async throws {
+        try await TestScheduler.with { test in
+            var settings = await test.scheduler.settings
+            settings.account.home = "/home/gone"
+            await test.scheduler.reload(settings)
+            test.runner.answer = { request in
+                guard request.run < 0 else { return .exited(1) }
+                guard request.workingDirectory != "/" else { return .exited(0) }
+                return .notStarted("cannot enter working directory '/home/gone': not a directory")
+            }
+            try await test.add(ScheduleWords(in: "10s"), command: ["false"]) {
+                $0.notify = ["mail"]
+            }
+            try await test.advance(by: .seconds(11))
+            let folders = NoticeSupport.told(test).map(\.workingDirectory)
+            #expect(folders == ["/home/gone", "/"])
             #expect(try await NoticeSupport.waiting(test).isEmpty)
         }
     }

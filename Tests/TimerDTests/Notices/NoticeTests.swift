@@ -19,7 +19,7 @@ import TimerControl
             )
             let job = try await test.add(ScheduleWords(in: "10s"), command: ["false"]) {
                 ($0.name, $0.notify, $0.retries) = ("backup", [NoticeSupport.place], 1)
-                $0.env = ["CHANNEL": "ops", "TIMERD_REASON": "no"]
+                $0.env = ["CHANNEL": "ops", "TIMERD_REASON": "no", "TIMERD_OWNER": "no"]
             }
             try await test.advance(by: .seconds(300))
             #expect(test.runner.requests.filter { $0.run > 0 }.count == 2)
@@ -27,6 +27,7 @@ import TimerControl
             #expect(NoticeSupport.told(test).count == 1)
             #expect(request.argv == ["/bin/sh", "-c", "tell"])
             #expect(request.environment["TIMERD_REASON"] == "failed")
+            #expect(request.environment["TIMERD_OWNER"] == "root")
             #expect(request.environment["CHANNEL"] == "ops", "what the job gives to commands")
             let document = try NoticeSupport.document(request)
             #expect(document.version == 1 && document.reason == "failed")

@@ -125,6 +125,25 @@ struct LostConnectionTests {
         await runner.detach()
     }
 
+    @Test("What a daemon before began is minded to its end before another one has its number")
+    func numberInUse() async throws {
+        let (runner, _) = try await script.attached(knowing: [-9: .scripted()])
+        let link = try await script.connection(0)
+        runner.stored(-9)
+        let reason = await refusal(runner, request(-9))
+        #expect(reason == "timerd-runner still minds what a daemon before began by its number")
+        #expect(link.started.isEmpty)
+        await link.say(.scriptedEnd(of: -9, status: 0))
+        await script.flush()
+        #expect(link.stored == [-9])
+        async let result = runner.run(request(-9)) { _ in }
+        try await eventually("it is ordered") { link.started == [-9] }
+        await link.say(.started(run: -9, .scripted()), .scriptedEnd(of: -9, status: 3))
+        #expect(try await result.outcome == .exited(3))
+        runner.stored(-9)
+        await runner.detach()
+    }
+
     @Test("A run is asked of no other runner than the one that is stored")
     func anotherRunner() async throws {
         let (runner, _) = try await script.attached(epoch: 1)

@@ -70,7 +70,9 @@ import Testing
     func refusedDirectory(path: String, message: String) async {
         var request = TestRunner.script("true")
         request.workingDirectory = path
-        #expect(await test.run(request).outcome == .notStarted(message))
+        let result = await test.run(request)
+        #expect(result.outcome == .notStarted(message))
+        #expect(request.withoutUnread(result)?.workingDirectory == "/", "a notice begins there")
     }
 
     @Test("A script without its interpreter is refused with the interpreter's name")

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import Testing
+import TimerControl
+
+@testable import Runner
+@testable import TimerD
+
+/// What a daemon that was killed has left on its way.
+extension NoticeTests {
+    @Test("Tries that a daemon before has left on their way count among the two of their user")
+    func leftTries() async throws {
+        try await TestScheduler.with { test in
+            test.runner.answer = NoticeSupport.answers(.exited(1))
+            test.runner.holds = { $0.run < 0 }
+            for _ in 0..<3 {
+                try await test.add(ScheduleWords(in: "10s"), command: ["false"]) {
+                    $0.notify = [NoticeSupport.place]
+                }
+            }
+            try await test.advance(by: .seconds(11))
+            let left = NoticeSupport.told(test).map(\.run)
+            #expect(left.count == 2)
+            var known = KnownRuns(epoch: test.runner.known.epoch)
+            for run in left {
+                known.runs[run] = KnownRun(phase: .running, pid: 77, startedAtMicroseconds: 0)
+            }
+            let after = try await test.crashedAndDown(for: .seconds(1), known: known)
+            try await after.settle()
+            #expect(NoticeSupport.told(after).isEmpty, "two of them are on their way")
+            after.runner.end()
+            try await after.settle()
+            #expect(NoticeSupport.told(after).count == 1, "the third one has its turn")
+            try await after.close()
+            test.runner.end()
+        }
+    }
+}
