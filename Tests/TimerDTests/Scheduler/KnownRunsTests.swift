@@ -311,7 +311,7 @@ struct KnownRunsTests {
             try await test.add(ScheduleWords(every: "10s"), command: ["x"])
             await test.loop.ask { [scheduler = test.scheduler] in
                 scheduler.assumeIsolated {
-                    $0.runnerChanged(.full)
+                    $0.runnerChanged(.full("too many open files"))
                     $0.runnerChanged(.away("it is gone"))
                     $0.runnerChanged(.back(epoch: 5))
                     // Before the write of that epoch is durable.
