@@ -155,8 +155,8 @@ int main(int count, char **words) {
     check_listener();
     take_own_place();
     raise_descriptor_limit();
-    // Each process that sends a signal has one, the listener, the signals that wait, and the end of an idle runner.
-    int error = loop_open(run_limit * ALARMS + ERRAND_LIMIT + 3);
+    // Each process that sends a signal has one, the listener, its file, the signals that wait, the end of an idle runner.
+    int error = loop_open(run_limit * ALARMS + ERRAND_LIMIT + 4);
     if (error != 0) fail("cannot wait for events", error);
     watch_signals();
     // What runs leave behind becomes the runner's, which reaps it.

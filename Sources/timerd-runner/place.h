@@ -21,7 +21,7 @@ const char *place_path(void);
 /// Has the socket's file made anew where somebody removes it: runs may go on, of which no daemon would hear.
 void watch_place(void);
 
-/// Makes the file anew if it has been removed, also where that was not told.
+/// Makes the file anew if it has been removed, also where that was not told; tries again until it can.
 void keep_place(void);
 
 /// Whether nobody can connect with this runner any more: its socket is gone, or another's is in its place.

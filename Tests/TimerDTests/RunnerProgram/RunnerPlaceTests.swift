@@ -57,6 +57,23 @@ import Testing
         #expect(known == 1)
     }
 
+    @Test("A socket's file that cannot be made anew for now is made once there is a place for it")
+    func madeLater() async throws {
+        let runner = try RunnerProcess()
+        let (path, folder) = (runner.path, runner.folder.path)
+        let aside = folder + "-aside"
+        let peer = try runner.connect()
+        _ = try peer.next()
+        #expect(rename(folder, aside) == 0 && unlink(aside + "/runner") == 0)
+        do {
+            defer { rename(aside, folder) }
+            // It has tried in vain once it has carried out what comes behind that.
+            try begin(peer)
+        }
+        try await eventually("it is made anew") { access(path, F_OK) == 0 }
+        #expect(kill(runner.pid, 0) == 0)
+    }
+
     @Test("No runner is started beside one whose socket's file is gone: that is told, with its pid")
     func held() async throws {
         let runner = try RunnerProcess()
