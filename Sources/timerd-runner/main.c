@@ -96,8 +96,12 @@ static void watch_signals(void) {
 static void take_own_place(void) {
     pid_t holder;
     if (take_place(LISTENER, &holder)) return;
-    fprintf(stderr, "timerd-runner: process %d goes on as the runner of '%s'; its runs have to end first, as by 'kill %d'\n",
-            (int)holder, place_path(), (int)holder);
+    // It has no number here where it is in another PID namespace, or on another host.
+    if (holder < 1)
+        fprintf(stderr, "timerd-runner: a process that has no number here goes on as the runner of '%s'\n", place_path());
+    else
+        fprintf(stderr, "timerd-runner: process %d goes on as the runner of '%s'; its runs have to end first, as by 'kill %d'\n",
+                (int)holder, place_path(), (int)holder);
     exit(1);
 }
 

@@ -8,7 +8,7 @@
 
 /// Takes the path of the listening socket for this runner, as long as it lives; to be called once, and first.
 ///
-/// Whether nobody else has it; `holder` gets who has, 0 where the kernel does not say. What cannot be locked, as on a file
+/// Whether nobody else has it; `holder` gets who has, below 1 where the kernel has no number for it here. What cannot be locked, as on a file
 /// system without locks, is taken all the same.
 bool take_place(int listener, pid_t *holder);
 

@@ -92,6 +92,36 @@ import Testing
         try await eventually("it makes the file anew") { access(path, F_OK) == 0 }
     }
 
+    @Test("A dead socket's file in the place of a living runner's is removed, and its own made anew")
+    func dead() async throws {
+        let runner = try RunnerProcess()
+        let (path, pid) = (runner.path, runner.pid)
+        let peer = try runner.connect()
+        try begin(peer)
+        // It is not to make its own anew in between.
+        kill(pid, SIGSTOP)
+        unlink(path)
+        close(try RunnerProcess.socket(path) { bind($0, $1, $2) })
+        kill(pid, SIGCONT)
+        let program = RunnerProgram(socket: path)
+        let told = try #require(refusal(of: program))
+        #expect(told.isThere, "\(told)")
+        try await eventually("it is heard again") { refusal(of: program) == nil }
+        #expect(kill(pid, 0) == 0)
+    }
+
+    @Test("A runner whose process has no number here is told without one, and without what to do")
+    func unnamed() {
+        let program = RunnerProgram(socket: "/s")
+        #expect(program.held(by: 7).description.contains("'kill 7'"))
+        for holder: Int32 in [0, -1] {
+            let told = program.held(by: holder)
+            let words = "a process that has no number here goes on as the timerd-runner of '/s'"
+            #expect(told.isThere && told.description.hasPrefix(words), "\(told)")
+            #expect(!told.description.contains("kill"), "\(told)")
+        }
+    }
+
     @Test("A daemon that begins meanwhile takes its runs for going on, and hears of them later")
     func waits() async throws {
         let runner = try RunnerProcess()
