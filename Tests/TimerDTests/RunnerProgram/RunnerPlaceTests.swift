@@ -92,7 +92,7 @@ import Testing
         try await eventually("it makes the file anew") { access(path, F_OK) == 0 }
     }
 
-    @Test("A dead socket's file in the place of a living runner's is removed, and its own made anew")
+    @Test("A dead socket's file in the place of a runner's is removed, and its own made anew")
     func dead() async throws {
         let runner = try RunnerProcess()
         let (path, pid) = (runner.path, runner.pid)
@@ -140,11 +140,35 @@ import Testing
         let known = try await daemon.attach { change in changes.withLock { $0.append("\(change)") }
         }
         #expect(known.isUnheard && known.runs.isEmpty)
+        let reason = "process \(runner.pid) goes on"
+        #expect(known.silence?.hasPrefix(reason) == true, "\(known)")
         kill(runner.pid, SIGCONT)
         try await eventually("it is heard") {
             changes.withLock { all in all.contains { $0.hasPrefix("back") } }
         }
         #expect(daemon.known.runs.keys.sorted() == [1])
+        await daemon.detach()
+    }
+
+    @Test("A daemon that loses a runner, and finds that it goes on unheard, is told so")
+    func heldMeanwhile() async throws {
+        let runner = try RunnerProcess()
+        let program = RunnerProgram(socket: runner.path)
+        let isLost = Locked(false)
+        let changes = Locked<[String]>([])
+        let daemon = ProgramRunner(on: .test, now: RunnerReleaseTests.now) {
+            () throws(RunnerUnreachable) in
+            if isLost.withLock({ $0 }) { throw program.held(by: 7) }
+            return try program.connect()
+        }
+        _ = try await daemon.attach { change in changes.withLock { $0.append("\(change)") } }
+        isLost.withLock { $0 = true }
+        // The newest connection counts: the daemon's ends.
+        let peer = try runner.connect()
+        _ = try peer.next()
+        try await eventually("it is told") {
+            changes.withLock { all in all.last?.contains("process 7 goes on") == true }
+        }
         await daemon.detach()
     }
 
