@@ -100,7 +100,8 @@ static void take_own_place(void) {
     if (holder < 1)
         fprintf(stderr, "timerd-runner: a process that has no number here goes on as the runner of '%s'\n", place_path());
     else
-        fprintf(stderr, "timerd-runner: process %d goes on as the runner of '%s'; its runs have to end first, as by 'kill %d'\n",
+        fprintf(stderr,
+                "timerd-runner: process %d goes on as the runner of '%s'; its runs have to end first, as by 'kill %d'\n",
                 (int)holder, place_path(), (int)holder);
     exit(1);
 }
