@@ -15,8 +15,10 @@ package struct KnownRuns: Sendable {
     package var runs: [Int64: KnownRun]
     /// Those of `runs` that go on, and whose end nobody waits for; none of notices, whose numbers are below 0.
     package var strays: Set<Int64> = []
-    /// Whether it has not said yet what it knows, as it hangs: each run that it may have been asked for may go on.
-    package var isUnheard = false
+    /// Why it has not said yet what it knows, though it is there, as it hangs; nil where it has.
+    package var silence: String?
+    /// Whether each run that it may have been asked for may go on.
+    package var isUnheard: Bool { silence != nil }
 
     package init(
         epoch: Int64,

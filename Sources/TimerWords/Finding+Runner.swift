@@ -32,11 +32,15 @@ extension Finding {
             )
         }
         if let strays = runner.straysSentence {
+            let isNamed = runner.strays?.contains { $0.pid > 0 } == true
             return .warning(
                 "runner",
                 strays,
-                "'kill -- -PID' ends such a run, which no job knows of; so do 'timerd --end-runs' without a daemon, and"
-                    + " SIGUSR1, with all others"
+                isNamed
+                    ? "'kill -- -PID' ends such a run, which no job knows of; so do 'timerd --end-runs' without a daemon, and"
+                        + " SIGUSR1, with all others"
+                    : "'timerd --end-runs' without a daemon ends such a run, which no job knows of, with all others; so does"
+                        + " SIGUSR1"
             )
         }
         let text = "process \(runner.pid ?? 0) minds \(runner.runs)"
@@ -65,9 +69,13 @@ extension Finding {
 
 extension StatusReply.Runner {
     /// Which runs go on without a row, up to eight of them; nil where none does.
+    ///
+    /// One that is about to begin has no process yet.
     public var straysSentence: String? {
         guard let strays, !strays.isEmpty else { return nil }
-        let named = strays.prefix(8).map { "run \($0.run) (process \($0.pid))" }
+        let named = strays.prefix(8).map {
+            "run \($0.run)" + ($0.pid > 0 ? " (process \($0.pid))" : "")
+        }
         let others = strays.count > 8 ? " and others" : ""
         return named.joined(separator: ", ") + others + (strays.count == 1 ? " goes" : " go")
             + " on, which the database does not have in progress"

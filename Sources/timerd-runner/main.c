@@ -96,8 +96,13 @@ static void watch_signals(void) {
 static void take_own_place(void) {
     pid_t holder;
     if (take_place(LISTENER, &holder)) return;
-    fprintf(stderr, "timerd-runner: process %d goes on as the runner of '%s'; its runs have to end first, as by 'kill %d'\n",
-            (int)holder, place_path(), (int)holder);
+    // It has no number here where it is in another PID namespace, or on another host.
+    if (holder < 1)
+        fprintf(stderr, "timerd-runner: a process that has no number here goes on as the runner of '%s'\n", place_path());
+    else
+        fprintf(stderr,
+                "timerd-runner: process %d goes on as the runner of '%s'; its runs have to end first, as by 'kill %d'\n",
+                (int)holder, place_path(), (int)holder);
     exit(1);
 }
 
@@ -155,8 +160,8 @@ int main(int count, char **words) {
     check_listener();
     take_own_place();
     raise_descriptor_limit();
-    // Each process that sends a signal has one, the listener, the signals that wait, and the end of an idle runner.
-    int error = loop_open(run_limit * ALARMS + ERRAND_LIMIT + 3);
+    // Each process that sends a signal has one, the listener, its file, the signals that wait, the end of an idle runner.
+    int error = loop_open(run_limit * ALARMS + ERRAND_LIMIT + 4);
     if (error != 0) fail("cannot wait for events", error);
     watch_signals();
     // What runs leave behind becomes the runner's, which reaps it.

@@ -21,6 +21,9 @@
 // As many connections may wait for it as with the daemon's own.
 enum { BACKLOG = 16 };
 
+// How often its file is made anew at once, and how soon it is looked for again where that does not help, in µs.
+enum { TRIES = 8, KEEP_AGAIN = 5000000 };
+
 // Empty where the socket has no path.
 static char path[sizeof((struct sockaddr_un *)NULL)->sun_path + 1];
 // The file that was there at the start, and the one that was made last: whoever moves the first one back finds it listening.
@@ -120,18 +123,31 @@ static void watch_file(void) {
         inotify_add_watch(changes.descriptor, path, IN_ATTRIB | IN_MOVE_SELF | IN_DONT_FOLLOW);
 }
 
+// Whether it was made; why it was not is said once.
+static bool make_file(void) {
+    static bool is_said;
+    int error = listen_anew();
+    if (error != 0 && !is_said)
+        fprintf(stderr, "timerd-runner: cannot make its socket '%s' anew: %s; it tries again\n", path, strerror(error));
+    is_said = error != 0;
+    if (error != 0) return false;
+    if (lstat(path, &files[1]) == -1) files[1].st_ino = 0;
+    watch_file();
+    fprintf(stderr, "timerd-runner: its socket '%s' was removed, and is made anew\n", path);
+    return true;
+}
+
+static void keep_again(struct alarm *alarm) {
+    (void)alarm;
+    keep_place();
+}
+
 void keep_place(void) {
-    // Again where that one has been removed before it was watched.
-    while (path[0] && is_missing()) {
-        int error = listen_anew();
-        if (error != 0) {
-            fprintf(stderr, "timerd-runner: cannot make its socket '%s' anew: %s\n", path, strerror(error));
-            return;
-        }
-        if (lstat(path, &files[1]) == -1) files[1].st_ino = 0;
-        watch_file();
-        fprintf(stderr, "timerd-runner: its socket '%s' was removed, and is made anew\n", path);
-    }
+    static struct alarm again = {.ring = keep_again};
+    // More than once where that one has been removed before it was watched.
+    for (int i = 0; i < TRIES && path[0] && is_missing() && make_file(); i++) {}
+    // No change tells of room for it, and the removal of another's file may come before that is watched.
+    if (path[0] && is_deserted()) alarm_set(&again, loop_now() + KEEP_AGAIN);
 }
 
 static void file_changed(struct source *source) {

@@ -8,7 +8,7 @@
 
 /// Takes the path of the listening socket for this runner, as long as it lives; to be called once, and first.
 ///
-/// Whether nobody else has it; `holder` gets who has, 0 where the kernel does not say. What cannot be locked, as on a file
+/// Whether nobody else has it; `holder` gets who has, below 1 where the kernel has no number for it here. What cannot be locked, as on a file
 /// system without locks, is taken all the same.
 bool take_place(int listener, pid_t *holder);
 
@@ -21,7 +21,7 @@ const char *place_path(void);
 /// Has the socket's file made anew where somebody removes it: runs may go on, of which no daemon would hear.
 void watch_place(void);
 
-/// Makes the file anew if it has been removed, also where that was not told.
+/// Makes the file anew if it has been removed, also where that was not told; tries again until it can.
 void keep_place(void);
 
 /// Whether nobody can connect with this runner any more: its socket is gone, or another's is in its place.

@@ -82,6 +82,11 @@ import TimerWords
             stray.text
                 == "run 7 (process 99) goes on, which the database does not have in progress"
         )
+        #expect(stray.advice?.contains("'kill -- -PID'") == true)
+        runner.strays = [.init(run: RunID(rawValue: 7), pid: 0)]
+        let unbegun = Finding.runner(runner, of: "1.0.0")
+        #expect(unbegun.text == "run 7 goes on, which the database does not have in progress")
+        #expect(unbegun.advice?.contains("kill") == false)
         runner.strays = nil
         (runner.trouble, runner.troubleSince) = ("timerd-runner has no room", testNow)
         let full = Finding.runner(runner, of: "1.0.0")

@@ -60,5 +60,5 @@ struct cspawn_report {
 int cspawn_program(const char *path, char *const *argv, int listener, int32_t *pid);
 
 /// Whether a process holds the lock of `path`, which a runner has beside its socket as long as it lives; `pid` gets which
-/// one, 0 where the kernel does not say. A file that is not there, or is another user's, is held by nobody.
+/// one, below 1 where the kernel has no number for it here. A file that is not there, or is another user's, is held by nobody.
 int cspawn_is_held(const char *path, int32_t *pid);

@@ -56,6 +56,10 @@ extension ProgramRunner {
             }
             // Its runs go on: the daemon that is told of none would call them interrupted.
             isSilent = true
+            // Why it was lost was told before that it goes on.
+            let isTold = heldReason == error.description
+            heldReason = error.description
+            if isAway, !isTold { changed(.away(error.description)) }
             lost(error.description)
         }
     }
@@ -112,7 +116,7 @@ extension ProgramRunner {
             }
             // It is there, and hangs: events are not to wait for it, nor are clients.
             var known = known
-            known.isUnheard = true
+            known.silence = reason
             attached.resume(returning: known)
             changed(.away(reason))
         }
@@ -152,6 +156,7 @@ extension ProgramRunner {
             connection = .linked(link)
             isQuestioned = false
             isAbsent = false
+            heldReason = nil
             later(patience) { runner in
                 if case .linked(let current) = runner.connection, current === link {
                     runner.failures = 0

@@ -60,6 +60,8 @@ package final class ProgramRunner: CommandRunner, @unchecked Sendable {
     var offers = OfferQueue()
     /// Whether it was found to hang.
     var isSilent = false
+    /// What was told of it while it goes on and does not listen; nil while it does.
+    var heldReason: String?
     /// Whether its node has not said what it knows since it was lost, and how often it was.
     var isAbsent = false
     var losses = 0

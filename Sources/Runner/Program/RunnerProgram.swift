@@ -51,7 +51,7 @@ package struct RunnerProgram: Sendable {
         do throws(Errno) {
             return try attached { Self.connect($0, $1, $2) }
         } catch  where starts && (error == .connectionRefused || error == .noSuchFileOrDirectory) {
-            try start()
+            try start(after: error)
         } catch {
             throw unreachable("connect to", error)
         }
@@ -96,15 +96,16 @@ package struct RunnerProgram: Sendable {
 
     /// Starts a runner, which has the listening socket from its beginning: connections wait there.
     ///
+    /// `cause`: why it could not be connected with.
+    ///
     /// - Throws: also where one lives whose socket is not there: beside it runs would begin a second time.
-    private func start() throws(RunnerUnreachable) {
+    private func start(after cause: Errno) throws(RunnerUnreachable) {
         var holder: Int32 = 0
         guard cspawn_is_held("\(socket)-lock", &holder) == 0 else {
-            throw RunnerUnreachable(
-                "process \(holder) goes on as the timerd-runner of '\(socket)', where it does not listen; it makes that anew,"
-                    + " or 'kill \(holder)' ends it and its runs",
-                isThere: true
-            )
+            // In the place of its socket's file is one at which nobody listens, as of a backup: it makes its own anew once that
+            // is gone. try?: what is no socket stays, and so does the runner.
+            if cause == .connectionRefused { try? removeLeftSocket() }
+            throw held(by: holder)
         }
         try removeLeftSocket()
         let listener: FileDescriptor
@@ -127,6 +128,17 @@ package struct RunnerProgram: Sendable {
             throw RunnerUnreachable("cannot start '\(executable)': \(Errno(rawValue: error).text)")
         }
         started(pid)
+    }
+
+    /// That one lives; `holder`: below 1 for a process that has no number here, as in another PID namespace.
+    func held(by holder: Int32) -> RunnerUnreachable {
+        let isNamed = holder > 0
+        return RunnerUnreachable(
+            (isNamed ? "process \(holder)" : "a process that has no number here")
+                + " goes on as the timerd-runner of '\(socket)', where it does not listen; it makes that anew"
+                + (isNamed ? ", or 'kill \(holder)' ends it and its runs" : ""),
+            isThere: true
+        )
     }
 
     /// Removes what is left of a runner that is gone.

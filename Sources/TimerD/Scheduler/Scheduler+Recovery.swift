@@ -57,8 +57,8 @@ extension Scheduler {
             self?.perform { $0.runnerChanged(change, of: own) }
         }
         // Who only ends runs can do nothing without it.
-        guard !known.isUnheard || !isNeeded else {
-            throw RunnerUnreachable("timerd-runner does not answer")
+        if isNeeded, let silence = known.silence {
+            throw RunnerUnreachable("timerd-runner does not answer: \(silence)")
         }
         if !known.isUnheard { hosts.standing.attached(known.epoch) }
         runner.attachOthers { [weak self] node, change in

@@ -215,11 +215,6 @@ extension Scheduler {
         return try await submitWrite(of: user, isLong: isLong, body).value()
     }
 
-    /// Undoes reservations that nobody has heard of.
-    func takeBack(_ given: [TaskReference]) {
-        record { [given] in try $0.takeBack(given) }
-    }
-
     /// Changes tasks, queues or uploads for who looks after them; `durable` is as for `submitWrite`.
     func care<T: Sendable>(
         _ caller: Caller,
@@ -232,52 +227,6 @@ extension Scheduler {
 
     /// How many workers wait for each of these queues.
     func waiting(for keys: [QueueKey]) -> [Int] { keys.map { taskWaits.count($0) } }
-
-    /// Has tasks go back once a connection is over.
-    func tie(_ given: [TaskReference], to life: ConnectionLife) {
-        if taskWaits.tie(given, to: life) { watch(life) }
-    }
-
-    /// A worker that has shut down its writing can't be told from one that is gone, and its connection ends with the
-    /// last reply.
-    private func watch(_ life: ConnectionLife) {
-        life.onSilence { [self] in
-            perform { $0.connectionEnded(life) }
-        }
-    }
-
-    func untie(_ given: [TaskReference]) {
-        for reference in given { taskWaits.untie(reference.token) }
-    }
-
-    private func connectionEnded(_ life: ConnectionLife) {
-        let (runs, waiters) = taskWaits.end(life)
-        for number in waiters { taskWaitIsOver(number) }
-        lose(runs[...], of: life)
-    }
-
-    /// Gives a piece of the tasks back that were tied to a connection; the next one once that is durable, behind the writes
-    /// that came in between.
-    private func lose(_ runs: ArraySlice<RunID>, of life: ConnectionLife) {
-        // With the daemon's end every connection ends: its workers go on, and the next daemon knows their leases.
-        guard !runs.isEmpty, !isStopping else { return }
-        let (piece, rest) = (runs.prefix(Self.longWrite), runs.dropFirst(Self.longWrite))
-        let gone = taskWaits.take(piece, of: life)
-        record {
-            try $0.loseConnections(gone)
-        } durable: { scheduler, _ in
-            scheduler.goOnLosing(rest, of: life)
-        } dropped: { scheduler, _ in
-            // It has been logged; the leases of these end by themselves.
-            scheduler.goOnLosing(rest, of: life)
-        }
-    }
-
-    private func goOnLosing(_ rest: ArraySlice<RunID>, of life: ConnectionLife) {
-        // What was tied to it meanwhile.
-        if rest.isEmpty { return connectionEnded(life) }
-        lose(rest, of: life)
-    }
 
     // MARK: - What is due
 

@@ -112,14 +112,19 @@ extension JobTransaction {
 
     /// Undoes a reservation whose worker went away before it heard of it: it was no attempt, and the task is ready since
     /// when it was.
-    mutating func takeBack(_ given: [TaskReference]) throws {
+    ///
+    /// `isStopping`: whether the daemon stops and tells no event any more, as of a task that its ended job drops. That one stays
+    /// until its lease ends.
+    mutating func takeBack(_ given: ArraySlice<TaskReference>, isStopping: Bool = false) throws {
         for reference in given {
             guard var task = try tasks.task(reference.fire), task.state == .reserved,
                 task.run == reference.token, let job = try jobToChange(task.job, of: nil)
             else { continue }
+            let isEnded = try jobs.isInvalidated(job.id)
+            if isEnded, isStopping { continue }
             _ = try runs.deleteOpen(reference.token)
             task.attempt -= 1
-            guard try !jobs.isInvalidated(job.id) else {
+            guard !isEnded else {
                 try drop(task, of: job, .invalidated)
                 noteRoom(in: task.key)
                 continue

@@ -35,8 +35,10 @@ struct LeftRun: Sendable {
     var outcome: RunOutcome { isStopped && !wasAsked ? .withdrawn : .interrupted }
 
     /// What to say of that besides: a copy knows no runner, and what has become of the run since it was made is not in it.
+    ///
+    /// Of a node the runner is not known after a failover as well.
     var reason: String? {
-        outcome == .interrupted && place.runner == nil
+        outcome == .interrupted && place.runner == nil && place.node == nil
             ? "the database is a copy from while it was in progress; how it ended is not known"
             : nil
     }

@@ -57,6 +57,23 @@ import Testing
         #expect(known == 1)
     }
 
+    @Test("A socket's file that cannot be made anew for now is made once there is a place for it")
+    func madeLater() async throws {
+        let runner = try RunnerProcess()
+        let (path, folder) = (runner.path, runner.folder.path)
+        let aside = folder + "-aside"
+        let peer = try runner.connect()
+        _ = try peer.next()
+        #expect(rename(folder, aside) == 0 && unlink(aside + "/runner") == 0)
+        do {
+            defer { rename(aside, folder) }
+            // It has tried in vain once it has carried out what comes behind that.
+            try begin(peer)
+        }
+        try await eventually("it is made anew") { access(path, F_OK) == 0 }
+        #expect(kill(runner.pid, 0) == 0)
+    }
+
     @Test("No runner is started beside one whose socket's file is gone: that is told, with its pid")
     func held() async throws {
         let runner = try RunnerProcess()
@@ -73,6 +90,36 @@ import Testing
         #expect(access(path, F_OK) == -1, "nothing is made in its place")
         kill(pid, SIGCONT)
         try await eventually("it makes the file anew") { access(path, F_OK) == 0 }
+    }
+
+    @Test("A dead socket's file in the place of a runner's is removed, and its own made anew")
+    func dead() async throws {
+        let runner = try RunnerProcess()
+        let (path, pid) = (runner.path, runner.pid)
+        let peer = try runner.connect()
+        try begin(peer)
+        // It is not to make its own anew in between.
+        kill(pid, SIGSTOP)
+        unlink(path)
+        close(try RunnerProcess.socket(path) { bind($0, $1, $2) })
+        kill(pid, SIGCONT)
+        let program = RunnerProgram(socket: path)
+        let told = try #require(refusal(of: program))
+        #expect(told.isThere, "\(told)")
+        try await eventually("it is heard again") { refusal(of: program) == nil }
+        #expect(kill(pid, 0) == 0)
+    }
+
+    @Test("A runner whose process has no number here is told without one, and without what to do")
+    func unnamed() {
+        let program = RunnerProgram(socket: "/s")
+        #expect(program.held(by: 7).description.contains("'kill 7'"))
+        for holder: Int32 in [0, -1] {
+            let told = program.held(by: holder)
+            let words = "a process that has no number here goes on as the timerd-runner of '/s'"
+            #expect(told.isThere && told.description.hasPrefix(words), "\(told)")
+            #expect(!told.description.contains("kill"), "\(told)")
+        }
     }
 
     @Test("A daemon that begins meanwhile takes its runs for going on, and hears of them later")
@@ -93,11 +140,35 @@ import Testing
         let known = try await daemon.attach { change in changes.withLock { $0.append("\(change)") }
         }
         #expect(known.isUnheard && known.runs.isEmpty)
+        let reason = "process \(runner.pid) goes on"
+        #expect(known.silence?.hasPrefix(reason) == true, "\(known)")
         kill(runner.pid, SIGCONT)
         try await eventually("it is heard") {
             changes.withLock { all in all.contains { $0.hasPrefix("back") } }
         }
         #expect(daemon.known.runs.keys.sorted() == [1])
+        await daemon.detach()
+    }
+
+    @Test("A daemon that loses a runner, and finds that it goes on unheard, is told so")
+    func heldMeanwhile() async throws {
+        let runner = try RunnerProcess()
+        let program = RunnerProgram(socket: runner.path)
+        let isLost = Locked(false)
+        let changes = Locked<[String]>([])
+        let daemon = ProgramRunner(on: .test, now: RunnerReleaseTests.now) {
+            () throws(RunnerUnreachable) in
+            if isLost.withLock({ $0 }) { throw program.held(by: 7) }
+            return try program.connect()
+        }
+        _ = try await daemon.attach { change in changes.withLock { $0.append("\(change)") } }
+        isLost.withLock { $0 = true }
+        // The newest connection counts: the daemon's ends.
+        let peer = try runner.connect()
+        _ = try peer.next()
+        try await eventually("it is told") {
+            changes.withLock { all in all.last?.contains("process 7 goes on") == true }
+        }
         await daemon.detach()
     }
 

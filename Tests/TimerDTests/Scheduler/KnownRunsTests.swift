@@ -172,16 +172,23 @@ struct KnownRunsTests {
     }
 
     @Test(
-        "In a copy nobody knows whether it began since: it was interrupted, says so, and is not begun again"
+        "In a copy nobody knows whether it began since: it was interrupted, says so, and is not begun again",
+        arguments: [nil, "a"]
     )
-    func copied() async throws {
+    func copied(node: String?) async throws {
         try await withRun { test, job, _ in
-            try await test.store.writer.write { try RunStore($0).forgetRunners() }
+            try await test.store.writer.write { database in
+                try RunStore(database).forgetRunners()
+                try database.prepare("UPDATE runs SET node = ?1").run(node)
+            }
             let after = try await test.crashedAndDown(for: .seconds(5), known: known(test))
             #expect(after.recovered.interrupted == 1)
             #expect(after.runner.requests.isEmpty)
+            // Of nodes a failover forgets the runners, too.
             let reason =
-                "the database is a copy from while it was in progress; how it ended is not known"
+                node == nil
+                ? "the database is a copy from while it was in progress; how it ended is not known"
+                : nil
             let runs = try await after.history(job)
             #expect(runs.map(\.outcome) == [.interrupted] && runs.map(\.error) == [reason])
             #expect(after.sink.all(.runFinished).map(\.reason) == [reason])
