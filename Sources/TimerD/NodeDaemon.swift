@@ -29,7 +29,8 @@ final class NodeDaemon {
         case drained(epoch: Int64)
         /// Nothing can be stored any more in that epoch.
         case lost(epoch: Int64, DatabaseError)
-        case reload(Configuration)
+        /// Nil where there is none that can be read.
+        case reload(Configuration?)
     }
 
     var configuration: Configuration
@@ -153,12 +154,12 @@ final class NodeDaemon {
         startAgent()
     }
 
-    private func reload(_ new: Configuration) async {
+    private func reload(_ new: Configuration?) async {
         manager.tell(.reloading)
         await listenAnew()
         if let leading {
             configuration = await leading.parts.reload(new, over: configuration)
-        } else {
+        } else if let new {
             configuration = new.keeping(placesOf: configuration, log)
             agent?.reload(SchedulerSettings(configuration, account: .own()))
             log.notice("reloaded")

@@ -205,8 +205,13 @@ final class ControlSocket: Sendable {
     /// requests that each may have in progress. Where its file was taken away, it listens anew.
     func reload(_ settings: Settings) async {
         await clients.reload(settings)
+        await listenAnew(for: settings.admission.audience)
+    }
+
+    /// Where the socket's file was taken away, listens anew.
+    func listenAnew(for audience: SocketFile.Audience) async {
         let file = listener.withLock { $0.file }
-        if let new = file.madeAnew(for: settings.admission.audience, logger) {
+        if let new = file.madeAnew(for: audience, logger) {
             // Where it cannot, the file is gone again, and the next reload tries once more.
             _ = await serve(new)
         }
