@@ -243,6 +243,27 @@ import Testing
         #expect(try folder.contents() == before)
     }
 
+    @Test("Migrations that make another schema than is stated are refused, with nothing made")
+    func refusesOwnSlip() throws {
+        let slip = Migration(
+            number: Self.first.number,
+            name: Self.first.name,
+            sql: Self.first.sql,
+            fingerprint: 1
+        )
+        let database = try open()
+        expectError(
+            "the migrations of this timerd make another schema than it states;"
+                + " database '\(path)' was left as it was"
+        ) {
+            try Migrator([slip]).migrate(database)
+        }
+        database.close()
+        let reopened = try open()
+        #expect(try version(reopened) == 0)
+        #expect(try schema(reopened).isEmpty)
+    }
+
     @Test("What SQLite has made itself, and what a backup has written, is no other build's")
     func acceptsOwn() throws {
         let first = try stated()
