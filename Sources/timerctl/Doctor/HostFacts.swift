@@ -58,7 +58,10 @@ struct HostFacts: Hashable {
 
     /// `daemon`: the one that listens here; nil if none does.
     static func read(socket: String, daemon: Process?) -> Self {
-        let zones = daemon.flatMap { zonesFolder(of: $0.pid) } ?? Zone.databaseFolder
+        // TZDIR of whoever asks says nothing of a daemon.
+        let zones =
+            daemon.map { zonesFolder(of: $0.pid) ?? Zone.standardDatabaseFolder }
+            ?? Zone.databaseFolder
         var facts = Self(
             socketPath: socket,
             socketFile: socketFile(socket),
