@@ -92,7 +92,7 @@ package struct Migrator: Sendable {
                 code: SQLITE_SCHEMA,
                 message: "\(schema), and was made by another build of that number,"
                     + " or changed by another program: its tables, indexes or triggers are not this timerd's;"
-                    + " run the timerd that made it, or move it away to begin anew",
+                    + " it needs the timerd that made it",
                 path: database.path
             )
         }
