@@ -149,7 +149,7 @@ import Testing
     @Test(
         "A start without threads says so, however few there are",
         .enabled(if: geteuid() == 0),
-        // It has three before, and 5 more are more than these.
+        // It has three threads by then, and is to have five more.
         arguments: [6, 7]
     )
     func fewThreads(count: Int) async throws {
