@@ -103,7 +103,7 @@ let package = Package(
         .target(name: "Locks", swiftSettings: settings),
         .target(
             name: "Platform",
-            dependencies: [.product(name: "SystemPackage", package: "swift-system")],
+            dependencies: ["CLinux", .product(name: "SystemPackage", package: "swift-system")],
             swiftSettings: settings
         ),
         // A connection with PostgreSQL, by the libpq of the machine.

@@ -37,8 +37,8 @@ package struct Migrator: Sendable {
     ///
     /// The database's `user_version` is the number of the last one applied.
     ///
-    /// - Throws: what `check` throws, or if a migration fails, which leaves the file as it was. The connection is then good
-    ///   for nothing but `close`.
+    /// - Throws: what `check` throws, or if a migration fails or they make another schema than is stated, which leaves the file
+    ///   as it was. The connection is then good for nothing but `close`.
     package func migrate(_ database: Database) throws(DatabaseError) {
         let version = try check(database)
         guard version < migrations.count else { return }
@@ -49,6 +49,7 @@ package struct Migrator: Sendable {
         try database.begin()
         do throws(DatabaseError) {
             for migration in migrations[version...] { try apply(migration, to: database) }
+            try checkSchema(database)
             try database.commit()
         } catch {
             database.rollback()
@@ -91,7 +92,7 @@ package struct Migrator: Sendable {
                 code: SQLITE_SCHEMA,
                 message: "\(schema), and was made by another build of that number,"
                     + " or changed by another program: its tables, indexes or triggers are not this timerd's;"
-                    + " run the timerd that made it, or move it away to begin anew",
+                    + " it needs the timerd that made it",
                 path: database.path
             )
         }
@@ -118,6 +119,19 @@ package struct Migrator: Sendable {
                 path: database.path
             )
         }
+    }
+
+    /// Whether the migrations have made what this program states, and takes for its own at the next start.
+    private func checkSchema(_ database: Database) throws(DatabaseError) {
+        guard let stated = migrations.last?.fingerprint,
+            try database.schemaFingerprint() != stated
+        else { return }
+        throw DatabaseError(
+            code: SQLITE_SCHEMA,
+            message: "the migrations of this timerd make another schema than it states;"
+                + " database '\(database.path)' was left as it was",
+            path: database.path
+        )
     }
 
     private func checkForeignKeys(

@@ -5,6 +5,7 @@ import LinuxSystem
 import Logging
 import NIOCore
 import NIOPosix
+import Platform
 import RunLoopTimers
 import Runner
 import SQLite
@@ -116,6 +117,7 @@ struct DaemonCore {
             settings: SchedulerSettings(configuration, account: account),
             echo: echo,
             journal: journal,
+            isClockKept: ClockKeeping.isSynchronized ?? false,
             log: log
         )
         if lead?.drains == true { await scheduler.drainHere(true) }

@@ -182,9 +182,13 @@ struct DaemonParts {
         }
     }
 
-    /// Takes over the settings of `new`, and returns those in force from now on.
-    func reload(_ new: Configuration, over old: Configuration) async -> Configuration {
-        let new = new.keeping(placesOf: old, log)
+    /// Takes over the settings of `new`, and returns those in force from now on; of none it looks at the socket alone.
+    func reload(_ new: Configuration?, over old: Configuration) async -> Configuration {
+        guard let new = new?.keeping(placesOf: old, log) else {
+            let settings = ControlSocket.Settings(old, uid: geteuid())
+            await socket.listenAnew(for: settings.admission.audience)
+            return old
+        }
         await core.scheduler.reload(
             SchedulerSettings(new, account: core.scheduler.settings.account)
         )

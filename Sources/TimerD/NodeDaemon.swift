@@ -29,7 +29,8 @@ final class NodeDaemon {
         case drained(epoch: Int64)
         /// Nothing can be stored any more in that epoch.
         case lost(epoch: Int64, DatabaseError)
-        case reload(Configuration)
+        /// Nil where there is none that can be read.
+        case reload(Configuration?)
     }
 
     var configuration: Configuration
@@ -153,12 +154,12 @@ final class NodeDaemon {
         startAgent()
     }
 
-    private func reload(_ new: Configuration) async {
+    private func reload(_ new: Configuration?) async {
         manager.tell(.reloading)
         await listenAnew()
         if let leading {
             configuration = await leading.parts.reload(new, over: configuration)
-        } else {
+        } else if let new {
             configuration = new.keeping(placesOf: configuration, log)
             agent?.reload(SchedulerSettings(configuration, account: .own()))
             log.notice("reloaded")
@@ -170,16 +171,28 @@ final class NodeDaemon {
     private func listenAnew() async {
         let audience = ControlSocket.Settings(configuration, uid: geteuid()).admission.audience
         guard let new = socket.madeAnew(for: audience, log) else { return }
+        if let leading {
+            guard await serve(new, by: leading.parts.socket) else {
+                // The next reload finds the one before lost, as this one does.
+                new.remove()
+                close(new.descriptor)
+                return
+            }
+        } else {
+            relay.follow(leader: leader, listener: new.descriptor)
+        }
         // The one before stays open: the relay may be about to accept from it.
         socket = new
-        guard let leading else {
-            return relay.follow(leader: leader, listener: new.descriptor)
-        }
+    }
+
+    /// Has the core serve the clients of another socket by a descriptor of its own; false where it cannot.
+    private func serve(_ new: SocketFile, by core: ControlSocket) async -> Bool {
         let descriptor = fcntl(new.descriptor, F_DUPFD_CLOEXEC, 3)
         guard descriptor != -1 else {
-            return log.error("nobody can connect", metadata: ["error": "\(Errno.last.text)"])
+            log.error("nobody can connect", metadata: ["error": "\(Errno.last.text)"])
+            return false
         }
-        await leading.parts.socket.serve(SocketFile(path: new.path, adopting: descriptor))
+        return await core.serve(SocketFile(path: new.path, adopting: descriptor))
     }
 
     // MARK: - The end

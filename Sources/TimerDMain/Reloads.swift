@@ -6,7 +6,7 @@ import TimerD
 
 /// Reads the configuration once more whenever the daemon gets a SIGHUP.
 ///
-/// If it cannot be read, that is logged, and the configuration stays as it is.
+/// If it cannot be read, that is logged, and the configuration stays as it is: the daemon looks at its socket alone.
 struct Reloads: Service {
     /// One element for each SIGHUP.
     let signals: AsyncStream<Void>
@@ -23,6 +23,7 @@ struct Reloads: Service {
                 daemon.reload(configuration)
             } catch {
                 log.error("the configuration stays as it was", metadata: ["error": "\(error)"])
+                daemon.reload(nil)
             }
         }
     }

@@ -2,6 +2,7 @@
 
 import Foundation
 import Glibc
+import Schedules
 import Testing
 import TimerControl
 import TimerWords
@@ -149,6 +150,19 @@ import TimerWords
         facts.lostSocket?.isSystemds = true
         finding = Diagnosis.socket(facts, trouble: refused)
         #expect(finding.advice?.hasPrefix("stop timerd.service and timerd.socket") == true)
+    }
+
+    @Test("A daemon whose environment cannot be read is not taken to have the asker's TZDIR")
+    func zonesOfDaemon() async {
+        // In a process of its own, whose environment no other test reads.
+        await #expect(processExitsWith: .success) {
+            setenv("TZDIR", "/zones", 1)
+            let daemon = HostFacts.Process(pid: getpid(), database: nil)
+            let facts = HostFacts.read(socket: "/missing/s", daemon: daemon)
+            #expect(facts.zonesFolder == Zone.standardDatabaseFolder)
+            let alone = HostFacts.read(socket: "/missing/s", daemon: nil)
+            #expect(alone.zonesFolder == "/zones")
+        }
     }
 
     @Test("A leftover is a warning, with the command that removes it")

@@ -149,7 +149,7 @@ extension MetricsReply {
         let dropped = MetricFamily(
             .counter,
             "timerd_dropped_records",
-            "Records that can never be stored: each holds its job, and the log has why."
+            "Records that can never be stored: each holds its job, where it is of one, and the log has why."
         )
         let unstored = MetricFamily(
             .gauge,

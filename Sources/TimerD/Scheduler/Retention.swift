@@ -30,10 +30,17 @@ struct Retention: Sendable {
     private var isLookOwed = false
 
     /// The first look comes at once: a daemon may never live for long.
-    init(_ limits: RetentionLimits, now: Timestamp, nextEvent: Int64) {
+    ///
+    /// `isClockKept`: whether something keeps the clock in time, so that it is not doubted for having been wrong before.
+    init(
+        _ limits: RetentionLimits,
+        now: Timestamp,
+        nextEvent: Int64,
+        isClockKept: Bool = false
+    ) {
         self.limits = limits
         date = now
-        agesFrom = now + limits.doubt
+        agesFrom = now + (isClockKept ? Self.pause : limits.doubt)
         event = nextEvent + Int64(Self.surplus)
     }
 

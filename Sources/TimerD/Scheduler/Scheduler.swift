@@ -109,6 +109,7 @@ actor Scheduler {
         settings: SchedulerSettings,
         echo: OutputEcho? = nil,
         journal: RunJournal? = nil,
+        isClockKept: Bool = false,
         log: Logger,
         findZone: @escaping ZoneRules.Finder = ZoneRules.inDatabase
     ) {
@@ -138,7 +139,12 @@ actor Scheduler {
             store: store,
             pending: pending
         )
-        retention = Retention(settings.retention, now: now, nextEvent: sequencer.next)
+        retention = Retention(
+            settings.retention,
+            now: now,
+            nextEvent: sequencer.next,
+            isClockKept: isClockKept
+        )
         store.onTold { [weak self] in self?.handOver() }
     }
 

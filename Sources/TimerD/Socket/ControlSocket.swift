@@ -150,7 +150,9 @@ final class ControlSocket: Sendable {
     }
 
     /// Serves the clients of another socket from now on: the file of the one before was taken away.
-    func serve(_ file: SocketFile) async {
+    ///
+    /// False where it cannot, and goes on with the one before.
+    func serve(_ file: SocketFile) async -> Bool {
         do throws(SocketError) {
             let new = try await Self.listen(on: file, clients, loop, logger)
             let former = listener.withLock { listener in
@@ -160,8 +162,10 @@ final class ControlSocket: Sendable {
             serve()
             // try?: fails only if the channel is closed already.
             try? await former.close()
+            return true
         } catch {
             logger.error("nobody can connect", metadata: ["error": "\(error)"])
+            return false
         }
     }
 
@@ -201,8 +205,16 @@ final class ControlSocket: Sendable {
     /// requests that each may have in progress. Where its file was taken away, it listens anew.
     func reload(_ settings: Settings) async {
         await clients.reload(settings)
+        await listenAnew(for: settings.admission.audience)
+    }
+
+    /// Where the socket's file was taken away, listens anew.
+    func listenAnew(for audience: SocketFile.Audience) async {
         let file = listener.withLock { $0.file }
-        if let new = file.madeAnew(for: settings.admission.audience, logger) { await serve(new) }
+        if let new = file.madeAnew(for: audience, logger) {
+            // Where it cannot, the file is gone again, and the next reload tries once more.
+            _ = await serve(new)
+        }
     }
 
     /// Stops listening, answers the requests in progress, and closes all connections.

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import Platform
 
 extension HostFacts {
     /// A socket whose file was removed or replaced: its program listens on, and nobody can connect.
     struct LostSocket: Hashable {
         /// Who has it open; nil where that cannot be seen.
         var process: Int32?
-        /// Whether that is systemd, which has handed it over to the daemon.
+        /// Whether systemd has it open as well, which has handed it over to the daemon.
         var isSystemds = false
     }
 
@@ -23,17 +24,36 @@ extension HostFacts {
                 fields[7].elementsEqual(path.utf8)
             else { continue }
             let inode = String(decoding: fields[6], as: UTF8.self)
-            let process = holder(of: "socket:[\(inode)]")
-            return LostSocket(process: process, isSystemds: process.map(isSystemd) ?? false)
+            let all = processes(with: "socket:[\(inode)]")
+            let holders = all.filter { sees(folderOf: path, $0) }
+            // In another container the path is another file's.
+            guard all.isEmpty || !holders.isEmpty else { continue }
+            return LostSocket(
+                process: holders.first { !isSystemd($0) } ?? holders.first,
+                isSystemds: holders.contains(where: isSystemd)
+            )
         }
         return nil
     }
 
-    /// The first process that has what such a link names.
-    private static func holder(of target: String) -> Int32? {
+    /// Whether the folder of a path is for a process what it is here.
+    private static func sees(folderOf path: String, _ process: Int32) -> Bool {
+        let folder = path.parentFolder
+        return identity(of: folder) == identity(of: "/proc/\(process)/root" + folder)
+    }
+
+    /// The device and the number of a folder; nil where there is none.
+    private static func identity(of folder: String) -> [UInt64]? {
+        var status = stat()
+        return stat(folder, &status) == 0
+            ? [UInt64(status.st_dev), UInt64(status.st_ino)] : nil
+    }
+
+    /// The processes that have what such a link names.
+    private static func processes(with target: String) -> [Int32] {
         // try?: what cannot be read is not seen.
         let names = (try? InputFile.names(in: "/proc")) ?? []
-        return names.compactMap { Int32($0) }.sorted().first { process in
+        return names.compactMap { Int32($0) }.sorted().filter { process in
             let folder = "/proc/\(process)/fd"
             // try?: it is another user's, or has ended meanwhile.
             let links = (try? InputFile.names(in: folder, skipsForbidden: true)) ?? []

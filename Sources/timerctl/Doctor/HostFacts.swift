@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CLinux
 import Glibc
 import Platform
 import Schedules
@@ -59,12 +58,16 @@ struct HostFacts: Hashable {
 
     /// `daemon`: the one that listens here; nil if none does.
     static func read(socket: String, daemon: Process?) -> Self {
-        let zones = daemon.flatMap { zonesFolder(of: $0.pid) } ?? Zone.databaseFolder
+        // TZDIR of whoever asks says nothing of a daemon.
+        let zones =
+            daemon.map { zonesFolder(of: $0.pid) ?? Zone.standardDatabaseFolder }
+            ?? Zone.databaseFolder
         var facts = Self(
             socketPath: socket,
             socketFile: socketFile(socket),
             now: .now,
-            isClockSynchronized: isClockSynchronized(),
+            // Where the kernel says nothing of the clock, nothing is wrong with it.
+            isClockSynchronized: ClockKeeping.isSynchronized ?? true,
             hasZones: access(zones + "/Europe/Berlin", R_OK) == 0,
             zonesFolder: zones
         )
@@ -97,13 +100,6 @@ struct HostFacts: Hashable {
         var status = stat()
         guard lstat(path, &status) == 0 else { return .missing }
         return status.st_mode & S_IFMT == S_IFSOCK ? .socket : .notASocket
-    }
-
-    private static func isClockSynchronized() -> Bool {
-        var state = timex()
-        let result = adjtimex(&state)
-        // A container may forbid the call; that says nothing about the clock.
-        return result == -1 || state.status & STA_UNSYNC == 0
     }
 
     private static func space(of folder: String) -> Space? {

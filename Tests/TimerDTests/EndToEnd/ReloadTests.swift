@@ -105,6 +105,18 @@ struct ReloadTests {
         }
     }
 
+    @Test("A daemon whose socket's file was removed listens anew, with a slip in its file too")
+    func socketRemovedBesideSlip() async throws {
+        try await with("{}") { daemon, reload in
+            #expect(unlink(daemon.socket) == 0)
+            try reload(#"{"maxRun": 5}"#)
+            try await eventually("it is logged") { daemon.log.contains("listening anew") }
+            #expect(daemon.log.contains("the configuration stays as it was"))
+            #expect(!daemon.log.contains("reloaded"))
+            #expect(try await daemon.timerctl("status").status == 0)
+        }
+    }
+
     @Test(
         "A watcher who is denied ends with 77, and is not told to go on",
         .enabled(if: geteuid() == 0)

@@ -239,8 +239,31 @@ import Testing
         let words =
             "database '\(path)' has schema version 1, and was made by another build of that number"
         #expect(error?.sentence.hasPrefix(words) == true, "\(error as Any)")
+        // Also of a backup that is to be restored, which nobody is to move away.
+        #expect(error?.sentence.hasSuffix("it needs the timerd that made it") == true)
         #expect(error.map { DaemonError(starting: $0).status } == .configuration)
         #expect(try folder.contents() == before)
+    }
+
+    @Test("Migrations that make another schema than is stated are refused, with nothing made")
+    func refusesOwnSlip() throws {
+        let slip = Migration(
+            number: Self.first.number,
+            name: Self.first.name,
+            sql: Self.first.sql,
+            fingerprint: 1
+        )
+        let database = try open()
+        expectError(
+            "the migrations of this timerd make another schema than it states;"
+                + " database '\(path)' was left as it was"
+        ) {
+            try Migrator([slip]).migrate(database)
+        }
+        database.close()
+        let reopened = try open()
+        #expect(try version(reopened) == 0)
+        #expect(try schema(reopened).isEmpty)
     }
 
     @Test("What SQLite has made itself, and what a backup has written, is no other build's")

@@ -24,8 +24,19 @@ extension RetentionTests {
         }
     }
 
+    @Test("A start doubts a clock that is kept in time for a minute, and a step ahead for an hour")
+    func keptClock() {
+        let now = TestScheduler.start
+        var retention = Retention(RetentionLimits(), now: now, nextEvent: 1, isClockKept: true)
+        #expect(!retention.removesAged(now: now))
+        #expect(retention.removesAged(now: now + Retention.pause))
+        retention.clockWentAhead(now: now)
+        #expect(!retention.removesAged(now: now + .seconds(3500)))
+        #expect(retention.removesAged(now: now + .seconds(3600)))
+    }
+
     @Test(
-        "Nothing goes for its age in the hour after a start, or after a step of the clock ahead, whatever calls for a look"
+        "Nothing goes for its age in the hour after a start whose clock is not kept, or after a step of the clock ahead, whatever calls for a look"
     )
     func doubtedClock() async throws {
         var keeping = Keeping()

@@ -195,6 +195,10 @@ enum BulkAction: String, CaseIterable, Sendable {
                 outcome.missing += 1
             } catch let error as ControlError {
                 outcome.refusals.append(error.message)
+            } catch  where outcome.count > 0 {
+                outcome.trouble =
+                    "of job \(id) it is not known, and those behind it were left: \(error)"
+                return outcome
             }
         }
         return outcome
@@ -211,6 +215,9 @@ struct BulkOutcome: Sendable {
     var missing = 0
     /// Why others were refused, in the daemon's words, which name them.
     var refusals: [String] = []
+    /// What kept it from going through all of them, one by one; nil where nothing did.
+    var trouble: String?
+    var isWhole: Bool { refusals.isEmpty && trouble == nil }
 
     /// What is said of the others; nil where there are none.
     var others: String? {
@@ -220,7 +227,7 @@ struct BulkOutcome: Sendable {
         }
         let all = [
             Self.notFound(missing),
-            refusals.isEmpty ? nil : "\(refusals.count.of("job")) refused: \(words)",
+            refusals.isEmpty ? nil : "\(refusals.count.of("job")) refused: \(words)", trouble,
         ]
         .compactMap(\.self)
         return all.isEmpty ? nil : all.joined(separator: "; ")

@@ -69,7 +69,7 @@ extension Visit {
         }
         let others = outcome.others.map { "; \($0)" } ?? ""
         return Flash(
-            kind: outcome.refusals.isEmpty ? .ok : .failed,
+            kind: outcome.isWhole ? .ok : .failed,
             content: "\(outcome.count.of("job")) \(action.done(outcome.count == 1))\(others).",
             undo: outcome.undoable.isEmpty ? nil : undo
         )

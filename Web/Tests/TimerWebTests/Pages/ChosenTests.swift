@@ -84,6 +84,30 @@ struct ChosenTests {
         #expect(left == .scheduled)
     }
 
+    @Test("Jobs that were fired before the daemon went away are told, with that it did")
+    func brokenOff() async throws {
+        let daemon = try await TestDaemon()
+        let words = JobDefinition(schedule: ScheduleWords(cron: "30 2 29 2 *"))
+        let job = try await daemon.connected { try await $0.addJobs([words]).jobs[0].id }
+        let outcome = try await daemon.connected { client in
+            // More than it can come to.
+            let jobs = Array(repeating: job, count: 1_000_000)
+            async let outcome = BulkAction.fire.carryOut(jobs, dates: [:], client)
+            try await daemon.connected { other in
+                let before = try await other.status().seq
+                // The events of several fires: the first was answered.
+                while try await other.status().seq < before + 20 { try Task.checkCancellation() }
+            }
+            daemon.stop()
+            return try await outcome
+        }
+        #expect(outcome.count > 0)
+        #expect(!outcome.isWhole)
+        let told = outcome.others ?? ""
+        let start = "of job \(job) it is not known, and those behind it were left: "
+        #expect(told.hasPrefix(start), "\(told)")
+    }
+
     @Test("What a form says that means nothing is told at its field, also where an address says it")
     func form() async throws {
         let daemon = try await TestDaemon()
