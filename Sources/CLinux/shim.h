@@ -18,6 +18,8 @@ int accept4(int socket, void *address, void *length, int flags);
 int posix_spawn_file_actions_addclosefrom_np(void *actions, int lowest);
 // Of sys/pidfd.h, which brings `stat` with it: that would be this module's then or Glibc's, by which of the two a compiler reads first.
 int pidfd_open(int process, unsigned int flags);
+// Of unistd.h, for _GNU_SOURCE alone.
+int gettid(void);
 // Of sys/xattr.h, which Glibc's module leaves out.
 long lgetxattr(const char *path, const char *name, void *value, unsigned long size);
 int setxattr(const char *path, const char *name, const void *value, unsigned long size, int flags);

@@ -39,7 +39,8 @@ const char *place_path(void) { return path; }
 static int lock_file(void) {
     char name[sizeof path + sizeof "-lock"];
     snprintf(name, sizeof name, "%s-lock", path);
-    int file = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+    // Not for writing: a file system on which one is open cannot be made read-only.
+    int file = open(name, O_RDONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
     struct stat status;
     // Another user's could be locked by that one.
     if (file == -1 || (fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid())) return file;
@@ -49,18 +50,22 @@ static int lock_file(void) {
 }
 
 static bool take_lock(pid_t *holder) {
-    struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    // A lock for reading, which several could have: who finds another one's gives its own back. Of two that begin at once
+    // neither may stay, and whoever wanted one of them tries again.
+    struct flock own = {.l_type = F_RDLCK, .l_whence = SEEK_SET}, others = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     int file = lock_file();
-    if (file != -1 && fcntl(file, F_SETLK, &all) == 0) {
+    if (file == -1 || fcntl(file, F_SETLK, &own) == -1 || fcntl(file, F_GETLK, &others) == -1) {
+        fprintf(stderr, "timerd-runner: cannot lock '%s-lock': %s\n", path, strerror(errno));
+        if (file != -1) close(file);
+        return true;
+    }
+    if (others.l_type == F_UNLCK) {
         lock = file;
         return true;
     }
-    int error = errno;
-    bool is_held = file != -1 && (error == EAGAIN || error == EACCES);
-    if (is_held && fcntl(file, F_GETLK, &all) == 0 && all.l_type != F_UNLCK) *holder = all.l_pid;
-    if (file != -1) close(file);
-    if (!is_held) fprintf(stderr, "timerd-runner: cannot lock '%s-lock': %s\n", path, strerror(error));
-    return !is_held;
+    *holder = others.l_pid;
+    close(file);
+    return false;
 }
 
 bool take_place(int listener, pid_t *holder) {

@@ -207,12 +207,12 @@ extension FireStore.SQL {
     static let jobsAhead = """
         SELECT DISTINCT +job_id FROM fires
         WHERE coalesce(last_date_us, wall_date_us) > ?1 AND state <> 'claimed'
-            AND (reason IS NULL OR reason NOT IN \(FireReason.ofOtherDates))
+            AND (reason IS NULL OR \(FireReason.isOfPassedDate))
         """
     static let skippedAhead = """
         SELECT id, fire_date_us FROM fires
         WHERE job_id = ?1 AND coalesce(last_date_us, wall_date_us) > ?2 AND \(RunRow.isSkipped)
-            AND reason NOT IN \(FireReason.ofGoneDates)
+            AND \(FireReason.isOfDateToComeAgain)
         ORDER BY fire_date_us
         """
     static let skippedBeyond = """
@@ -257,14 +257,15 @@ extension FireStore.SQL {
     static let shorten = "UPDATE fires SET dates = ?2, last_date_us = ?3 WHERE id = ?1"
 }
 
-/// Reasons in lists of SQL. One that this version does not know is in none of them.
+/// What a row's reason is, as conditions of SQL: they hold for one that this version does not know, too. Not a list of words,
+/// for which SQLite builds a table.
 extension FireReason {
-    /// All but those with `comesAgain`.
-    static let ofGoneDates = list { !$0.comesAgain }
-    /// All but those with `isOfPassedDate`.
-    static let ofOtherDates = list { !$0.isOfPassedDate }
+    /// `comesAgain`.
+    static let isOfDateToComeAgain = isNone { !$0.comesAgain }
+    /// `isOfPassedDate`.
+    static let isOfPassedDate = isNone { !$0.isOfPassedDate }
 
-    private static func list(of isMeant: (Self) -> Bool) -> String {
-        "(\(allCases.filter(isMeant).map { "'\($0.rawValue)'" }.joined(separator: ", ")))"
+    private static func isNone(of isMeant: (Self) -> Bool) -> String {
+        "(\(allCases.filter(isMeant).map { "reason <> '\($0.rawValue)'" }.joined(separator: " AND ")))"
     }
 }

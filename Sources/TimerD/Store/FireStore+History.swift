@@ -85,7 +85,7 @@ extension FireStore.SQL {
                     THEN 'stays'
                 WHEN state = 'forgotten' THEN 'forgotten'
                 WHEN reason = 'manual' OR reason = 'withdrawn' THEN 'byHand'
-                WHEN state = 'skipped' AND reason NOT IN \(FireReason.ofGoneDates) THEN 'leftOut'
+                WHEN state = 'skipped' AND \(FireReason.isOfDateToComeAgain) THEN 'leftOut'
                 ELSE 'taken' END
         FROM fires WHERE job_id = ?1 AND fire_date_us > ?2 AND fire_date_us < ?3
         ORDER BY fire_date_us LIMIT \(FireStore.oldestLimit)
