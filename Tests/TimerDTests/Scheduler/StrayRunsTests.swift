@@ -29,9 +29,10 @@ struct StrayRunsTests {
             let named = await after.scheduler.runnerStanding(named: true)
             #expect(named.strays == [StatusReply.Stray(run: RunID(rawValue: 500), pid: 77)])
             #expect(await after.scheduler.runnerStanding(named: false).strays == nil)
-            try await after.close()
+            await after.scheduler.stop(.end(after: .zero))
             #expect(after.runner.takenUp == [500] && after.runner.stored == [500, 500])
             #expect(await after.scheduler.leftStrays.isEmpty)
+            try await after.close()
             #expect(!log.all.contains { $0.contains("could not be ended") }, "\(log.all)")
         }
     }
