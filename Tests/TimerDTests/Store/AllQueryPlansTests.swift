@@ -65,20 +65,21 @@ import Testing
     @Test("Each statement that the source has a name for is in the list of these tests")
     func complete() throws {
         var named: Set<String> = []
+        // Made once: it takes longer than to look at a line with it.
+        let typeBegins = /^(?:final )?(?:extension|enum|struct|class|actor) ([\w.]+)/
+        let statementBegins = /^\s+static \w+ (\w+)/
         for source in try Self.sources() {
             // The type that begins at the margin, and whose statements come next.
             var (outer, type): (String, String?) = ("", nil)
             for line in source.split(separator: "\n") {
-                if let match = line.firstMatch(
-                    of: /^(?:final )?(?:extension|enum|struct|class|actor) ([\w.]+)/
-                ) {
+                if let match = line.firstMatch(of: typeBegins) {
                     outer = String(match.1)
                     type = outer.hasSuffix(".SQL") ? outer : nil
                 } else if line == "    enum SQL {" {
                     type = outer + ".SQL"
                 } else if line == "    }", type != outer {
                     type = nil
-                } else if let type, let match = line.firstMatch(of: /^\s+static \w+ (\w+)/) {
+                } else if let type, let match = line.firstMatch(of: statementBegins) {
                     named.insert("\(type).\(match.1)")
                 }
             }
