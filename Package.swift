@@ -53,6 +53,7 @@ let package = Package(
         // For Web/, beside what is for anybody.
         .library(name: "TimerWords", targets: ["TimerWords"]),
         .library(name: "OneThread", targets: ["OneThread"]),
+        .library(name: "Locks", targets: ["Locks"]),
         // The daemon as a library, for Fuzz/ alone.
         .library(name: "TimerD", targets: ["TimerD"]),
     ],

@@ -24,7 +24,11 @@ public struct Locked<Value>: ~Copyable, Sendable {
     }
 
     /// Runs `body` with the value while nobody else does; must not be nested.
-    @inlinable public borrowing func withLock<Result, Failure: Error>(
+    ///
+    /// Never inlined: `Mutex` knows its holder by an address that each thread has of its own, and the compiler keeps
+    /// that address over an `await` where it inlines one before and one behind it. Behind it another thread may go
+    /// on, which then holds the lock in the name of the first, and the program ends as that one lets go.
+    @inlinable @inline(never) public borrowing func withLock<Result, Failure: Error>(
         _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result {
         try mutex.withLock { value throws(Failure) in

@@ -5,7 +5,7 @@ import Schedules
 import TimerControl
 
 /// `timerctl add`: a new job.
-struct Add: AsyncParsableCommand {
+struct Add: AsyncParsableCommand, JobCommand {
     static let configuration = CommandConfiguration(
         commandName: "add",
         abstract: "Add a job: a command, or an event alone, at a time.",
@@ -25,8 +25,19 @@ struct Add: AsyncParsableCommand {
     @OptionGroup(title: "Schedule")
     var schedule: ScheduleOptions
 
-    @OptionGroup
-    var job: JobOptions
+    @OptionGroup var general: GeneralOptions
+    @OptionGroup var new: NewJobOptions
+
+    @OptionGroup(title: "Runs")
+    var runs: RunOptions
+
+    @OptionGroup(title: "Notices")
+    var notices: NoticeOptions
+
+    @OptionGroup(title: "Queues")
+    var queues: QueueOptions
+
+    @OptionGroup var common: CommonOptions
 
     @Argument(
         parsing: .captureForPassthrough,

@@ -4,7 +4,7 @@ import ArgumentParser
 import TimerControl
 
 /// `timerctl every`: a job that fires again and again; short for `add --every`.
-struct Every: AsyncParsableCommand {
+struct Every: AsyncParsableCommand, JobCommand {
     static let configuration = CommandConfiguration(
         commandName: "every",
         abstract: "Add a job that fires again and again, that far apart: short for 'add --every'.",
@@ -21,8 +21,19 @@ struct Every: AsyncParsableCommand {
     @Option(.from) var from: String?
     @Option(.tz, unset: "yours") var tz: String?
 
-    @OptionGroup
-    var job: JobOptions
+    @OptionGroup var general: GeneralOptions
+    @OptionGroup var new: NewJobOptions
+
+    @OptionGroup(title: "Runs")
+    var runs: RunOptions
+
+    @OptionGroup(title: "Notices")
+    var notices: NoticeOptions
+
+    @OptionGroup(title: "Queues")
+    var queues: QueueOptions
+
+    @OptionGroup var common: CommonOptions
 
     @Argument(
         parsing: .postTerminator,

@@ -52,12 +52,12 @@ import TimerWords
         return try definition(of: script, at: at.schedule)
     }
 
-    private func definition(of script: ScriptArguments, at schedule: ScheduleOptions) throws
+    private func definition(of script: AtScript, at schedule: ScheduleOptions) throws
         -> JobDefinition
     {
         let request = try script.job.request(
             schedule,
-            command: script.command,
+            command: script.words.command,
             now: testNow,
             local: berlin
         ).request
@@ -90,7 +90,7 @@ import TimerWords
         #expect(try Batch.parse(words).niceScript().job.runs.nice == nil)
         var script = try At.parse(["noon", "-q", "c"] + words).script
         try AtOptions.parse(["-q", "c"]).apply(to: &script)
-        #expect(script.job.runs.nice == nil && script.job.tags.count == 1)
+        #expect(script.job.runs.nice == nil && script.job.general.tags.count == 1)
     }
 
     @Test("batch has its script give way by 19, or as its queue or --nice says")

@@ -31,7 +31,7 @@ import TimerControl
         let at = try At.parse(arguments)
         let request = try at.script.job.request(
             at.schedule,
-            command: at.script.command,
+            command: at.script.words.command,
             now: testNow,
             local: berlin
         ).request

@@ -6,7 +6,7 @@ import TimerControl
 import TimerWords
 
 /// `timerctl at`: a job that fires once; short for `add --at`, with a script on standard input.
-struct At: AsyncParsableCommand {
+struct At: AsyncParsableCommand, JobCommand {
     static let configuration = CommandConfiguration(
         commandName: "at",
         abstract: "Add a job that fires once, then; without a command, a script from stdin.",
@@ -37,7 +37,23 @@ struct At: AsyncParsableCommand {
 
     @OptionGroup var queue: AtOptions
 
-    @OptionGroup var script: ScriptArguments
+    @OptionGroup var general: GeneralOptions
+    @OptionGroup var new: NewJobOptions
+
+    @OptionGroup(title: "Runs")
+    var runs: RunOptions
+
+    @OptionGroup(title: "Notices")
+    var notices: NoticeOptions
+
+    @OptionGroup(title: "Queues")
+    var queues: QueueOptions
+
+    @OptionGroup var common: CommonOptions
+
+    @OptionGroup var words: ScriptArguments
+
+    var script: AtScript { AtScript(job: job, words: words) }
 
     /// The schedule in the options of `add`.
     var schedule: ScheduleOptions {
@@ -108,7 +124,7 @@ struct DateArgument: ParsableArguments {
 }
 
 /// `timerctl batch`: a script that runs now, with what other programs leave.
-struct Batch: AsyncParsableCommand {
+struct Batch: AsyncParsableCommand, JobCommand {
     static let configuration = CommandConfiguration(
         commandName: "batch",
         abstract: "Run a script from stdin now, with the time that other programs leave.",
@@ -123,7 +139,23 @@ struct Batch: AsyncParsableCommand {
 
     @OptionGroup var queue: AtOptions
 
-    @OptionGroup var script: ScriptArguments
+    @OptionGroup var general: GeneralOptions
+    @OptionGroup var new: NewJobOptions
+
+    @OptionGroup(title: "Runs")
+    var runs: RunOptions
+
+    @OptionGroup(title: "Notices")
+    var notices: NoticeOptions
+
+    @OptionGroup(title: "Queues")
+    var queues: QueueOptions
+
+    @OptionGroup var common: CommonOptions
+
+    @OptionGroup var words: ScriptArguments
+
+    var script: AtScript { AtScript(job: job, words: words) }
 
     mutating func validate() throws {
         try script.check()
@@ -134,7 +166,7 @@ struct Batch: AsyncParsableCommand {
     }
 
     /// What is run, with its niceness.
-    func niceScript() throws -> ScriptArguments {
+    func niceScript() throws -> AtScript {
         var script = script
         try queue.apply(to: &script)
         try script.giveWay(19)
@@ -142,10 +174,8 @@ struct Batch: AsyncParsableCommand {
     }
 }
 
-/// What a job does that fires once: a command, or a script that is read now.
+/// What a job does that fires once, on the command line: a command, or a file.
 struct ScriptArguments: ParsableArguments {
-    @OptionGroup var job: JobOptions
-
     @Option(
         name: .customShort("f"),
         help: ArgumentHelp("A file with the script, not standard input.", valueName: "path"),
@@ -158,36 +188,4 @@ struct ScriptArguments: ParsableArguments {
         help: ArgumentHelp("The program and its arguments, after '--'.", valueName: "command")
     )
     var command: [String] = []
-
-    /// Not `validate()`, whose error would come before that of a mistyped option.
-    func check() throws {
-        try job.check(command: command)
-        if file != nil, !command.isEmpty || job.runs.shell != nil || job.event {
-            throw ValidationError("-f and a command or --event exclude each other")
-        }
-    }
-
-    /// Whether a fire runs something, a command or the script, and is no event or task alone.
-    private var isRun: Bool {
-        file != nil || !command.isEmpty || job.runs.shell != nil || job.isBare(command: command)
-    }
-
-    /// Has what is run give way by so much, where nothing says by how much; 0 says nothing.
-    mutating func giveWay(_ nice: Int) throws {
-        guard isRun, nice > 0, job.runs.nice == nil else { return }
-        job.runs.nice = try StatedOption(.nice, "\(nice)")
-    }
-
-    /// Reads the script if there is to be one, and adds the job.
-    func add(_ schedule: ScheduleOptions) async throws {
-        guard file != nil || job.isBare(command: command) else {
-            return try await job.add(schedule, command: command)
-        }
-        // What is wrong with the date is said before anybody types a script.
-        _ = try schedule.words(now: .now, local: .local)
-        // What root's shell has is not for another user's job.
-        let surroundings = try job.new.forUser.user() == nil ? Surroundings.current() : nil
-        let script = try file.map(JobScript.file) ?? JobScript.standardInput()
-        try await job.add(schedule, command: [], script: script, in: surroundings)
-    }
 }

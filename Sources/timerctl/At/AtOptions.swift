@@ -72,9 +72,9 @@ struct AtOptions: ParsableArguments {
     var tellsDate = false
 
     /// States them, where the job's own options say nothing of it.
-    func apply(to script: inout ScriptArguments) throws {
+    func apply(to script: inout AtScript) throws {
         if let queue {
-            script.job.tags.append(try StatedOption(.tags, queue.tag))
+            script.job.general.tags.append(try StatedOption(.tags, queue.tag))
             try script.giveWay(queue.nice)
         }
         try applyMail(to: &script.job.notices)

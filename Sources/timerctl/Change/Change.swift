@@ -6,7 +6,7 @@ import TimerControl
 import TimerWords
 
 /// `timerctl change`: a job that goes on as something else.
-struct Change: AsyncParsableCommand {
+struct Change: AsyncParsableCommand, JobCommand {
     static let configuration = CommandConfiguration(
         commandName: "change",
         abstract: "Change a job: its schedule, its command, any option of add.",
@@ -34,8 +34,20 @@ struct Change: AsyncParsableCommand {
     @OptionGroup(title: "Schedule")
     var schedule: ScheduleOptions
 
-    @OptionGroup
-    var job: OptionsOfJob<ChangedJob>
+    // The new job's are refused, with where they belong.
+    @OptionGroup var general: GeneralOptions
+    @OptionGroup(visibility: .hidden) var new: NewJobOptions
+
+    @OptionGroup(title: "Runs")
+    var runs: RunOptions
+
+    @OptionGroup(title: "Notices")
+    var notices: NoticeOptions
+
+    @OptionGroup(title: "Queues")
+    var queues: QueueOptions
+
+    @OptionGroup var common: CommonOptions
 
     @Option(
         help: ArgumentHelp(
@@ -54,19 +66,19 @@ struct Change: AsyncParsableCommand {
     var command: [String] = []
 
     mutating func validate() throws {
-        if job.new.replace { throw ValidationError("--replace belongs to 'add'") }
-        if job.new.forUser.name != nil {
+        if new.replace { throw ValidationError("--replace belongs to 'add'") }
+        if new.forUser.name != nil {
             throw ValidationError("--user belongs to 'add' and 'copy'; a job stays its owner's")
         }
-        if job.new.whilePid != nil { throw ValidationError("--while-pid belongs to 'add'") }
-        if job.new.whileConnected { throw ValidationError("--while-connected belongs to 'add'") }
+        if new.whilePid != nil { throw ValidationError("--while-pid belongs to 'add'") }
+        if new.whileConnected { throw ValidationError("--while-connected belongs to 'add'") }
         try schedule.checkOne()
         try job.check(command: command)
     }
 
     func run() async throws {
-        let script = job.runs.shell == "-" ? try JobScript.standardInput() : nil
-        let daemon = try await Daemon.connect(job.common)
+        let script = runs.shell == "-" ? try JobScript.standardInput() : nil
+        let daemon = try await Daemon.connect(common)
         let old = try await daemon.ask(.getJob(reference), for: JobReply.self).value.job
         try old.requireUntied()
         try old.requireTold()
@@ -82,8 +94,8 @@ struct Change: AsyncParsableCommand {
         )
         for note in changed.notes { Output.complain("note: \(note)") }
         let revision = JobRevision(of: old, changed.definition)
-        try await daemon.change(revision, dryRun: job.dryRun, json: job.common.json) { new in
-            job.quiet ? nil : new.nextFireSentence(in: .local)
+        try await daemon.change(revision, dryRun: general.dryRun, json: common.json) { new in
+            general.quiet ? nil : new.nextFireSentence(in: .local)
         }
         StandardInput.tellIfLeft()
     }

@@ -15,7 +15,7 @@ struct ChangedDefinition {
     init(
         of old: JobDefinition,
         _ schedule: ScheduleOptions,
-        _ options: OptionsOfJob<ChangedJob>,
+        _ options: JobOptions,
         unset: [JobOption],
         command: [String],
         now: Timestamp,
@@ -43,9 +43,9 @@ struct ChangedDefinition {
             fields[name] = nil
         }
         // A worker does what is to be done, in place of a command; an event is for whoever watches, in place of both.
-        if options.event || new.queue != nil { fields[JobOption.command.rawValue] = nil }
-        if options.event, new.queue == nil { fields[JobOption.queue.rawValue] = nil }
-        guard !changes.isEmpty || !unset.isEmpty || options.event else {
+        if options.general.event || new.queue != nil { fields[JobOption.command.rawValue] = nil }
+        if options.general.event, new.queue == nil { fields[JobOption.queue.rawValue] = nil }
+        guard !changes.isEmpty || !unset.isEmpty || options.general.event else {
             throw ValidationError("say what is to change, in the options of 'add', or --unset")
         }
         fields.merge(changes) { $1 }

@@ -5,22 +5,30 @@ import Schedules
 import TimerControl
 import TimerWords
 
-/// The options of a new job that `add`, `at` and `every` share: all but schedule and command.
-typealias JobOptions = OptionsOfJob<NewJob>
-
-/// What a command does with the options of a job.
-protocol JobUse: Sendable {
-    /// Whether its help tells of those that only a new job takes.
-    static var showsNew: ArgumentVisibility { get }
+/// A command that takes the options of a job.
+///
+/// Each group lies in the command itself: argument-parser, built for debugging, checks a group within a group four
+/// times as often, and one in that sixteen times.
+protocol JobCommand {
+    var general: GeneralOptions { get }
+    var new: NewJobOptions { get }
+    var runs: RunOptions { get }
+    var notices: NoticeOptions { get }
+    var queues: QueueOptions { get }
+    var common: CommonOptions { get }
 }
 
-enum NewJob: JobUse {
-    static var showsNew: ArgumentVisibility { .default }
-}
-
-/// A job that is there, and goes on as something else.
-enum ChangedJob: JobUse {
-    static var showsNew: ArgumentVisibility { .hidden }
+extension JobCommand {
+    var job: JobOptions {
+        JobOptions(
+            general: general,
+            new: new,
+            runs: runs,
+            notices: notices,
+            queues: queues,
+            common: common
+        )
+    }
 }
 
 /// What only a new job takes; `change` refuses it.
@@ -34,8 +42,8 @@ struct NewJobOptions: ParsableArguments {
     @OptionGroup var forUser: ForUser
 }
 
-/// The options of a job: all but schedule and command.
-struct OptionsOfJob<Use: JobUse>: ParsableArguments {
+/// What any job may have, whatever it does.
+struct GeneralOptions: ParsableArguments {
     @Option(.name) var name: StatedOption?
     @Option(.tags) var tags: [StatedOption] = []
     @Option(.userInfo) var userInfo: String?
@@ -49,21 +57,10 @@ struct OptionsOfJob<Use: JobUse>: ParsableArguments {
     @Option(.misfireWindow) var misfireWindow: StatedOption?
     @Flag(.paused) var paused = false
 
-    @OptionGroup(visibility: Use.showsNew) var new: NewJobOptions
-
     @Option(.cwd) var cwd: String?
     @Option(.env) var env: [StatedOption] = []
     @Option(.envFile) var envFile: [StatedOption] = []
     @Option(.credentials) var credentials: [StatedOption] = []
-
-    @OptionGroup(title: "Runs")
-    var runs: RunOptions
-
-    @OptionGroup(title: "Notices")
-    var notices: NoticeOptions
-
-    @OptionGroup(title: "Queues")
-    var queues: QueueOptions
 
     @Flag(help: "No command: each fire is an event for whoever watches.")
     var event = false
@@ -74,8 +71,16 @@ struct OptionsOfJob<Use: JobUse>: ParsableArguments {
 
     @Flag(help: "Have the daemon check all of it, say when it would fire, and keep nothing.")
     var dryRun = false
+}
 
-    @OptionGroup var common: CommonOptions
+/// The options of a job: all but schedule and command.
+struct JobOptions {
+    var general: GeneralOptions
+    var new: NewJobOptions
+    var runs: RunOptions
+    var notices: NoticeOptions
+    var queues: QueueOptions
+    var common: CommonOptions
 
     /// Checks that the options go together.
     ///
@@ -84,15 +89,15 @@ struct OptionsOfJob<Use: JobUse>: ParsableArguments {
         if runs.shell != nil, !command.isEmpty {
             throw ValidationError("--shell and a command exclude each other")
         }
-        if event, runs.shell != nil || !command.isEmpty {
+        if general.event, runs.shell != nil || !command.isEmpty {
             throw ValidationError("--event and a command exclude each other")
         }
-        if queues.queue != nil, runs.shell != nil || !command.isEmpty || event {
+        if queues.queue != nil, runs.shell != nil || !command.isEmpty || general.event {
             throw ValidationError(
                 "--queue and a command, or --event, exclude each other: a worker does what is to be done"
             )
         }
-        if runs.shell == "-", userInfo == "-" {
+        if runs.shell == "-", general.userInfo == "-" {
             throw ValidationError(
                 "--shell - and --user-info - exclude each other: standard input is read once"
             )
@@ -100,21 +105,21 @@ struct OptionsOfJob<Use: JobUse>: ParsableArguments {
         if new.whileConnected, new.whilePid != nil {
             throw ValidationError("--while-pid and --while-connected exclude each other")
         }
-        if dryRun, new.whileConnected || new.whilePid != nil {
+        if general.dryRun, new.whileConnected || new.whilePid != nil {
             throw ValidationError(
                 "--dry-run is not for a job that ends with a process or a connection"
             )
         }
-        if new.replace, name == nil { throw ValidationError("--replace needs --name") }
+        if new.replace, general.name == nil { throw ValidationError("--replace needs --name") }
         try checkVariables()
-        try ScheduleOptions.check("--until", until) { (text) throws(ScheduleError) in
+        try ScheduleOptions.check("--until", general.until) { (text) throws(ScheduleError) in
             _ = try DateExpression.parse(text, now: .now, zone: .local)
         }
     }
 
     private func checkVariables() throws {
         var names: Set<String> = []
-        for case .variables(let variables) in env.map(\.value) {
+        for case .variables(let variables) in general.env.map(\.value) {
             for name in variables.keys where !names.insert(name).inserted {
                 throw ValidationError(
                     "--env: '\(name)' is given twice; each variable has one value"
@@ -125,7 +130,8 @@ struct OptionsOfJob<Use: JobUse>: ParsableArguments {
 
     /// Whether nothing says what a fire does, so that it is an event though nobody asked for one.
     func isBare(command: [String]) -> Bool {
-        command.isEmpty && runs.shell == nil && !event && queues.queue == nil && userInfo != "-"
+        command.isEmpty && runs.shell == nil && queues.queue == nil
+            && !general.event && general.userInfo != "-"
     }
 
     /// Adds the job and prints the answer; a script on standard input is read, or refused, or told to be left there.
@@ -159,7 +165,7 @@ struct OptionsOfJob<Use: JobUse>: ParsableArguments {
         )
         notes += surroundings?.notes ?? []
         let daemon = try await new.forUser.connect(common)
-        if dryRun { return try await tryOut(request, notes, daemon) }
+        if general.dryRun { return try await tryOut(request, notes, daemon) }
         let answer = try await daemon.ask(request, for: JobReply.self)
         let job = answer.value.job
         try Output.write(common.json ? answer.jsonLine("job") : "\(job.id)\n", added: job)
@@ -167,7 +173,7 @@ struct OptionsOfJob<Use: JobUse>: ParsableArguments {
         StandardInput.tellIfLeft()
         if answer.value.existing == true {
             Output.complain("note: job \(job.id) has this --key already; nothing was added")
-        } else if !quiet {
+        } else if !general.quiet {
             Output.tell(job.firstFireSentence(in: .local))
         }
         if new.whileConnected { try await daemon.waitForEnd(of: job.id) }
@@ -226,15 +232,16 @@ struct OptionsOfJob<Use: JobUse>: ParsableArguments {
         try runs.apply(to: &definition)
         for option in notices.stated + queues.stated { try definition.add(option) }
         let stated = [
-            name, count, tolerance, jitter, misfire, misfireLimit, misfireAfter, misfireWindow,
-            new.whilePid,
+            general.name, general.count, general.tolerance, general.jitter, general.misfire,
+            general.misfireLimit, general.misfireAfter, general.misfireWindow, new.whilePid,
         ]
-        for option in stated.compactMap(\.self) + tags + env + envFile + credentials {
-            try definition.add(option)
+        let listed = general.tags + general.env + general.envFile + general.credentials
+        for option in stated.compactMap(\.self) + listed { try definition.add(option) }
+        definition.userInfo = try general.userInfo.map {
+            try UserInfo.value(of: $0, read: InputFile.bytes)
         }
-        definition.userInfo = try userInfo.map { try UserInfo.value(of: $0, read: InputFile.bytes) }
-        definition.cwd = cwd.map { InputFile.absolutePath($0) }
-        if let until {
+        definition.cwd = general.cwd.map { InputFile.absolutePath($0) }
+        if let until = general.until {
             let zone = try schedule.zone(local: local)
             let (date, note) = try DateExpression.parse(until, now: now, zone: zone)
             definition.until = date.rfc3339
@@ -242,7 +249,7 @@ struct OptionsOfJob<Use: JobUse>: ParsableArguments {
         }
         if let script { definition.command = script.command }
         surroundings?.apply(to: &definition)
-        definition.paused = paused ? true : nil
+        definition.paused = general.paused ? true : nil
         definition.whileConnected = new.whileConnected ? true : nil
         return (.addJobs(AddJobs(definition, replace: new.replace)), notes)
     }

@@ -2,11 +2,11 @@
 
 import ArgumentParser
 import Glibc
+import Locks
 import Logging
 import OneThread
 import Schedules
 import ServiceLifecycle
-import Synchronization
 import TimerControl
 import TimerWeb
 
@@ -82,7 +82,7 @@ struct TimerdWeb: AsyncParsableCommand {
         if let mistake = Zone.localMistake {
             logger.warning("\(mistake.message); dates are in UTC")
         }
-        let browser = Mutex<Browser?>(nil)
+        let browser = Locked<Browser?>(nil)
         defer { browser.withLock { $0?.close() } }
         let server = WebServer(
             WebOptions(socket: socketPath, listening: listening, zone: .local),

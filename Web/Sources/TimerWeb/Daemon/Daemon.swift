@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Synchronization
+import Locks
 import TimerControl
 
 /// The daemon, by its socket.
@@ -127,7 +127,7 @@ struct DaemonHangs: Error, CustomStringConvertible {
 
 /// The connections of the streams that are open.
 final class OpenStreams: Sendable {
-    private let clients = Mutex<[ObjectIdentifier: ControlClient]>([:])
+    private let clients = Locked<[ObjectIdentifier: ControlClient]>([:])
 
     /// Keeps one for as long as `body` takes.
     func keeping(_ client: ControlClient, _ body: () async throws -> Void) async rethrows {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Locks
 import Schedules
-import Synchronization
 import TimerWords
 
 /// How many dates are to come, kept for as long as it was dear to count them.
@@ -19,7 +19,7 @@ final class PlanCache: Sendable {
         var until: ContinuousClock.Instant
     }
 
-    private let plan = Mutex<Plan?>(nil)
+    private let plan = Locked<Plan?>(nil)
 
     func counts(
         from: Timestamp,

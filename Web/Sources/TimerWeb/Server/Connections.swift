@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Locks
 import NIOCore
 import NIOHTTPTypes
-import Synchronization
 
 /// The connections that there are, so that who is not let in keeps nobody out.
 ///
 /// Beyond `most` each new one ends the oldest of those that have shown no key yet.
 final class Connections: Sendable {
     private let most: Int
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     private struct State {
         var count = 0

@@ -2,11 +2,11 @@
 
 import Glibc
 import HummingbirdCore
+import Locks
 public import Logging
 import NIOCore
 import NIOPosix
 public import ServiceLifecycle
-import Synchronization
 
 /// Serves the page until it is told to stop.
 public final class WebServer: Service {
@@ -14,7 +14,7 @@ public final class WebServer: Service {
     private let logger: Logger
     private let onReady: @Sendable (String) -> Void
     /// Known once the port is.
-    private let site = Mutex<Site?>(nil)
+    private let site = Locked<Site?>(nil)
 
     /// `onReady` is called with the page's address once it can be asked for.
     public init(
@@ -82,7 +82,7 @@ public final class WebServer: Service {
         try await server.run()
     }
 
-    private let failure = Mutex<WebError?>(nil)
+    private let failure = Locked<WebError?>(nil)
 
     private func builder(_ connections: Connections) -> HTTPServerBuilder {
         .http1(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import HTML
-import Synchronization
+import Locks
 
 /// What a page says once about what was just done, and how that is undone.
 struct Flash: Sendable {
@@ -32,7 +32,7 @@ struct Flash: Sendable {
 final class Flashes: Sendable {
     private static let most = 200
 
-    private let kept = Mutex<[(key: String, flash: Flash)]>([])
+    private let kept = Locked<[(key: String, flash: Flash)]>([])
 
     /// Keeps one for the page that is shown next; answers its key.
     func keep(_ flash: Flash) -> String {

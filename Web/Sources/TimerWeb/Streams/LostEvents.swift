@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Synchronization
+import Locks
 import TimerControl
 
 /// Events that are no longer kept, until a browser has been told.
 final class LostEvents: Sendable {
-    private let gap = Mutex<EventsLost?>(nil)
+    private let gap = Locked<EventsLost?>(nil)
 
     /// Called on a thread of the client.
     func note(_ more: EventsLost) {
