@@ -79,18 +79,39 @@ extension CommandHandler {
     }
 
     /// `run.kill`: begins to end the run; its end is reported as that of any run.
+    ///
+    /// - Throws: for a stray `conflict`, which says what ends it: of that end there would be nothing to report.
     func killRun(_ reference: RunReference, _ caller: Caller) async throws -> Answer {
-        let run = try await run(reference.id, caller)
-        switch try await scheduler.endRun(reference.id, caller: caller) {
-        case .gone: throw ControlError(.conflict, "run \(reference.id) is not in progress")
+        let id = reference.id
+        guard let run = try await read(for: caller, { try $0.run(id, for: caller) }) else {
+            throw await refusal(ofStray: id, caller) ?? ControlError.noRun(id)
+        }
+        switch try await scheduler.endRun(id, caller: caller) {
+        case .gone:
+            throw await refusal(ofStray: id, caller)
+                ?? ControlError(.conflict, "run \(id) is not in progress")
         case .refused:
             throw ControlError(
                 .notPermitted,
-                "the processes of run \(reference.id) are not its owner's to end: they have become "
+                "the processes of run \(id) are not its owner's to end: they have become "
                     + "another user's, as programs that are setuid do; root may end them"
             )
         case .sent, .unknown: return RunReply(run: run)
         }
+    }
+
+    /// Why a run that goes on without the database is not ended, and what ends it; nil for any other, and for who may not
+    /// know of it.
+    private func refusal(ofStray run: RunID, _ caller: Caller) async -> ControlError? {
+        guard caller.isAdministrator, let stray = await scheduler.stray(run) else { return nil }
+        let advice =
+            stray.pid > 0
+            ? "'kill -- -\(stray.pid)' ends it"
+            : "'timerd --end-runs' without a daemon ends it, with all others"
+        return ControlError(
+            .conflict,
+            "run \(run) goes on, which the database does not have in progress, as after a restore; \(advice)"
+        )
     }
 
     /// The run of that number, if the caller may see it.

@@ -19,6 +19,9 @@ extension Scheduler {
         }
     }
 
+    /// The stray of that number; nil where none has it.
+    func stray(_ run: RunID) -> StatusReply.Stray? { strays.first { $0.run == run } }
+
     /// Has a stop wait for them, and end them with the other runs.
     func takeUpStrays() {
         for stray in strays {

@@ -79,11 +79,11 @@ struct CrontabJobs {
         if definition.notify?.first != "none", definition.notify != nil {
             definition.notifyOn = ["failed"]
         }
-        do {
+        do throws(OptionRefusal) {
             // As the daemon will.
             try definition.check()
         } catch {
-            throw Mistake(reason: "its \(error)")
+            throw Mistake(reason: Self.reason(error, definition, said: said))
         }
         return ImportedJob(
             place: "line \(entry.line)",
@@ -92,6 +92,24 @@ struct CrontabJobs {
             definition: definition,
             owner: owner
         )
+    }
+
+    /// Why a job is refused: by what its crontab says, where that alone is refused, else by what is added to it.
+    private static func reason(
+        _ refusal: OptionRefusal,
+        _ definition: JobDefinition,
+        said: [String: String]
+    ) -> String {
+        var own = definition
+        own.env = said
+        do throws(OptionRefusal) {
+            try own.check()
+        } catch {
+            return "its \(error)"
+        }
+        let added = defaultVariables.map { "'\($0)=\($1)'" }.joined(separator: ", ")
+        return "its \(refusal); that is with \(added), which is added, as by cron, since the "
+            + "crontab sets none"
     }
 
     private static func rule(of entry: Crontab.Entry, zone: String?) -> SourceRule {

@@ -12,7 +12,7 @@ enum TopHelp {
         "f                 fire it; on its page: follow its output",
         "F                 fire it, on its page too",
         "p                 pause it, or resume it",
-        "s                 skip its next date",
+        "s                 skip its next date, the one that is shown",
         "x, F9             kill the run (asks first)",
         "d                 invalidate the job (asks first)",
         "u                 undo your last invalidation",

@@ -198,8 +198,8 @@ actor TopLink {
             let found = try await daemon.ask(.getJob(.id(job)), for: JobReply.self).value.job
             let isPaused = found.state == .paused
             return try await carryOut(isPaused ? .resume(job) : .pause(job), dates)
-        case .skip(let job):
-            return try await change(.skipJobs(SkipJobs(jobs: .ids([job])))) {
+        case .skip(let job, let from):
+            return try await change(.skipJobs(SkipJobs(jobs: .ids([job]), from: from))) {
                 "\($0.nextFireSentence(dates)); the next date is dropped"
             }
         case .invalidate(let job):

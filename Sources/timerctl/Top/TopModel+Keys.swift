@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Schedules
 import TimerControl
 
 /// What each key does.
@@ -85,7 +86,7 @@ extension TopModel {
 
     private mutating func open() -> [Request] {
         guard let row = target() else { return [] }
-        page = TopPage(job: row.job, name: row.name, run: row.run)
+        page = TopPage(of: row)
         return [.open(row.job, row.run)]
     }
 
@@ -121,7 +122,8 @@ extension TopModel {
         case .character("?"), .character("h"), .function(1): help = 0
         case .character("u"): return perform(.undo)
         case .character("F"): return subject().map { perform(.fire($0.job)) } ?? []
-        case .character("s"): return subject().map { perform(.skip($0.job)) } ?? []
+        case .character("s"):
+            return subject().map { perform(.skip($0.job, from: $0.fireDate)) } ?? []
         case .character("p"):
             return subject().map { subject in
                 switch subject.state {
@@ -144,14 +146,22 @@ extension TopModel {
         var job: JobID
         var title: String
         var state: Job.State?
+        var fireDate: Timestamp?
     }
 
     /// The job that a key concerns: the page's, or that of the marked line.
     private mutating func subject() -> Subject? {
         if let page {
-            return Subject(job: page.job, title: page.title, state: page.content?.job.state)
+            return Subject(
+                job: page.job,
+                title: page.title,
+                state: page.state,
+                fireDate: page.fireDate
+            )
         }
-        return target().map { Subject(job: $0.job, title: $0.title, state: $0.state) }
+        return target().map {
+            Subject(job: $0.job, title: $0.title, state: $0.state, fireDate: $0.fireDate)
+        }
     }
 
     private mutating func askToKill() {

@@ -25,7 +25,7 @@ extension TopModel {
         let bottom = bottomLines(terminal, atMost: max(1, height / 2))
         var lines = headLines(terminal, height: height)
         room = max(1, height - lines.count - bottom.count)
-        shown = []
+        shown = [:]
         if let first = help {
             let all = TopHelp.lines.flatMap { Printable.wrapped($0, to: width, indent: 18) }
             let line = min(first, max(0, all.count - room))
@@ -112,7 +112,7 @@ extension TopModel {
         self.room = height
         var lines = [TopLine("  " + plain[0], .bold, in: terminal)]
         for index in offset..<min(rows.count, offset + height) where room > 1 || index == offset {
-            shown.insert(rows[index].id)
+            shown[rows[index].id] = rows[index]
             let isSelected = rows[index].id == selected[view]
             var line = TopLine("\(isSelected ? ">" : " ") \(plain[index + 1])", in: terminal)
             if isSelected {

@@ -28,8 +28,8 @@ struct TopModel {
     /// Why there is no daemon; nil while there is one.
     var lost: String?
     var dates: LocalDate
-    /// What stood on the last picture.
-    var shown: Set<TopRow.ID> = []
+    /// The lines of the last picture, as they stood there.
+    var shown: [TopRow.ID: TopRow] = [:]
     /// How many lines a page has room for on the last picture.
     var room = 10
 
@@ -132,7 +132,7 @@ struct TopModel {
         places[view] = to
     }
 
-    /// The line that a key concerns; nil, and says why, where there is none.
+    /// The line that a key concerns, as it stood on the last picture; nil, and says why, where there is none.
     mutating func target() -> TopRow? {
         let row = rows.first { $0.id == selected[view] }
         guard let row else {
@@ -140,11 +140,11 @@ struct TopModel {
             say(isGone ? "what was marked has gone; mark another" : "nothing is marked")
             return nil
         }
-        guard shown.contains(row.id) else {
+        guard let seen = shown[row.id] else {
             say("\(row.title) was not on the screen yet; press it again")
             return nil
         }
-        return row
+        return seen
     }
 
     mutating func say(_ text: String) { message = Message(text: text, isTrouble: true) }
@@ -157,7 +157,8 @@ enum TopAction: Hashable {
     case resume(JobID)
     /// Pauses it, or resumes it where it is paused: for where its state is not shown.
     case turn(JobID)
-    case skip(JobID)
+    /// Drops its next date, where that is still the one that was known on the last picture; nil where none was.
+    case skip(JobID, from: Timestamp?)
     case invalidate(JobID)
     case kill(RunID)
     case undo

@@ -11,6 +11,9 @@ struct TopPage {
     /// The run that the page was opened for; nil for the newest.
     var run: RunID?
     private(set) var content: Content?
+    /// The job's state, and its next date, as they stood on the last picture.
+    private(set) var state: Job.State?
+    private(set) var fireDate: Timestamp?
     /// Whether what the run writes comes as it writes it.
     var isFollowing = false
     private(set) var firstLine = 0
@@ -40,8 +43,9 @@ struct TopPage {
     /// How much of a run's output is shown at most.
     static let mostBytes = 65_536
 
-    init(job: JobID, name: String?, run: RunID?) {
-        (self.job, self.name, self.run) = (job, name, run)
+    init(of row: TopRow) {
+        (job, name, run) = (row.job, row.name, row.run)
+        (state, fireDate) = (row.state, row.fireDate)
     }
 
     var title: String { TopRow.title(job, name) }
@@ -100,6 +104,7 @@ struct TopPage {
 
     /// The lines in a window of `room`.
     mutating func window(_ dates: LocalDate, width: Int, room: Int) -> [String] {
+        if let job = content?.job { (state, fireDate) = (job.state, job.fireDate) }
         let lines = lines(dates, width: width)
         let wasAtEnd = isFollowing
         count = lines.count

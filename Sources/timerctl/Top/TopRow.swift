@@ -25,6 +25,8 @@ struct TopRow {
     var name: String?
     /// What the state of the job was, where the line tells it.
     var state: Job.State?
+    /// The job's next date, where the lists have it.
+    var fireDate: Timestamp?
     /// The run that its line is about.
     var run: RunID?
     var isRunning = false
@@ -72,8 +74,11 @@ struct TopLists {
             case .coming: jobs.map { row($0, dates) }
             case .failed: failed.map { row($0, dates) }
             }
-        for index in rows.indices where rows[index].tags.isEmpty {
-            rows[index].tags = tags[rows[index].job] ?? []
+        let next = Dictionary(jobs.map { ($0.id, $0.fireDate) }) { first, _ in first }
+        for index in rows.indices {
+            let job = rows[index].job
+            rows[index].fireDate = next[job] ?? nil
+            if rows[index].tags.isEmpty { rows[index].tags = tags[job] ?? [] }
         }
         return rows
     }

@@ -37,6 +37,26 @@ struct StrayRunsTests {
         }
     }
 
+    @Test(
+        "run.kill of it tells an administrator what ends it, and others that there is no such run",
+        arguments: [
+            (77, "'kill -- -77' ends it"), (0, "'timerd --end-runs' without a daemon ends it"),
+        ] as [(Int32, String)]
+    )
+    func kill(pid: Int32, advice: String) async throws {
+        try await TestScheduler.with { test in
+            var known = KnownRuns(epoch: 1)
+            known.runs[500] = KnownRun(phase: .running, pid: pid, startedAtMicroseconds: 0)
+            let after = try await test.crashedAndDown(for: .zero, known: known)
+            let request = Request.killRun(RunReference(id: RunID(rawValue: 500)))
+            let refusal = await after.refusal(request)
+            #expect(refusal?.reason == .conflict)
+            #expect(refusal?.message.contains(advice) == true, "\(refusal?.message ?? "none")")
+            #expect(await after.refusal(request, as: 1000)?.reason == .notFound)
+            try await after.close()
+        }
+    }
+
     @Test("A daemon that leaves its runs to the next one leaves those without a row, too")
     func straysGoOn() async throws {
         try await TestScheduler.with { test in

@@ -128,6 +128,23 @@ extension CrontabTests {
         #expect(jobs.map { $0.definition.env?["PATH"] } == ["/usr/bin:/bin", "/opt/bin", ""])
     }
 
+    @Test("Where only cron's PATH makes variables too many, the refusal says so")
+    func tooManyVariables() {
+        func reasons(_ count: Int, path: String = "") -> [String] {
+            let variables = (1...count).map { "V\($0)=x\n" }.joined()
+            return plan(path + variables + "* * * * * a").refusals.map(\.reason)
+        }
+        #expect(reasons(1023) == [])
+        #expect(reasons(1023, path: "PATH=/bin\n") == [])
+        #expect(
+            reasons(1024) == [
+                "its 'env' has 1025 variables; at most 1024 are accepted; that is with "
+                    + "'PATH=/usr/bin:/bin', which is added, as by cron, since the crontab sets none"
+            ]
+        )
+        #expect(reasons(1025) == ["its 'env' has 1025 variables; at most 1024 are accepted"])
+    }
+
     @Test("Where a user's name is a command in the PATH of its line, it is that")
     func commandInPath() {
         let plan = plan("PATH=/opt/a:/opt/b\n* * * * * ann x\nPATH=/opt/a\n* * * * * ann x")

@@ -16,7 +16,7 @@ import TimerControl
             job(id) {
                 $0.definition.name = "job-\(id)"
                 $0.definition.tags = id % 2 == 1 ? ["web"] : nil
-                $0.fireDate = testNow + .seconds(60 * id)
+                $0.fireDate = next(id)
             }
         }
         return lists
@@ -45,6 +45,9 @@ import TimerControl
 
     private static func id(_ number: Int64) -> JobID { JobID(rawValue: number) }
 
+    /// The next date of a job of `lists`.
+    private static func next(_ job: Int64) -> Timestamp { testNow + .seconds(60 * job) }
+
     private func text(_ model: inout TopModel, height: Int = 12) -> [String] {
         model.picture(for: Self.terminal, height: height).map(\.text)
     }
@@ -54,7 +57,8 @@ import TimerControl
         arguments: [
             ("f", [.act(.fire(id(1)))]), ("jf", [.act(.fire(id(2)))]),
             ("jjkf", [.act(.fire(id(2)))]), ("p", [.act(.pause(id(1)))]),
-            ("s", [.act(.skip(id(1)))]), ("Gs", [.act(.skip(id(5)))]), ("u", [.act(.undo)]),
+            ("s", [.act(.skip(id(1), from: next(1)))]), ("Gs", [.act(.skip(id(5), from: next(5)))]),
+            ("u", [.act(.undo)]),
             ("q", [.quit]), ("kkkkf", [.act(.fire(id(1)))]),
         ] as [(String, [TopModel.Request])]
     )
@@ -162,6 +166,20 @@ import TimerControl
         #expect(model.press(.character("p")) == [.act(.turn(Self.id(3)))])
         _ = model.press(.character("2"))
         _ = text(&model)
+        #expect(model.press(.character("p")) == [.act(.resume(Self.id(1)))])
+    }
+
+    @Test("s drops the date that was on the screen, whatever came since the picture")
+    func skip() {
+        var model = Self.model()
+        var lists = Self.lists()
+        lists.jobs[0].fireDate = Self.next(9)
+        lists.jobs[0].state = .paused
+        _ = model.take(.lists(lists))
+        #expect(model.press(.character("s")) == [.act(.skip(Self.id(1), from: Self.next(1)))])
+        #expect(model.press(.character("p")) == [.act(.pause(Self.id(1)))])
+        _ = text(&model)
+        #expect(model.press(.character("s")) == [.act(.skip(Self.id(1), from: Self.next(9)))])
         #expect(model.press(.character("p")) == [.act(.resume(Self.id(1)))])
     }
 

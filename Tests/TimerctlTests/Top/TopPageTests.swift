@@ -87,6 +87,25 @@ import TimerControl
         #expect(model.question == nil && model.message?.isTrouble == true)
     }
 
+    @Test("s drops the date that the page showed, and before its first picture the list's")
+    func skip() {
+        var model = opened()
+        let id = JobID(rawValue: 2)
+        // As `lists` has it: 120 s from now.
+        let listed = testNow + .seconds(120)
+        #expect(model.press(.character("s")) == [.act(.skip(id, from: listed))])
+        let first = Self.content(nil)
+        _ = model.take(.page(first))
+        #expect(model.press(.character("s")) == [.act(.skip(id, from: listed))])
+        _ = text(&model)
+        var second = first
+        second.job.fireDate = testNow + .seconds(10)
+        _ = model.take(.page(second))
+        #expect(model.press(.character("s")) == [.act(.skip(id, from: first.job.fireDate))])
+        _ = text(&model)
+        #expect(model.press(.character("s")) == [.act(.skip(id, from: second.job.fireDate))])
+    }
+
     @Test("It scrolls within its lines, and an answer for another job is left")
     func scrolling() {
         var model = opened()

@@ -205,6 +205,40 @@ class WatcherTests(unittest.TestCase):
         asyncio.run(watch())
         self.assertEqual((self.told, kept, self.asked), ([4, 5, 5, 6], [4, 5], [{"since": 0}, {"since": 4}]))
 
+    def scripts_one_by_one(self):
+        added = [("event", {"type": "job.added", "seq": seq}) for seq in (4, 5, 6, 7)]
+        return [added[:2], added[1:], added[2:]]
+
+    def test_next_goes_on_behind_what_was_told_and_a_new_iteration_tells_the_last_again(self):
+        folder = self.server(self.scripts_one_by_one())
+        kept = []
+        watcher = timerd.Watcher(folder + "/s", cursor=timerd.Cursor(lambda: None, kept.append), since=0)
+        told = [next(watcher), next(watcher), next(iter(watcher)), next(watcher), next(watcher)]
+        self.assertEqual(([event["seq"] for event in told], kept), ([4, 5, 5, 6, 7], [4, 5, 6]))
+        self.assertEqual(self.asked, [{"since": 0}, {"since": 4}, {"since": 5}])
+        watcher.close()
+        self.assertRaises(StopIteration, next, watcher)
+
+    def test_so_does_that_of_asyncio_also_where_a_wait_for_it_was_given_up(self):
+        folder = self.server(self.scripts_one_by_one())
+        kept = []
+        watcher = timerd.AsyncWatcher(folder + "/s", cursor=timerd.Cursor(lambda: None, kept.append), since=0)
+
+        async def watch():
+            told = [await watcher.__anext__(), await watcher.__anext__()]
+            waiting = asyncio.ensure_future(watcher.__anext__())
+            await asyncio.sleep(0)
+            waiting.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await waiting
+            told += [await watcher.__anext__(), await watcher.__anext__()]
+            watcher.close()
+            with self.assertRaises(StopAsyncIteration):
+                await watcher.__anext__()
+            return [event["seq"] for event in told]
+
+        self.assertEqual((asyncio.run(watch()), kept), ([4, 5, 6, 7], [4, 5, 6, 7]))
+
     def test_a_loss_that_was_not_dealt_with_is_told_again(self):
         lost = wire.Notification("events.lost", {"after": 5, "through": 100})
         progress = Progress(None, 5, None, None)

@@ -54,35 +54,57 @@ class AsyncWatcher:
         return seq
 
     async def __aiter__(self) -> "AsyncIterator[Json | Lost]":
-        backoff = Backoff()
         self._iteration = iteration = object()
         if self.progress.rewind():
             self._drop()  # the iteration before may not have come to its end yet
         try:
-            while not self._closed:
-                try:
-                    if self._connection is None:
-                        await self.subscribe()
-                        backoff.reset()
-                    connection = self._connection
-                    if connection is None:  # it was closed meanwhile
-                        continue
-                    told = self.progress.take(await connection.notification())
-                except TimerdError as error:
-                    self._drop()
-                    if self._closed:
-                        return
-                    if not self.reconnect or not passes(error):
-                        raise
-                    log.warning("watching: %s; trying again", error)
-                    await asyncio.sleep(backoff.next())
-                    continue
-                if told is not None:
-                    yield told
-                self.progress.done()
+            told = await self._following()
+            while told is not None:
+                yield told
+                told = await self._following()
         finally:
             if self._iteration is iteration:
                 self._drop()
+
+    async def __anext__(self) -> "Json | Lost":
+        """The event behind the one that was told last, which has been dealt with."""
+        try:
+            told = await self._following()
+        except BaseException:
+            self._drop()
+            self.progress.rewind()  # nobody was told of what was read
+            raise
+        if told is None:
+            self._drop()
+            raise StopAsyncIteration
+        return told
+
+    async def _following(self) -> "Json | Lost | None":
+        """What is told next; what was told before has been dealt with. None once closed."""
+        self.progress.done()
+        backoff = Backoff()
+        while not self._closed:
+            try:
+                if self._connection is None:
+                    await self.subscribe()
+                    backoff.reset()
+                connection = self._connection
+                if connection is None:  # it was closed meanwhile
+                    continue
+                told = self.progress.take(await connection.notification())
+            except TimerdError as error:
+                self._drop()
+                if self._closed:
+                    break
+                if not self.reconnect or not passes(error):
+                    raise
+                log.warning("watching: %s; trying again", error)
+                await asyncio.sleep(backoff.next())
+                continue
+            if told is not None:
+                return told
+            self.progress.done()
+        return None
 
     def close(self) -> None:
         """Ends the iteration."""

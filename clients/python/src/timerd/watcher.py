@@ -23,7 +23,7 @@ class Watcher:
     """Iterates over events, each an object of docs/protocol.md, or `Lost`.
 
     The cursor is saved when the next event is asked for: what was being dealt with when the program died, or the iteration was left, is told again,
-    also where the same watcher is iterated again. `since` counts where the cursor has nothing yet: 0 for all that are kept, None for new ones alone.
+    also where the same watcher is iterated again. So each `iter(watcher)` begins with that event; `next(watcher)` asks for the one behind it. `since` counts where the cursor has nothing yet: 0 for all that are kept, None for new ones alone.
     A connection that is lost, or that cannot be made, is tried for as long as it takes, which the log `timerd.watcher` says; with `reconnect` false
     that ends the iteration with its error.
     """
@@ -68,35 +68,57 @@ class Watcher:
         return seq
 
     def __iter__(self) -> "Iterator[Json | Lost]":
-        backoff = Backoff()
         self._iteration = iteration = object()
         if self.progress.rewind():
             self._drop()  # the iteration before may not have come to its end yet
         try:
-            while not self._closed.is_set():
-                try:
-                    if self._connection is None:
-                        self.subscribe()
-                        backoff.reset()
-                    connection = self._connection
-                    if connection is None:  # a child of fork
-                        continue
-                    told = self.progress.take(connection.notification())
-                except TimerdError as error:
-                    self._drop()
-                    if self._closed.is_set():
-                        return
-                    if not self.reconnect or not passes(error):
-                        raise
-                    log.warning("watching: %s; trying again", error)
-                    self._closed.wait(backoff.next())
-                    continue
-                if told is not None:
-                    yield told
-                self.progress.done()
+            told = self._following()
+            while told is not None:
+                yield told
+                told = self._following()
         finally:
             if self._iteration is iteration:
                 self._drop()
+
+    def __next__(self) -> "Json | Lost":
+        """The event behind the one that was told last, which has been dealt with."""
+        try:
+            told = self._following()
+        except BaseException:
+            self._drop()
+            self.progress.rewind()  # nobody was told of what was read
+            raise
+        if told is None:
+            self._drop()
+            raise StopIteration
+        return told
+
+    def _following(self) -> "Json | Lost | None":
+        """What is told next; what was told before has been dealt with. None once closed."""
+        self.progress.done()
+        backoff = Backoff()
+        while not self._closed.is_set():
+            try:
+                if self._connection is None:
+                    self.subscribe()
+                    backoff.reset()
+                connection = self._connection
+                if connection is None:  # a child of fork
+                    continue
+                told = self.progress.take(connection.notification())
+            except TimerdError as error:
+                self._drop()
+                if self._closed.is_set():
+                    break
+                if not self.reconnect or not passes(error):
+                    raise
+                log.warning("watching: %s; trying again", error)
+                self._closed.wait(backoff.next())
+                continue
+            if told is not None:
+                return told
+            self.progress.done()
+        return None
 
     def _drop(self) -> None:
         connection, self._connection = self._connection, None
