@@ -119,10 +119,7 @@ struct SharedCopy {
     private func stored(
         _ connection: PostgresConnection
     ) throws -> (number: Int64, version: Int, hasOtherOrigin: Bool) {
-        let rows = try connection.execute(
-            Statements.stored,
-            within: Self.limit
-        )
+        let rows = try connection.execute(Statements.stored, within: Self.limit)
         guard rows.count == 1, let number = rows.integer(0, 0), let version = rows.integer(0, 1)
         else {
             throw refusal("timerd.store in PostgreSQL has \(rows.count) rows, and should have one")
