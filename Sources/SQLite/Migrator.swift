@@ -10,7 +10,7 @@ package struct Migration: Sendable {
     /// A script without BEGIN and COMMIT: it runs in a transaction that is not its own.
     let sql: String
     /// `Database.schemaFingerprint` of what it and those before it make; nil where any schema of its number is taken.
-    let fingerprint: UInt64?
+    package let fingerprint: UInt64?
 
     package init(number: Int, name: String, sql: String, fingerprint: UInt64? = nil) {
         (self.number, self.name, self.sql) = (number, name, sql)

@@ -167,7 +167,8 @@ package enum ClusterTables {
     ///   of the node that wrote the jobs last is ahead of the database's; one that leads and has not begun to changes nothing.
     /// - `nodes`: those that were there in the last week; `store_backend`: the server's process of the connection
     ///   that the node commits on.
-    /// - `store`: the number of the last commit of the jobs, the version of their tables (0: there are none), whether
+    /// - `store`: the number of the last commit of the jobs, the version of their tables (0: there are none), the
+    ///   fingerprint of the SQLite schema that these were made from, whether
     ///   the last commit whose connection was lost had been stored, and the `origin` of the server whose node led last: where
     ///   that is another one, these tables may lack what was answered.
     /// - `cluster`: where it is made anew, relays of nodes that go on know the secret of the former one, and reach nobody
@@ -211,6 +212,7 @@ package enum ClusterTables {
             one integer PRIMARY KEY CHECK (one = 1),
             number bigint NOT NULL,
             version bigint NOT NULL DEFAULT 0,
+            fingerprint bigint NOT NULL DEFAULT 0,
             was_stored boolean NOT NULL DEFAULT false,
             table_id bigint NOT NULL
         );

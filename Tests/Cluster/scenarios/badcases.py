@@ -228,17 +228,20 @@ def newer_schema(world, server):
     node = world.node("a", server.uri(database="newer"), lease=LEASE).start(wait=True)
     kept = keep(world, node)
     end(node)
-    for what, change, undo in (("the nodes' tables of a newer timerd", "UPDATE timerd.cluster SET format = format + 1",
-                                "UPDATE timerd.cluster SET format = format - 1"),
-                               ("the jobs' tables of a newer timerd", "UPDATE timerd.store SET version = version + 1000",
-                                "UPDATE timerd.store SET version = version - 1000")):
+    for what, word, change, undo in (
+            ("the nodes' tables of a newer timerd", "newer timerd", "UPDATE timerd.cluster SET format = format + 1",
+             "UPDATE timerd.cluster SET format = format - 1"),
+            ("the jobs' tables of a newer timerd", "newer timerd", "UPDATE timerd.store SET version = version + 1000",
+             "UPDATE timerd.store SET version = version - 1000"),
+            ("the jobs' tables of another build", "another build", "UPDATE timerd.store SET fingerprint = fingerprint + 1",
+             "UPDATE timerd.store SET fingerprint = fingerprint - 1")):
         server.sql(change, "newer")
         before = server.sql("SELECT number FROM timerd.store", "newer")
         node = world.node("a", server.uri(database="newer"), lease=LEASE).start(wait=True)
         hear(world, node)
         refused_client(world, node, what)
         lines = errors(node.log())
-        tell(world, what, lines, "newer timerd", most=1)
+        tell(world, what, lines, word, most=1)
         world.check(server.sql("SELECT number FROM timerd.store", "newer") == before, "%s were written" % what)
         server.sql(undo, "newer")
         goes_on(world, node, what)

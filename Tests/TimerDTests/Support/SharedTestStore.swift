@@ -113,7 +113,8 @@ final class SharedTestStore: Sendable {
             until timestamptz NOT NULL, UNIQUE (one, epoch));
         INSERT INTO timerd.lease VALUES (1, 0, 'test', now());
         CREATE TABLE timerd.store (one int PRIMARY KEY, number bigint NOT NULL,
-            version bigint NOT NULL DEFAULT 0, was_stored boolean NOT NULL DEFAULT false,
+            version bigint NOT NULL DEFAULT 0,
+            fingerprint bigint NOT NULL DEFAULT 0, was_stored boolean NOT NULL DEFAULT false,
             table_id bigint NOT NULL);
         INSERT INTO timerd.store (one, number, table_id)
             VALUES (1, 0, \(ClusterTables.origin));

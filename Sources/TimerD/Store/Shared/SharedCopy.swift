@@ -21,7 +21,7 @@ struct SharedCopy {
     }
 
     /// How many rows are read or written at a time.
-    fileprivate static let portion = 10_000
+    static let portion = 10_000
     /// How long the server may be silent.
     private static let limit = Duration.seconds(60)
 
@@ -115,14 +115,11 @@ struct SharedCopy {
     /// `hasOtherOrigin`: whether the tables were put in place from a dump, or their server took over from another, since a node
     /// led last, and they are not marked as a copy yet.
     ///
-    /// - Throws: also for tables of a newer timerd.
+    /// - Throws: also for tables of a newer timerd, and of another build whose schema has the same number.
     private func stored(
         _ connection: PostgresConnection
     ) throws -> (number: Int64, version: Int, hasOtherOrigin: Bool) {
-        let rows = try connection.execute(
-            "SELECT number, version, table_id <> \(ClusterTables.origin) FROM timerd.store",
-            within: Self.limit
-        )
+        let rows = try connection.execute(Statements.stored, within: Self.limit)
         guard rows.count == 1, let number = rows.integer(0, 0), let version = rows.integer(0, 1)
         else {
             throw refusal("timerd.store in PostgreSQL has \(rows.count) rows, and should have one")
@@ -135,7 +132,33 @@ struct SharedCopy {
                 SQLITE_ERROR
             )
         }
+        try checkFingerprint(rows.integer(0, 3), version: Int(clamping: version))
         return (number, Int(clamping: version), rows.boolean(0, 2) == true)
+    }
+
+    /// Refuses tables that another build's migrations have made: what they hold may not fit into this one's.
+    ///
+    /// `stored`: the fingerprint of the schema that they were made from; nil where there is no place for one.
+    private func checkFingerprint(_ stored: Int64?, version: Int) throws {
+        let own = version > 0 ? fingerprint(of: version) : 0
+        guard let own, stored != own else { return }
+        let words = stored.map { "the fingerprint \(Self.hexadecimal($0))" } ?? "no fingerprint"
+        // Nothing that lasts, as above.
+        throw refusal(
+            "the jobs in PostgreSQL have schema version \(version) with \(words), and this timerd's has"
+                + " \(Self.hexadecimal(own)): they were made by another build of that number;"
+                + " run the timerd that made them, or remove the schema 'timerd' to begin anew without jobs",
+            SQLITE_ERROR
+        )
+    }
+
+    /// Of what the migrations up to a version make, as PostgreSQL has it; nil where any is taken, 0 stands for that there.
+    private func fingerprint(of version: Int) -> Int64? {
+        migrations[version - 1].fingerprint.map { Int64(bitPattern: $0) }
+    }
+
+    private static func hexadecimal(_ fingerprint: Int64) -> String {
+        "0x" + String(UInt64(bitPattern: fingerprint), radix: 16)
     }
 
     /// Has the daemon skip the numbers that may have been given out and are not in these tables, as on a copy that a backup
@@ -258,8 +281,11 @@ struct SharedCopy {
                 }
             }
             try run(
-                "UPDATE timerd.store SET version = $1",
-                [.integer(Int64(migrations.count))],
+                "UPDATE timerd.store SET version = $1, fingerprint = $2",
+                [
+                    .integer(Int64(migrations.count)),
+                    .integer(fingerprint(of: migrations.count) ?? 0),
+                ],
                 on: connection
             )
         }
@@ -274,6 +300,12 @@ struct SharedCopy {
     }
 
     enum Statements {
+        /// As JSON: the fingerprint is null where another build has made the table without one.
+        static let stored = """
+            SELECT number, version, table_id <> \(ClusterTables.origin),
+                (to_jsonb(store) ->> 'fingerprint')::bigint
+            FROM timerd.store AS store
+            """
         /// The tables of jobs, without those of the cluster itself.
         static let tables = """
             SELECT tablename::text FROM pg_tables WHERE schemaname = 'timerd'
@@ -297,47 +329,5 @@ struct SharedCopy {
                 notices_through = max(notices_through, coalesce(?5, 0)),
                 copied_at_us = coalesce(copied_at_us, ?6)
             """
-    }
-}
-
-extension Database {
-    /// Adds a row, whose columns are bound to the statement that it calls with.
-    typealias Insertion = (_ bind: (OpaquePointer) -> Void) throws(DatabaseError) -> Void
-
-    /// Fills the tables of a copy, in place of what its migrations have put there.
-    ///
-    /// `rows`: adds the rows of a table.
-    func fill(
-        _ tables: [SharedTable],
-        epoch: Int64,
-        rows: (SharedTable, Insertion) throws -> Void
-    ) throws {
-        csqlite_keep_rules(handle, 0)
-        defer { csqlite_keep_rules(handle, 1) }
-        for table in tables {
-            try execute("DELETE FROM \"\(table.name)\"")
-            let insertion = try prepare(table.localInsertion)
-            var count = 0
-            try begin()
-            try rows(table) { (bind) throws(DatabaseError) in
-                try insertion.withRaw { (statement) throws(DatabaseError) in
-                    bind(statement)
-                    guard sqlite3_step(statement) == SQLITE_DONE else {
-                        throw DatabaseError(of: handle, sql: table.localInsertion, path: path)
-                    }
-                }
-                count += 1
-                if count % SharedCopy.portion == 0 {
-                    try commit()
-                    try begin()
-                }
-            }
-            try commit()
-        }
-        // Numbers that were given out and whose rows are gone are in the tables, but for those that SQLite counts itself.
-        try execute(
-            "DELETE FROM sqlite_sequence;"
-                + "INSERT INTO sqlite_sequence VALUES ('upload_parts', \(epoch << 32))"
-        )
     }
 }

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Postgres
+import SQLite
+import TestPostgres
+import Testing
+
+@testable import TimerD
+
+/// Tables in PostgreSQL of another build.
+extension SharedStoreTests {
+    @Test(
+        "Tables in PostgreSQL of another build under the same number are refused, and nothing is changed",
+        arguments: [
+            (
+                "UPDATE timerd.store SET fingerprint = 26", "with the fingerprint 0x1a, and",
+                "UPDATE timerd.store SET fingerprint = "
+            ),
+            (
+                "ALTER TABLE timerd.store DROP COLUMN fingerprint", "with no fingerprint, and",
+                "ALTER TABLE timerd.store ADD COLUMN fingerprint bigint NOT NULL DEFAULT "
+            ),
+        ]
+    )
+    func otherBuild(change: String, words: String, undo: String) throws {
+        let folder = try TemporaryFolder()
+        let address = try SharedTestStore.current().address(of: folder.path)
+        try SharedTestStore.current().database(in: folder.path).close()
+        let connection = try PostgresHome.connect(address, within: .seconds(30))
+        defer { connection.close() }
+        let limit = Duration.seconds(30)
+        let row = "SELECT fingerprint, number FROM timerd.store"
+        let stored = try connection.execute(row, within: limit)
+        let made = try #require(stored.integer(0, 0))
+        #expect(made != 0)
+        let lease = try connection.execute("SELECT epoch FROM timerd.lease", within: limit)
+        let epoch = try #require(lease.integer(0, 0))
+        let copy = SharedCopy(at: folder.path + "/copy.db")
+
+        try connection.script(change, within: limit)
+        let error = #expect(throws: DatabaseError.self) {
+            try copy.make(connection, node: "test", epoch: epoch)
+        }
+        #expect(error?.sentence.contains(words) == true, "\(error as Any)")
+        let own = "this timerd's has 0x" + String(UInt64(bitPattern: made), radix: 16)
+        #expect(error?.sentence.contains(own) == true, "\(error as Any)")
+        // Another node may be of the build that made them: this one stands by, and does not end.
+        #expect(error?.isLasting == false)
+
+        try connection.script(undo + String(made), within: limit)
+        let again = try copy.make(connection, node: "test", epoch: epoch)
+        again.database.close()
+        #expect(again.number == stored.integer(0, 1))
+    }
+}
