@@ -80,7 +80,7 @@ extension Connection {
     /// Tells the gate how many bytes the connection holds, if that has changed.
     func account() {
         var held = output.reserved
-        if !isGone { held = heldBytes + output.backlog + output.input }
+        if phase != .gone { held = heldBytes + output.backlog + output.input }
         guard held != output.accounted else { return }
         let change = held - output.accounted
         output.accounted = held
@@ -114,7 +114,7 @@ extension Connection {
 
     /// The socket has taken something.
     func outputMoved() {
-        guard !isGone else { return }
+        guard phase != .gone else { return }
         lookAtOutput()
         advance()
         watcher?.resume()
@@ -155,7 +155,7 @@ extension Connection {
     }
 
     private func lookAtOutput() {
-        guard !isGone, let context else { return }
+        guard phase != .gone, let context else { return }
         output.left(bufferedBytes)
         noteHolding()
         guard output.unsent > 0, !output.hasMarker else { return }
@@ -170,7 +170,7 @@ extension Connection {
     }
 
     private func noteHolding() {
-        let isHolding = !isGone && (output.unsent > 0 || inputPlace == .held)
+        let isHolding = phase != .gone && (output.unsent > 0 || inputPlace == .held)
         guard isHolding != output.isNoted else { return }
         output.isNoted = isHolding
         environment.gate.note(self, of: user, isHolding: isHolding)

@@ -100,9 +100,9 @@ extension Connection {
     ) {
         inFlight -= 1
         inProgress[way, default: 1] -= 1
-        let isTold = reply != nil && !isClosing
+        let isTold = reply != nil && phase == .open
         if let tasks { finishReserve(unheard: isTold ? [] : tasks) }
-        if !isClosing {
+        if phase == .open {
             reads[ticket] = nil
             // One without a reply was a notification, or was cancelled as its user was dismissed.
             let refusal = id.flatMap { id in
