@@ -16,7 +16,7 @@ extension Scheduler {
         guard isRecovered, !isStopping else { return }
         if date <= moment.elapsed { return lookAtNotices() }
         noticeLook.plan(at: date) {
-            loop.armNotices(at: moment.wallDate(date, on: .elapsed), for: self)
+            loop.arm(.notices, at: moment.wallDate(date, on: .elapsed), for: self)
         }
     }
 

@@ -43,13 +43,11 @@ extension Scheduler {
         return Array(runs.sorted(by: >).prefix(count))
     }
 
-    /// The time that a fire waited for has come, or may have.
-    func waitIsOver(_ fire: FireID) { goOn(fire) }
-
     private func waitUntil(_ date: Timestamp, _ id: FireID) {
         let moment = clock.now()
         guard date > moment.elapsed else { return seekPlace(id) }
-        fires.setTimer(loop.arm(id, at: moment.wallDate(date, on: .elapsed), for: self), of: id)
+        let timer = loop.arm(.fire(id), at: moment.wallDate(date, on: .elapsed), for: self)
+        fires.setTimer(timer, of: id)
     }
 
     private func seekPlace(_ id: FireID) {

@@ -205,7 +205,7 @@ actor Scheduler {
     /// Installs the timer of an armed job, for a date on the job's clock.
     func arm(_ job: StoredJob, at date: Timestamp) {
         let timer = loop.arm(
-            job.id,
+            .job(job.id),
             at: clock.now().wallDate(date, on: job.clock),
             tolerance: job.tolerance,
             for: self
