@@ -25,9 +25,6 @@ extension Scheduler {
         }
     }
 
-    /// How many runs may be in progress at once.
-    var placeLimits: RunQueue.Limits { places.limits }
-
     /// Which limit keeps each of these fires from its place; those that none does are left out.
     func limits(of fires: [FireID]) -> [FireID: Run.PlaceLimit] {
         fires.reduce(into: [:]) { $0[$1] = places.limit(of: $1) }
