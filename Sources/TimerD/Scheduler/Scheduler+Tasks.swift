@@ -134,17 +134,17 @@ extension Scheduler {
     ) {
         taskWaits.noteReason(key)
         guard !isStopping, taskWaits.asking[key] == nil else {
-            if taskWaits.asking[key] != nil { taskWaits.asking[key] = true }
+            if taskWaits.asking[key] != nil { taskWaits.asking[key] = .again }
             return
         }
         let numbers = taskWaits.idle(key, limit: limit)
         guard !numbers.isEmpty else { return }
-        taskWaits.asking[key] = false
+        taskWaits.asking[key] = .once
         ask(for: numbers, of: key, isAhead: isAhead)
     }
 
     private func asked(_ key: QueueKey, gaveAll: Bool) {
-        let isMore = taskWaits.asking.removeValue(forKey: key) == true
+        let isMore = taskWaits.asking.removeValue(forKey: key) == .again
         if isMore || gaveAll { serve(key) }
     }
 
