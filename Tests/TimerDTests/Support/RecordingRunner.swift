@@ -260,6 +260,16 @@ final class RecordingRunner: CommandRunner {
         }
     }
 
+    func kill(_ run: Int64, by teardown: Teardown, asDaemon: Bool) async -> SignalAnswer? {
+        stop(run, by: teardown) ? .sent : .gone
+    }
+
+    // It minds nothing beyond the daemon.
+    func detach() async {}
+    func attachOthers(_ changed: @escaping @Sendable (_ node: String, RunnerChange) -> Void) {}
+    func awaitBegin(of run: Int64, whereOffered: Bool) async {}
+    func passed(_ runs: [Int64: OutputPosition]) {}
+
     @discardableResult
     private func end(_ run: Int64, _ outcome: RunOutcome) -> Bool {
         if ignoresSignals { return true }
