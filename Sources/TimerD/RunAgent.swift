@@ -147,7 +147,8 @@ final class RunAgent: Sendable {
         let settings = state.withLock { $0.settings }
         let offer = try RunOffer(bytes)
         let owner = try await owner(named: offer.user, settings.account)
-        var request = try await settings.request(for: offer.command(run, of: owner), accounts)
+        let requests = RunRequests(settings: settings, accounts: accounts)
+        var request = try await requests.request(for: offer.command(run, of: owner))
         // Where the job says none, the default of the node that leads counts, not this one's.
         request.timeout = offer.timeout.map { Duration.microseconds($0) }
         return request

@@ -44,7 +44,7 @@ extension Scheduler {
             of: command.job,
             onStdout: settings.isOnStdout(policy)
         )
-        let (runner, accounts, settings, clock) = (runner, accounts, settings, clock)
+        let (runner, requests, clock) = (runner, requests, clock)
         let node = command.place.node.flatMap { $0 == hosts.own ? nil : $0 }
         // Nothing of a run's preparation is to happen on the timers' thread.
         command.task = Task.detached(executorPreference: pool) { [command] in
@@ -63,9 +63,9 @@ extension Scheduler {
                 }
                 let result =
                     if let node {
-                        try await carryOut(settings.request(for: command, on: node))
+                        try await carryOut(requests.settings.request(for: command, on: node))
                     } else {
-                        try await settings.carryOut(command, accounts, clock, carryOut)
+                        try await requests.carryOut(command, clock, carryOut)
                     }
                 await self.ended(command, result)
                 // It may have failed to start because its owner is gone.
