@@ -165,7 +165,7 @@ final class RunAgent: Sendable {
         guard own.uid == 0, let name else {
             throw StartRefusal(
                 "timerd runs as '\(own.name)' there, and cannot run commands of '\(name ?? "root")'",
-                isNoUser: true
+                on: .user
             )
         }
         let found = await Self.threads.run { () -> Result<UserRecord?, Errno> in
@@ -177,6 +177,6 @@ final class RunAgent: Sendable {
         } catch {
             throw StartRefusal("cannot look up user '\(name)'", error)
         }
-        throw StartRefusal("there is no user '\(name)'", isNoUser: true)
+        throw StartRefusal("there is no user '\(name)'", on: .user)
     }
 }

@@ -21,7 +21,7 @@ struct RunRequests: Sendable {
         do throws(StartRefusal) {
             request = try await self.request(for: command)
         } catch {
-            return .notStarted(error.message, at: clock.now().wall.microseconds)
+            return .notStarted(error, at: clock.now().wall.microseconds)
         }
         return try await body(request)
     }

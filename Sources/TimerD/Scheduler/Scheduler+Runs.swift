@@ -101,7 +101,7 @@ extension Scheduler {
         guard let now = fires[command.run] else { return }
         guard !now.isStopped else {
             let date = clock.now().wall.microseconds
-            return ended(command, .notStarted(StartRefusal.withdrawn.message, at: date))
+            return ended(command, .notStarted(.withdrawn, at: date))
         }
         if isStopping { return putBack(command) }
         // A want of room was told, with its reason; each run that waits finds it again once a second.
