@@ -42,7 +42,7 @@ final class Connection: ChannelDuplexHandler {
     enum Pause { case yielding, checking }
 
     /// The most bytes that replies in progress or waiting to be sent may have; a single reply may have more.
-    static let heldLimit = 1_048_576
+    static let pendingLimit = 1_048_576
 
     let peer: Peer
     let user: RequestGate.User
@@ -187,7 +187,7 @@ extension Connection {
     private func mayRead() -> Bool {
         head == nil && backlog.isEmpty && inputPlace != .waiting && pause == nil
             && phase == .open
-            && inFlight < environment.maxInFlight && heldBytes <= Self.heldLimit
+            && inFlight < environment.maxInFlight && pendingBytes <= Self.pendingLimit
     }
 
     /// Starts what may be started and sends what is ready.
@@ -203,7 +203,7 @@ extension Connection {
                 break
             }
             guard mayBegin(load) else { break }
-            let hasPlace = place == .held
+            let hasPlace = place == .taken
             head = nil
             place = .none
             begin(next, hasPlace ? load : nil)
