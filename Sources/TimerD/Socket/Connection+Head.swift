@@ -15,7 +15,7 @@ extension Connection {
         case request(RequestEnvelope, ReplyQueue.Ticket, checked: CheckedRequest?)
     }
 
-    /// Whether a place at the `RequestGate` is held or waited for.
+    /// Whether a place at the `RequestGate` is taken or waited for.
     enum Place {
         case none
         case waiting
