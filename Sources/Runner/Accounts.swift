@@ -28,7 +28,7 @@ package struct Accounts: Sendable {
             Result { () throws(StartRefusal) -> Account? in
                 do throws(StartRefusal) {
                     return try find(uid)
-                } catch  where error.isNoUser {
+                } catch  where error.subject == .user {
                     return nil
                 }
             }

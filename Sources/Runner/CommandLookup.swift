@@ -65,12 +65,14 @@ struct CommandLookup: Sendable {
         case cspawn_step_secret_source: return refusalOfSecret(report, cause)
         case cspawn_step_secret_copy:
             let path = StartRefusal.quote(report.headText ?? "")
-            return StartRefusal("cannot make \(path) for the run's credentials", cause)
+            let doing = "cannot make \(path) for the run's credentials"
+            return StartRefusal(doing, cause, on: .secret(path: nil))
         case cspawn_step_control_group:
             return StartRefusal("cannot enter the run's control group", cause)
         case cspawn_step_directory:
             let directory = StartRefusal.quote(request.workingDirectory)
-            return StartRefusal("cannot enter working directory \(directory)", cause)
+            let doing = "cannot enter working directory \(directory)"
+            return StartRefusal(doing, cause, on: .workingDirectory)
         case cspawn_step_exec:
             return refusalOfFile(report, cause)
         default:
@@ -107,11 +109,15 @@ struct CommandLookup: Sendable {
         let cut = isCut ? secrets.first { $0.path.utf8.starts(with: head) } : nil
         let name = StartRefusal.quote((whole ?? cut)?.name ?? "")
         let doing = "cannot read credential \(name) from \(StartRefusal.quote(path))"
+        let subject = StartRefusal.Subject.secret(path: whole?.path)
         return switch cause {
-        case Errno(rawValue: 0): StartRefusal("\(doing): it is no file")
+        case Errno(rawValue: 0): StartRefusal("\(doing): it is no file", on: subject)
         case .fileTooLarge:
-            StartRefusal("\(doing): with it they have more than \(Limits.credentialBytes) bytes")
-        default: StartRefusal(doing, cause)
+            StartRefusal(
+                "\(doing): with it they have more than \(Limits.credentialBytes) bytes",
+                on: subject
+            )
+        default: StartRefusal(doing, cause, on: subject)
         }
     }
 

@@ -84,36 +84,6 @@ package protocol CommandRunner: Sendable {
     func detach() async
 }
 
-/// For those that mind nothing beyond the daemon.
-extension CommandRunner {
-    package var controlGroups: ControlGroups? { nil }
-
-    package func kill(_ run: Int64, by teardown: Teardown, asDaemon: Bool) async -> SignalAnswer? {
-        stop(run, by: teardown) ? .sent : .gone
-    }
-
-    package func endAgain(
-        _ run: Int64,
-        by teardown: Teardown,
-        asDaemon: Bool
-    ) async -> SignalAnswer? {
-        await kill(run, by: teardown, asDaemon: asDaemon)
-    }
-
-    package func stored(_ run: Int64) {}
-
-    package func detach() async {}
-
-    package func attachOthers(_ changed: @escaping @Sendable (_ node: String, RunnerChange) -> Void)
-    {}
-
-    package func expect(_ run: Int64, at place: RunPlace) {}
-
-    package func awaitBegin(of run: Int64, whereOffered: Bool) async {}
-
-    package func passed(_ runs: [Int64: OutputPosition]) {}
-}
-
 /// How the connection with the runner has changed.
 package enum RunnerChange: Sendable {
     /// It is lost, for that reason: no command begins until it is `back`.

@@ -19,25 +19,21 @@ extension RunRequest {
     /// The same without the files that its command could not begin for, which `result` names, or in `/` where that is for
     /// its working directory; nil if neither is why.
     ///
-    /// It goes by words, as no other answer names the file: of the `StartRefusal`s in StartRefusal.swift, CommandLookup.swift
-    /// and RunSecrets.swift, and of `--with-environment` (environment.c of timerd-runner). Who changes those words
-    /// changes them here.
+    /// Which variables' files it names is known by the words of `--with-environment` (environment.c of timerd-runner) alone:
+    /// who changes those changes them here.
     package func withoutUnread(_ result: RunResult) -> Self? {
         var rest = self
         rest.output = RunOutput(limit: output.limit)
-        switch result.outcome {
-        case .notStarted(let why)
-        where workingDirectory != "/"
-            && (why.hasPrefix("cannot enter working directory ")
-                || why.hasPrefix("working directory ")):
+        switch (result.refused, result.outcome) {
+        case (.workingDirectory?, _) where workingDirectory != "/":
             rest.workingDirectory = "/"
             return rest
-        case .notStarted(let why) where !secrets.isEmpty && why.contains("credential"):
-            rest.secrets.removeAll { why.contains(" from \(StartRefusal.quote($0.path))") }
+        case (.secret(let path)?, _) where !secrets.isEmpty:
+            rest.secrets.removeAll { $0.path == path }
             // A path that is cut in the report, or no room for them.
             if rest.secrets.count == secrets.count { rest.secrets = [] }
             return rest
-        case .exited(65), .exited(66):
+        case (_, .exited(65)), (_, .exited(66)):
             // What reads the files says so before the command could say anything.
             let said = String(decoding: result.output.stderr, as: UTF8.self)
             guard argv.count > 1, argv[1] == "--with-environment",

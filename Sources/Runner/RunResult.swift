@@ -14,11 +14,18 @@ package struct RunResult: Sendable {
     package var usage: RunUsage?
     /// The processes of its group that could not be ended: another user's, or in uninterruptible sleep.
     package var survivors: [Int32] = []
+    /// What the refusal is about, of a command that was not started for that.
+    package var refused: StartRefusal.Subject?
 }
 
 extension RunResult {
-    /// There was no process, for the reason `why`; the date in µs since 1970.
-    package static func notStarted(_ why: String, at date: Int64) -> Self {
-        Self(outcome: .notStarted(why), endedAtMicroseconds: date, output: CapturedOutput())
+    /// There was no process, for that reason; the date in µs since 1970.
+    package static func notStarted(_ refusal: StartRefusal, at date: Int64) -> Self {
+        Self(
+            outcome: .notStarted(refusal.message),
+            endedAtMicroseconds: date,
+            output: CapturedOutput(),
+            refused: refusal.subject
+        )
     }
 }

@@ -6,21 +6,28 @@ package import SystemPackage
 /// Why a run is refused or could not be started, as text for the user.
 package struct StartRefusal: Error, Hashable {
     package let message: String
-    /// Whether the reason is that the user database has no such user.
-    package let isNoUser: Bool
+    /// What it is about, where that decides what follows.
+    package let subject: Subject?
 
-    package init(_ message: String, isNoUser: Bool = false) {
-        self.message = message
-        self.isNoUser = isNoUser
+    package enum Subject: Hashable, Sendable {
+        /// The user database has no such user.
+        case user
+        case workingDirectory
+        /// The file of a secret; nil where it is not known which, or there is no room for any.
+        case secret(path: String?)
+    }
+
+    package init(_ message: String, on subject: Subject? = nil) {
+        (self.message, self.subject) = (message, subject)
     }
 
     package static func noUser(_ uid: UInt32) -> Self {
-        Self("user \(uid) does not exist (any more)", isNoUser: true)
+        Self("user \(uid) does not exist (any more)", on: .user)
     }
 
     /// `doing` something failed for the reason `cause`: `cannot run '/no/such': permission denied`.
-    package init(_ doing: String, _ cause: Errno) {
-        self.init("\(doing): \(cause.text)")
+    package init(_ doing: String, _ cause: Errno, on subject: Subject? = nil) {
+        self.init("\(doing): \(cause.text)", on: subject)
     }
 }
 
@@ -45,7 +52,8 @@ extension RunRequest {
         }
         guard workingDirectory.hasPrefix("/"), !workingDirectory.utf8.contains(0) else {
             throw StartRefusal(
-                "working directory \(StartRefusal.quote(workingDirectory)) is not an absolute path"
+                "working directory \(StartRefusal.quote(workingDirectory)) is not an absolute path",
+                on: .workingDirectory
             )
         }
         for (name, value) in environment {

@@ -147,7 +147,8 @@ final class RunAgent: Sendable {
         let settings = state.withLock { $0.settings }
         let offer = try RunOffer(bytes)
         let owner = try await owner(named: offer.user, settings.account)
-        var request = try await settings.request(for: offer.command(run, of: owner), accounts)
+        let requests = RunRequests(settings: settings, accounts: accounts)
+        var request = try await requests.request(for: offer.command(run, of: owner))
         // Where the job says none, the default of the node that leads counts, not this one's.
         request.timeout = offer.timeout.map { Duration.microseconds($0) }
         return request
@@ -164,7 +165,7 @@ final class RunAgent: Sendable {
         guard own.uid == 0, let name else {
             throw StartRefusal(
                 "timerd runs as '\(own.name)' there, and cannot run commands of '\(name ?? "root")'",
-                isNoUser: true
+                on: .user
             )
         }
         let found = await Self.threads.run { () -> Result<UserRecord?, Errno> in
@@ -176,6 +177,6 @@ final class RunAgent: Sendable {
         } catch {
             throw StartRefusal("cannot look up user '\(name)'", error)
         }
-        throw StartRefusal("there is no user '\(name)'", isNoUser: true)
+        throw StartRefusal("there is no user '\(name)'", on: .user)
     }
 }

@@ -24,7 +24,7 @@ import Testing
     @Test("A user who does not exist is told of")
     func unknown() {
         #expect(
-            throws: StartRefusal("user 4294900001 does not exist (any more)", isNoUser: true)
+            throws: StartRefusal("user 4294900001 does not exist (any more)", on: .user)
         ) {
             try Account.find(uid: Self.nobodysUID)
         }

@@ -192,7 +192,7 @@ package final class AgentSession: @unchecked Sendable {
             )
             leader?.send(AgentReport.ready(run: run).frame)
         } catch {
-            decline(run, error.isNoUser ? .stranger : .forGood, error.message)
+            decline(run, error.subject == .user ? .stranger : .forGood, error.message)
         }
     }
 

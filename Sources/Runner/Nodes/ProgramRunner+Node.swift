@@ -28,6 +28,10 @@ struct RemoteTerms: Sendable {
 extension ProgramRunner {
     // MARK: - From any thread
 
+    /// It speaks for one runner: no other comes or goes.
+    package func attachOthers(_ changed: @escaping @Sendable (_ node: String, RunnerChange) -> Void)
+    {}
+
     /// The node has run it for the node that led before.
     package func expect(_ run: Int64, at place: RunPlace) {
         state.withLock { $0.entries[run] = $0.entries[run] ?? RunEntry(expected: place.runner) }

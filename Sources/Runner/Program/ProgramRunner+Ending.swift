@@ -81,7 +81,7 @@ extension ProgramRunner {
 
     /// It ends without a process, for that reason.
     func refuse(_ run: Int64, _ refusal: StartRefusal) {
-        complete(run, .success(.notStarted(refusal.message, at: now())))
+        complete(run, .success(.notStarted(refusal, at: now())))
         state.withLock { $0.entries[run] = nil }
     }
 

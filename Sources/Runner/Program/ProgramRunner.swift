@@ -133,7 +133,7 @@ package final class ProgramRunner: CommandRunner, @unchecked Sendable {
         do throws(StartRefusal) {
             try request.check()
         } catch {
-            return .notStarted(error.message, at: now())
+            return .notStarted(error, at: now())
         }
         let isOfBefore = state.withLock { state in
             // By a restored database, a daemon before has used a number that this one takes for a new one.

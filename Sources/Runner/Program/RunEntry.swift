@@ -102,7 +102,7 @@ struct RunEntry: Sendable {
             let reason =
                 words.map { StartRefusal($0) } ?? command?.refusal(failure)
                 ?? StartRefusal("cannot run its command")
-            return .notStarted(reason.message, at: end.endedAtMicroseconds)
+            return .notStarted(reason, at: end.endedAtMicroseconds)
         }
         let outcome: RunOutcome =
             switch end.outcome {

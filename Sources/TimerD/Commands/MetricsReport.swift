@@ -48,7 +48,7 @@ struct MetricsReport: Sendable {
             ),
             store: .init(
                 writes: statistics.writes,
-                waiting: writer.thread.queueLength + statistics.heldRecords,
+                waiting: writer.thread.queueLength + statistics.keptRecords,
                 commits: statistics.commitTimes,
                 isWritable: statistics.trouble == nil,
                 size: Self.size(of: database),

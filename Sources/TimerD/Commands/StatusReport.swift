@@ -46,14 +46,12 @@ struct StatusReport: Sendable {
     ///
     /// That date would tell a user about other users' jobs.
     @Sendable func reply(to caller: Caller) async -> StatusReply {
-        let runner = await scheduler.runnerStanding(named: caller.isAdministrator)
         let moment = clock.now()
         var due: Timestamp?
         var live: (scheduled: Int, paused: Int, held: Int)?
         var maintenance: [StatusReply.Maintenance] = []
         var notices: StatusReply.Notices?
         var trouble = store.writer.statistics.trouble.map { "\($0)" }
-        let givenUp = caller.isAdministrator ? await scheduler.counters.notices.givenUp : nil
         do {
             (live, maintenance, notices, due) = try await store.reader.read { database in
                 let only = try Queries(database).id(of: caller.onlyOwner)
@@ -68,8 +66,7 @@ struct StatusReport: Sendable {
                     StatusReply.Notices(
                         waiting: standing?.waiting ?? 0,
                         held: standing?.held ?? 0,
-                        oldest: standing?.oldest,
-                        givenUp: givenUp
+                        oldest: standing?.oldest
                     ),
                     caller.isAdministrator ? try JobStore(database).nextDue(at: moment) : nil
                 )
@@ -78,9 +75,8 @@ struct StatusReport: Sendable {
             trouble = trouble ?? "\(error)"
         }
         // After the look at what waits: a job that is armed in between is in both then, and not in neither.
-        let (armed, running, waiting, soonest) = await scheduler.standing(
-            withSoonest: caller.isAdministrator
-        )
+        let standing = await scheduler.standing(toAdministrator: caller.isAdministrator)
+        notices?.givenUp = standing.noticesGivenUp
         var reply = StatusReply(
             version: timerdVersion,
             pid: getpid(),
@@ -91,13 +87,13 @@ struct StatusReport: Sendable {
             scheduled: live?.scheduled,
             paused: live?.paused,
             held: live?.held,
-            armed: armed,
-            running: running,
-            waiting: waiting,
+            armed: standing.armed,
+            running: standing.running,
+            waiting: standing.waiting,
             connections: connections.value,
             watchers: watchers(),
             seq: newestEvent(),
-            nextFireDate: [soonest, due].compactMap(\.self).min(),
+            nextFireDate: [standing.soonest, due].compactMap(\.self).min(),
             trouble: trouble
         )
         reply.controlGroups = scheduler.runner.controlGroups.map { groups in
@@ -107,13 +103,12 @@ struct StatusReport: Sendable {
                 lack: groups.lack.isEmpty ? nil : groups.lack
             )
         }
-        reply.runner = runner
-        reply.dropped = await scheduler.dropped
-        let places = await scheduler.placeLimits
+        reply.runner = standing.runner
+        reply.dropped = standing.dropped
+        let places = standing.places
         reply.maxRuns = places.all
         reply.maxRunsPerUser = places.perUser < places.all ? places.perUser : nil
-        let defaults = await scheduler.settings.runDefaults
-        if case .object(let members) = defaults.jsonValue, !members.isEmpty {
+        if case .object(let members) = standing.runDefaults.jsonValue, !members.isEmpty {
             reply.defaults = members
         }
         reply.node = await node
@@ -140,25 +135,44 @@ extension StatusReport {
 }
 
 extension Scheduler {
-    /// What can never be stored; nil where that is nothing.
-    var dropped: StatusReply.Dropped? {
-        let (records, holds) = (counters.dropped, held.unstored.count)
-        return records > 0 ? .init(records: records, unstoredHolds: holds) : nil
+    /// How it stands with the scheduler: all of one moment.
+    struct Standing: Sendable {
+        var armed: Int
+        /// How many runs are in progress, and how many fires wait for theirs.
+        var running: Int
+        var waiting: Int
+        /// When the first of the armed jobs is due; nil also for others than administrators.
+        var soonest: Timestamp?
+        var runner: StatusReply.Runner
+        /// nil for others than administrators.
+        var noticesGivenUp: Int?
+        /// What can never be stored; nil where that is nothing.
+        var dropped: StatusReply.Dropped?
+        /// How many runs may be in progress at once.
+        var places: RunQueue.Limits
+        var runDefaults: RunDefaults
     }
 
-    /// How many jobs are armed, how many runs are in progress and fires wait for theirs, and when the first
-    /// of the armed jobs is due.
-    ///
-    /// Only that date needs a look at all armed jobs, so it is found for administrators alone.
-    func standing(
-        withSoonest isSoonestWanted: Bool
-    ) -> (armed: Int, running: Int, waiting: Int, soonest: Timestamp?) {
-        let (running, waits) = (fires.running, fires.waiting)
-        guard isSoonestWanted else { return (armed.count, running, waits, nil) }
+    func standing(toAdministrator isAdministrator: Bool) -> Standing {
+        Standing(
+            armed: armed.count,
+            running: fires.running,
+            waiting: fires.waiting,
+            soonest: isAdministrator ? soonestArmed : nil,
+            runner: runnerStanding(named: isAdministrator),
+            noticesGivenUp: isAdministrator ? counters.notices.givenUp : nil,
+            dropped: counters.dropped > 0
+                ? .init(records: counters.dropped, unstoredHolds: held.unstored.count) : nil,
+            places: places.limits,
+            runDefaults: settings.runDefaults
+        )
+    }
+
+    /// Looks at all armed jobs, so nobody but an administrator has it found.
+    private var soonestArmed: Timestamp? {
         let moment = clock.now()
-        let soonest = armed.all.lazy.compactMap { entry in
+        return armed.all.lazy.compactMap { entry in
             entry.job.dueDate.map { moment.wallDate($0, on: entry.job.clock) }
         }.min()
-        return (armed.count, running, waits, soonest)
     }
 }

@@ -45,7 +45,7 @@ extension CommandHandler {
     /// `task.extend`.
     func extendTasks(_ request: ExtendTasks, _ caller: Caller) async throws -> Answer {
         let lease = request.leaseSpan
-        let told = try await scheduler.tell(
+        let outcomes = try await scheduler.tell(
             request.tasks,
             isList: request.isList,
             fire: \.fire,
@@ -53,18 +53,18 @@ extension CommandHandler {
         ) {
             try $0.extend($1, lease: lease, caller)
         }
-        let going = zip(request.tasks, told).filter { $1.state == .reserved }.map(\.0)
+        let going = zip(request.tasks, outcomes).filter { $1.state == .reserved }.map(\.0)
         if request.whileConnected == true, let life = caller.life {
             await scheduler.tie(going, to: life)
         } else if request.whileConnected == false {
             await scheduler.untie(going)
         }
-        return answer(told, isList: request.isList)
+        return answer(outcomes, isList: request.isList)
     }
 
     /// `task.finish`.
     func finishTasks(_ request: FinishTasks, _ caller: Caller) async throws -> Answer {
-        let told = try await scheduler.tell(
+        let outcomes = try await scheduler.tell(
             request.tasks,
             isList: request.isList,
             fire: \.fire,
@@ -72,12 +72,12 @@ extension CommandHandler {
         ) {
             try $0.finish($1, caller)
         }
-        return answer(told, isList: request.isList)
+        return answer(outcomes, isList: request.isList)
     }
 
     /// `task.fail`.
     func failTasks(_ request: FailTasks, _ caller: Caller) async throws -> Answer {
-        let told = try await scheduler.tell(
+        let outcomes = try await scheduler.tell(
             request.tasks,
             isList: request.isList,
             fire: \.reference.fire,
@@ -85,12 +85,12 @@ extension CommandHandler {
         ) {
             try $0.fail($1, caller)
         }
-        return answer(told, isList: request.isList)
+        return answer(outcomes, isList: request.isList)
     }
 
     /// `task.release`.
     func releaseTasks(_ request: ReleaseTasks, _ caller: Caller) async throws -> Answer {
-        let told = try await scheduler.tell(
+        let outcomes = try await scheduler.tell(
             request.tasks,
             isList: request.isList,
             fire: \.reference.fire,
@@ -98,11 +98,11 @@ extension CommandHandler {
         ) {
             try $0.release($1, caller)
         }
-        return answer(told, isList: request.isList)
+        return answer(outcomes, isList: request.isList)
     }
 
-    private func answer(_ told: [TaskOutcome], isList: Bool) -> Answer {
-        guard !isList, let only = told.first else { return TaskOutcomesReply(tasks: told) }
+    private func answer(_ outcomes: [TaskOutcome], isList: Bool) -> Answer {
+        guard !isList, let only = outcomes.first else { return TaskOutcomesReply(tasks: outcomes) }
         return TaskOutcomeReply(task: only)
     }
 }

@@ -37,7 +37,7 @@ final class EventBus: Sendable {
         /// The number of the newest event that was dropped because the loop did not keep up; nil for none.
         var droppedThrough: Int64?
         /// Whether the loop has been asked to deliver, and has not delivered all.
-        var isTold = false
+        var isSignalled = false
 
         mutating func append(_ event: Event) {
             events.append(event)
@@ -119,8 +119,8 @@ final class EventBus: Sendable {
             inbox.newest = event.seq
             guard inbox.watchers > 0 else { return false }
             inbox.append(event)
-            defer { inbox.isTold = true }
-            return !inbox.isTold
+            defer { inbox.isSignalled = true }
+            return !inbox.isSignalled
         }
         // The loop is woken once for all events that come until it runs.
         if isFirst { loop.execute { self.goOn() } }
@@ -187,8 +187,8 @@ extension EventBus: LoopWork {
         guard watching.value.rest.isEmpty else { return turns.add(self, for: nil) }
         watching.value.events = []
         let hasMore = inbox.withLock { inbox in
-            inbox.isTold = !inbox.events.isEmpty
-            return inbox.isTold
+            inbox.isSignalled = !inbox.events.isEmpty
+            return inbox.isSignalled
         }
         if hasMore { turns.add(self, for: nil) }
     }

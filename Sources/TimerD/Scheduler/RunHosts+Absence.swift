@@ -17,10 +17,10 @@ extension RunHosts {
         guard named else {
             return words(absent.values.reduce(0, +), "nodes that are not there, or take none")
         }
-        let told = absent.sorted { $0.key < $1.key }.prefix(8)
-        var sentences = told.map { words($1, "'\($0)'") + ": " + reason(for: $0) }
-        if told.count < absent.count {
-            sentences.append("and others for \(absent.count - told.count) more")
+        let shown = absent.sorted { $0.key < $1.key }.prefix(8)
+        var sentences = shown.map { words($1, "'\($0)'") + ": " + reason(for: $0) }
+        if shown.count < absent.count {
+            sentences.append("and others for \(absent.count - shown.count) more")
         }
         return sentences.joined(separator: "; ")
     }

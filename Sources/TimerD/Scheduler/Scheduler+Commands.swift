@@ -203,9 +203,9 @@ extension Scheduler {
             for id in armed.ids(of: selection, caller: caller) { arm(id) }
         }
         // Those of other jobs wait for changes of their own.
-        guard !heldBack.isEmpty else { return }
+        guard !lockedFires.isEmpty else { return }
         for selection in selections {
-            goOnHeldBack(of: fires.jobs(of: selection, caller: caller))
+            goOnLocked(of: fires.jobs(of: selection, caller: caller))
         }
     }
 }

@@ -216,10 +216,10 @@ extension Scheduler {
     private func askAhead(about job: StoredJob) {
         // A user's own daemon runs all as itself, and asks nobody.
         guard settings.account.uid == 0 else { return }
-        let (settings, accounts, owner, id) = (settings, accounts, job.owner, job.id)
+        let (requests, owner, id) = (requests, job.owner, job.id)
         Task.detached(executorPreference: pool) {
             // try?: the start of the run asks too, and tells what is wrong.
-            _ = try? await settings.account(of: owner, job: id, accounts)
+            _ = try? await requests.account(of: owner, job: id)
         }
     }
 

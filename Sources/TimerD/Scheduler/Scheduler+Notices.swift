@@ -16,7 +16,7 @@ extension Scheduler {
         guard isRecovered, !isStopping else { return }
         if date <= moment.elapsed { return lookAtNotices() }
         noticeLook.plan(at: date) {
-            loop.armNotices(at: moment.wallDate(date, on: .elapsed), for: self)
+            loop.arm(.notices, at: moment.wallDate(date, on: .elapsed), for: self)
         }
     }
 
@@ -46,7 +46,7 @@ extension Scheduler {
         guard !isStopping else {
             return noticeTurns.end(notice.ownerID, isPing: notice.isPing)
         }
-        let (runner, accounts, settings) = (runner, accounts, settings)
+        let (runner, requests) = (runner, requests)
         let epoch = hosts.standing.epoch
         let number = notice.runNumber
         Task.detached(executorPreference: pool) {
@@ -54,7 +54,7 @@ extension Scheduler {
             do throws(RunBreak) {
                 var request: RunRequest
                 do throws(StartRefusal) {
-                    request = try await settings.request(for: notice, of: job, accounts)
+                    request = try await requests.request(for: notice, of: job)
                 } catch {
                     return await self.noticeEnded(notice, error.message)
                 }
@@ -138,24 +138,23 @@ extension Scheduler {
     }
 }
 
-extension SchedulerSettings {
+extension RunRequests {
     /// What the runner needs to hand a notice over, as the owner of its job.
     fileprivate func request(
         for notice: StoredNotice,
-        of job: JobDefinition?,
-        _ accounts: Accounts
+        of job: JobDefinition?
     ) async throws(StartRefusal) -> RunRequest {
-        let owner = try await account(of: notice.owner, job: notice.job, accounts)
+        let owner = try await account(of: notice.owner, job: notice.job)
         let order = NoticeOrder(
             notice,
-            host: notices.host,
-            mailProgram: notices.mailProgram,
+            host: settings.notices.host,
+            mailProgram: settings.notices.mailProgram,
             environment: job?.env ?? [:]
         )
         let plain = [
             "HOME": owner.home, "LOGNAME": owner.name, "PATH": RunEnvironment.path,
-            "SHELL": owner.shell, "TIMERD_OWNER": notice.owner.name, "TIMERD_SOCKET": socket,
-            "USER": owner.name,
+            "SHELL": owner.shell, "TIMERD_OWNER": notice.owner.name,
+            "TIMERD_SOCKET": settings.socket, "USER": owner.name,
         ]
         var request = RunRequest(
             run: notice.runNumber,
@@ -164,18 +163,22 @@ extension SchedulerSettings {
             workingDirectory: owner.home,
             input: order.input,
             output: RunOutput(limit: 4096),
-            credentials: Credentials(for: owner, daemonUID: account.uid),
-            limits: runLimits.completing(ProcessLimits(), uid: owner.uid, name: owner.name),
+            credentials: Credentials(for: owner, daemonUID: settings.account.uid),
+            limits: settings.runLimits.completing(
+                ProcessLimits(),
+                uid: owner.uid,
+                name: owner.name
+            ),
             timeout: NoticeRetry.timeout.duration,
             teardown: .afterLeftovers
         )
-        request.session = session(of: owner)
+        request.session = settings.session(of: owner)
         request.completesEnvironment = true
         if case .command = notice.place {
             request.readVariables(from: job?.envFile, keepingOwn: true)
             for credential in job?.credentials ?? [] {
                 // try?: one that the administrator has not given is left out, as it may be what the notice is to tell of.
-                let secrets = try? await secretsFolder.secrets([credential], of: owner)
+                let secrets = try? await settings.secretsFolder.secrets([credential], of: owner)
                 request.secrets += secrets ?? []
             }
         }

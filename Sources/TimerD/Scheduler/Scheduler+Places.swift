@@ -20,13 +20,10 @@ extension Scheduler {
         case .waiting(.place): seekPlace(id)
         case .waiting(.run): if !fires.isBusy(entry.fire.job.id) { seekPlace(id) }
         case .waiting(.time(let date)): waitUntil(date, id)
-        case .ready(let command): if !isHeldBack(entry.fire) { start(command) }
+        case .ready(let command): if !isLocked(entry.fire) { start(command) }
         case .waiting(.record), .beginning, .running: break
         }
     }
-
-    /// How many runs may be in progress at once.
-    var placeLimits: RunQueue.Limits { places.limits }
 
     /// Which limit keeps each of these fires from its place; those that none does are left out.
     func limits(of fires: [FireID]) -> [FireID: Run.PlaceLimit] {
@@ -43,13 +40,11 @@ extension Scheduler {
         return Array(runs.sorted(by: >).prefix(count))
     }
 
-    /// The time that a fire waited for has come, or may have.
-    func waitIsOver(_ fire: FireID) { goOn(fire) }
-
     private func waitUntil(_ date: Timestamp, _ id: FireID) {
         let moment = clock.now()
         guard date > moment.elapsed else { return seekPlace(id) }
-        fires.setTimer(loop.arm(id, at: moment.wallDate(date, on: .elapsed), for: self), of: id)
+        let timer = loop.arm(.fire(id), at: moment.wallDate(date, on: .elapsed), for: self)
+        fires.setTimer(timer, of: id)
     }
 
     private func seekPlace(_ id: FireID) {
@@ -72,7 +67,7 @@ extension Scheduler {
     /// Stores that the command of a fire with a place is about to start; goes on when that is durable.
     private func begin(_ id: FireID) {
         guard let entry = fires[id], case .waiting(.place) = entry.state, places.hasPlace(id),
-            !isStopping, runnerTrouble == nil, !isHeldBack(entry.fire)
+            !isStopping, runnerTrouble == nil, !isLocked(entry.fire)
         else { return }
         let fire = entry.fire
         guard fires.mayBegin(fire) else {
@@ -134,8 +129,8 @@ extension Scheduler {
         for id in ids {
             guard let job = fires.remove(id)?.fire.job.id else { continue }
             jobs.insert(job)
-            heldBack[job]?.remove(id)
-            if heldBack[job]?.isEmpty == true { heldBack[job] = nil }
+            lockedFires[job]?.remove(id)
+            if lockedFires[job]?.isEmpty == true { lockedFires[job] = nil }
         }
         for id in ids { leavePlace(id) }
         for job in jobs.sorted() { runsChanged(of: job) }
@@ -207,22 +202,22 @@ extension Scheduler {
     }
 
     /// Whether a fire with a place is to wait for the change of its job that is under way; it is noted then.
-    private func isHeldBack(_ fire: CommandFire) -> Bool {
+    private func isLocked(_ fire: CommandFire) -> Bool {
         guard fireLocks.covers(fire.job) else { return false }
-        heldBack[fire.job.id, default: []].insert(fire.id)
+        lockedFires[fire.job.id, default: []].insert(fire.id)
         return true
     }
 
-    /// Lets the fires of these jobs go on that were held back, unless another change of their job is under way.
+    /// Lets the locked fires of these jobs go on, unless another change of their job is under way.
     ///
-    /// - Complexity: O(jobs) for those that stay held back, however many fires they have.
-    func goOnHeldBack(of jobs: some Sequence<JobID>) {
+    /// - Complexity: O(jobs) for those that stay locked, however many fires they have.
+    func goOnLocked(of jobs: some Sequence<JobID>) {
         var ids: [FireID] = []
         for job in jobs {
-            // What holds one of them holds them all.
-            let first = heldBack[job]?.first.flatMap { fires[$0]?.fire.job }
+            // What locks one of them locks them all.
+            let first = lockedFires[job]?.first.flatMap { fires[$0]?.fire.job }
             if let first, fireLocks.covers(first) { continue }
-            ids += heldBack.removeValue(forKey: job) ?? []
+            ids += lockedFires.removeValue(forKey: job) ?? []
         }
         for id in ids.sorted() {
             // What was about to start was read of the job as it was before the change.
@@ -232,7 +227,7 @@ extension Scheduler {
 
     /// Lets all waiting fires go on, oldest first, after a hold of many jobs or a step of the clock.
     func goOnAll() {
-        heldBack = [:]
+        lockedFires = [:]
         for id in fires.all.map(\.fire.id).sorted() { goOn(id) }
     }
 }

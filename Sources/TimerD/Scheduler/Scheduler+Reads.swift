@@ -44,7 +44,7 @@ extension Scheduler {
         let reading = readings.newNumber()
         await withCheckedContinuation { waiter in
             let end = clock.now().wall + Self.patience
-            let timer = loop.armReading(reading, at: end, for: self)
+            let timer = loop.arm(.reading(reading), at: end, for: self)
             readings.insert(Reading(waiter: waiter, timer: timer), as: reading)
             store.submit(seesAll: true) { _ in
             } completion: { [self] _ in

@@ -44,7 +44,7 @@ extension Scheduler {
             of: command.job,
             onStdout: settings.isOnStdout(policy)
         )
-        let (runner, accounts, settings, clock) = (runner, accounts, settings, clock)
+        let (runner, requests, clock) = (runner, requests, clock)
         let node = command.place.node.flatMap { $0 == hosts.own ? nil : $0 }
         // Nothing of a run's preparation is to happen on the timers' thread.
         command.task = Task.detached(executorPreference: pool) { [command] in
@@ -63,9 +63,9 @@ extension Scheduler {
                 }
                 let result =
                     if let node {
-                        try await carryOut(settings.request(for: command, on: node))
+                        try await carryOut(requests.settings.request(for: command, on: node))
                     } else {
-                        try await settings.carryOut(command, accounts, clock, carryOut)
+                        try await requests.carryOut(command, clock, carryOut)
                     }
                 await self.ended(command, result)
                 // It may have failed to start because its owner is gone.
@@ -101,7 +101,7 @@ extension Scheduler {
         guard let now = fires[command.run] else { return }
         guard !now.isStopped else {
             let date = clock.now().wall.microseconds
-            return ended(command, .notStarted(StartRefusal.withdrawn.message, at: date))
+            return ended(command, .notStarted(.withdrawn, at: date))
         }
         if isStopping { return putBack(command) }
         // A want of room was told, with its reason; each run that waits finds it again once a second.

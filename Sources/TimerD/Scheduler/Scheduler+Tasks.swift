@@ -134,17 +134,17 @@ extension Scheduler {
     ) {
         taskWaits.noteReason(key)
         guard !isStopping, taskWaits.asking[key] == nil else {
-            if taskWaits.asking[key] != nil { taskWaits.asking[key] = true }
+            if taskWaits.asking[key] != nil { taskWaits.asking[key] = .again }
             return
         }
         let numbers = taskWaits.idle(key, limit: limit)
         guard !numbers.isEmpty else { return }
-        taskWaits.asking[key] = false
+        taskWaits.asking[key] = .once
         ask(for: numbers, of: key, isAhead: isAhead)
     }
 
     private func asked(_ key: QueueKey, gaveAll: Bool) {
-        let isMore = taskWaits.asking.removeValue(forKey: key) == true
+        let isMore = taskWaits.asking.removeValue(forKey: key) == .again
         if isMore || gaveAll { serve(key) }
     }
 
@@ -162,9 +162,9 @@ extension Scheduler {
     private func armTimer(ofWaiter number: Int) {
         guard let end = taskWaits[number]?.end else { return }
         taskWaits[number]?.timer?.invalidate()
-        taskWaits[number]?.timer = loop.armTasks(
+        taskWaits[number]?.timer = loop.arm(
+            .worker(number),
             at: clock.now().wallDate(end, on: .elapsed),
-            waiter: number,
             for: self
         )
     }
@@ -251,7 +251,7 @@ extension Scheduler {
         guard isRecovered, !isStopping else { return }
         if date <= moment.elapsed { return lookAtTasks() }
         taskWaits.look.plan(at: date) {
-            loop.armTasks(at: moment.wallDate(date, on: .elapsed), waiter: nil, for: self)
+            loop.arm(.tasks, at: moment.wallDate(date, on: .elapsed), for: self)
         }
     }
 

@@ -57,7 +57,7 @@ extension Scheduler {
             plannedTurn = PlannedTurn(date: date)
             perform { $0.takeTurns() }
         } else {
-            let timer = loop.armTurns(at: moment.wallDate(date, on: .elapsed), for: self)
+            let timer = loop.arm(.turns, at: moment.wallDate(date, on: .elapsed), for: self)
             plannedTurn = PlannedTurn(date: date, timer: timer)
         }
     }

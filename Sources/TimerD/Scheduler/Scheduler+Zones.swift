@@ -43,7 +43,7 @@ extension Scheduler {
         for entry in armed.all where entry.timer == nil && entry.isBy(before.over) {
             arm(entry.job.id)
         }
-        goOnHeldBack(of: Array(heldBack.keys))
+        goOnLocked(of: Array(lockedFires.keys))
         followZones()
         if !Set(before.gone.keys).subtracting(changes.gone.keys).isEmpty { lookAtHeld(all: true) }
     }

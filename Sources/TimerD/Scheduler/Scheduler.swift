@@ -59,7 +59,7 @@ actor Scheduler {
     var unnumberedJobs: Set<JobID> = []
     var fireLocks = FireLocks()
     /// Fires with a place whose command waits for the change of its job that is under way, by job.
-    var heldBack: [JobID: Set<FireID>] = [:]
+    var lockedFires: [JobID: Set<FireID>] = [:]
     /// The limits of runs that the log has said to have no effect.
     var limitsWithoutEffect: Set<JobOption> = []
     var zones = ZonesInUse()
@@ -145,7 +145,7 @@ actor Scheduler {
             nextEvent: sequencer.next,
             isClockKept: isClockKept
         )
-        store.onTold { [weak self] in self?.handOver() }
+        store.onCompletions { [weak self] in self?.handOver() }
     }
 
     /// Does `work` on the scheduler's thread, soon; never once that has ended.
@@ -205,7 +205,7 @@ actor Scheduler {
     /// Installs the timer of an armed job, for a date on the job's clock.
     func arm(_ job: StoredJob, at date: Timestamp) {
         let timer = loop.arm(
-            job.id,
+            .job(job.id),
             at: clock.now().wallDate(date, on: job.clock),
             tolerance: job.tolerance,
             for: self

@@ -6,48 +6,7 @@ import Schedules
 import TimerControl
 
 extension SchedulerSettings {
-    /// Has `body` carry out a job's command as the job's owner; `notStarted` if that account does not exist or
-    /// may not be used.
-    func carryOut(
-        _ command: RunningCommand,
-        _ accounts: Accounts,
-        _ clock: any WallClock,
-        _ body: @Sendable (RunRequest) async throws(RunBreak) -> RunResult
-    ) async throws(RunBreak) -> RunResult {
-        let request: RunRequest
-        do throws(StartRefusal) {
-            request = try await self.request(for: command, accounts)
-        } catch {
-            return .notStarted(error.message, at: clock.now().wall.microseconds)
-        }
-        return try await body(request)
-    }
-
-    /// What the runner of this node needs for a run, once it is known who its owner is here.
-    ///
-    /// - Throws: for an account that does not exist or may not be used, and secrets that are not there.
-    func request(
-        for command: RunningCommand,
-        _ accounts: Accounts
-    ) async throws(StartRefusal) -> RunRequest {
-        let (owner, credentials) = (command.job.owner, command.job.definition.credentials)
-        guard !command.isTakenUp else {
-            // One that goes on has its account, whatever became of that since.
-            let account = Account(formerly: owner)
-            var request = request(for: command, owner: account)
-            // To name what it could not read.
-            request.secrets = secretsFolder.unchecked(credentials, of: account)
-            request.start = command.start
-            return request
-        }
-        let account = try await account(of: owner, job: command.job.id, accounts)
-        var request = request(for: command, owner: account)
-        request.secrets = try await secretsFolder.secrets(credentials, of: account)
-        request.start = command.start
-        return request
-    }
-
-    /// The same on another node, which finds out who the owner is there.
+    /// What the runner of another node needs for a run; that node finds out who the owner is there.
     func request(for command: RunningCommand, on node: String) -> RunRequest {
         var request = RunRequest(
             run: command.run.rawValue,
@@ -106,27 +65,5 @@ extension SchedulerSettings {
     func session(of owner: Account) -> PAMSession? {
         guard pamSessions, account.uid == 0, owner.uid != 0 else { return nil }
         return PAMSession(user: owner.name)
-    }
-
-    /// The account a command runs as: the owner's if the daemon is root, else the daemon's.
-    ///
-    /// - Throws: for a user who does not exist (any more), a uid that belongs to somebody else now, and an
-    ///   account that may not be used now.
-    func account(
-        of owner: Owner,
-        job: JobID,
-        _ accounts: Accounts
-    ) async throws(StartRefusal) -> Account {
-        guard account.uid == 0 else { return account }
-        let uid = owner.uid
-        // One lookup for both the name and the credentials: by the next one the uid may belong to somebody
-        // else.
-        let found = uid == account.uid ? account : try await accounts.entry(uid)
-        if uid != account.uid, let reason = owner.absence(now: found?.name, on: node) {
-            throw StartRefusal("job \(job) belongs to \(reason)")
-        }
-        guard let found else { throw .noUser(uid) }
-        try await accounts.requirePermission(found)
-        return found
     }
 }

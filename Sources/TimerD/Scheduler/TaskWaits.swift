@@ -56,8 +56,11 @@ struct TaskWaits {
     private var askers = 0
     /// How many of those who wait for a queue the store is being asked for.
     private var asked: [QueueKey: Int] = [:]
-    /// Queues for whose waiters the store is being asked; true: there is a reason to ask once more.
-    var asking: [QueueKey: Bool] = [:]
+    /// Queues for whose waiters the store is being asked.
+    var asking: [QueueKey: Asking] = [:]
+
+    /// `again`: there is a reason to ask once more behind that.
+    enum Asking { case once, again }
 
     /// What goes back with a connection, and who waits on it.
     private struct Tied {

@@ -14,25 +14,14 @@ protocol TimerLoop: SerialExecutor {
     /// - Returns: false once the loop has been stopped; `work` is not run then.
     @discardableResult func perform(_ work: @escaping @Sendable () -> Void) -> Bool
 
-    /// Installs a timer for `job` that calls `scheduler` on the thread at `date` of the wall clock,
-    /// or up to `tolerance` later; call on the thread.
-    func arm(_ job: JobID, at date: Timestamp, tolerance: TimeSpan, for scheduler: Scheduler)
-        -> any ArmedTimer
-
-    /// The same for a fire whose command waits for `date`.
-    func arm(_ fire: FireID, at date: Timestamp, for scheduler: Scheduler) -> any ArmedTimer
-
-    /// The same for when due fires may have their turn.
-    func armTurns(at date: Timestamp, for scheduler: Scheduler) -> any ArmedTimer
-
-    /// The same for notices that wait for their time.
-    func armNotices(at date: Timestamp, for scheduler: Scheduler) -> any ArmedTimer
-
-    /// The same for a worker that waits no longer, or, where `waiter` is nil, for tasks whose time has come.
-    func armTasks(at date: Timestamp, waiter: Int?, for scheduler: Scheduler) -> any ArmedTimer
-
-    /// The same for a read that waits no longer.
-    func armReading(_ reading: Int, at date: Timestamp, for scheduler: Scheduler) -> any ArmedTimer
+    /// Installs a timer that calls `scheduler` on the thread at `date` of the wall clock, or up to `tolerance` later; call on
+    /// the thread.
+    func arm(
+        _ call: TimerCall,
+        at date: Timestamp,
+        tolerance: TimeSpan,
+        for scheduler: Scheduler
+    ) -> any ArmedTimer
 }
 
 /// A timer in the loop.
@@ -43,72 +32,61 @@ protocol ArmedTimer: Sendable {
 
 extension WeakTimer: ArmedTimer {}
 
+extension TimerLoop {
+    /// The same without tolerance.
+    func arm(_ call: TimerCall, at date: Timestamp, for scheduler: Scheduler) -> any ArmedTimer {
+        arm(call, at: date, tolerance: .zero, for: scheduler)
+    }
+}
+
 extension RunLoopThread: TimerLoop {
-    func arm(_ job: JobID, at date: Timestamp, tolerance: TimeSpan, for scheduler: Scheduler)
-        -> any ArmedTimer
-    {
+    func arm(
+        _ call: TimerCall,
+        at date: Timestamp,
+        tolerance: TimeSpan,
+        for scheduler: Scheduler
+    ) -> any ArmedTimer {
         let timer = WeakTimer(
             fireDate: date.date,
             tolerance: Double(tolerance.microseconds) / 1_000_000,
-            userInfo: job,
+            userInfo: call,
             target: scheduler
         ) { scheduler, timer in
-            guard let job = timer.userInfo as? JobID else { return }
-            scheduler.assumeIsolated { $0.timerFired(job) }
+            guard let call = timer.userInfo as? TimerCall else { return }
+            scheduler.assumeIsolated { $0.timerFired(for: call) }
         }
         add(timer)
         return timer
     }
+}
 
-    func arm(_ fire: FireID, at date: Timestamp, for scheduler: Scheduler) -> any ArmedTimer {
-        let timer = WeakTimer(fireDate: date.date, userInfo: fire, target: scheduler) {
-            scheduler,
-            timer in
-            guard let fire = timer.userInfo as? FireID else { return }
-            scheduler.assumeIsolated { $0.waitIsOver(fire) }
-        }
-        add(timer)
-        return timer
-    }
+/// What a timer calls the scheduler for.
+enum TimerCall: Sendable {
+    case job(JobID)
+    /// A fire whose command waits for its date.
+    case fire(FireID)
+    /// Due fires may have their turn.
+    case turns
+    /// Notices that wait for their time.
+    case notices
+    /// Tasks whose time has come.
+    case tasks
+    /// A worker that waits no longer.
+    case worker(Int)
+    /// A read that waits no longer.
+    case reading(Int)
+}
 
-    func armTurns(at date: Timestamp, for scheduler: Scheduler) -> any ArmedTimer {
-        let timer = WeakTimer(fireDate: date.date, target: scheduler) { scheduler, _ in
-            scheduler.assumeIsolated { $0.takeTurns() }
+extension Scheduler {
+    func timerFired(for call: TimerCall) {
+        switch call {
+        case .job(let id): timerFired(id)
+        case .fire(let id): goOn(id)
+        case .turns: takeTurns()
+        case .notices: lookAtNotices()
+        case .tasks: lookAtTasks()
+        case .worker(let number): taskWaitIsOver(number)
+        case .reading(let number): goOnReading(number)
         }
-        add(timer)
-        return timer
-    }
-
-    func armNotices(at date: Timestamp, for scheduler: Scheduler) -> any ArmedTimer {
-        let timer = WeakTimer(fireDate: date.date, target: scheduler) { scheduler, _ in
-            scheduler.assumeIsolated { $0.lookAtNotices() }
-        }
-        add(timer)
-        return timer
-    }
-
-    func armTasks(at date: Timestamp, waiter: Int?, for scheduler: Scheduler) -> any ArmedTimer {
-        let timer = WeakTimer(fireDate: date.date, userInfo: waiter, target: scheduler) {
-            scheduler,
-            timer in
-            let waiter = timer.userInfo as? Int
-            scheduler.assumeIsolated { scheduler in
-                if let waiter { scheduler.taskWaitIsOver(waiter) } else { scheduler.lookAtTasks() }
-            }
-        }
-        add(timer)
-        return timer
-    }
-
-    func armReading(_ reading: Int, at date: Timestamp, for scheduler: Scheduler) -> any ArmedTimer
-    {
-        let timer = WeakTimer(fireDate: date.date, userInfo: reading, target: scheduler) {
-            scheduler,
-            timer in
-            guard let reading = timer.userInfo as? Int else { return }
-            scheduler.assumeIsolated { $0.goOnReading(reading) }
-        }
-        add(timer)
-        return timer
     }
 }

@@ -27,7 +27,7 @@ extension Connection {
         lineBytes: Int,
         _ load: RequestLoad
     ) {
-        guard !isClosing else { return release(load) }
+        guard phase == .open else { return release(load) }
         guard let (next, own) = take(line, lineBytes: lineBytes),
             case .request(let envelope, let ticket, _) = next
         else { return release(load) }
@@ -58,7 +58,7 @@ extension Connection {
         offLoop {
             check(request, peer)
         } then: { connection, checked in
-            guard !connection.isClosing else { return connection.release(load) }
+            guard connection.phase == .open else { return connection.release(load) }
             connection.carryOut(request, checked, id: envelope.id, ticket, load)
         }
     }
@@ -75,13 +75,13 @@ extension Connection {
         _ body: @escaping @Sendable () -> T,
         then: @escaping @Sendable (Connection, T) -> Void
     ) {
-        isChecking = true
+        pause = .checking
         let connection = NIOLoopBound(self, eventLoop: environment.gate.loop)
         let gate = environment.gate
         Self.checkThreads.submit {
             let value = body()
             gate.onLoop {
-                connection.value.isChecking = false
+                connection.value.pause = nil
                 then(connection.value, value)
                 connection.value.advance()
             }

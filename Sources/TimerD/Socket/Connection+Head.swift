@@ -15,27 +15,27 @@ extension Connection {
         case request(RequestEnvelope, ReplyQueue.Ticket, checked: CheckedRequest?)
     }
 
-    /// Whether a place at the `RequestGate` is held or waited for.
+    /// Whether a place at the `RequestGate` is taken or waited for.
     enum Place {
         case none
         case waiting
-        case held
+        case taken
     }
 
     /// Whether the head may begin now; if not, `advance` is called again when that may have changed.
     func mayBegin(_ load: RequestLoad) -> Bool {
         guard !wouldOvertake else { return false }
         switch place {
-        case .held: return true
+        case .taken: return true
         case .waiting: return false
         case .none: break
         }
         // A stopping connection only refuses the request, which needs no place.
         if isStopping { return takeTurn() }
-        let held = heldBytes
+        let held = pendingBytes
         // What waits for something to happen keeps nothing else from beginning alone.
         guard inFlight < environment.maxInFlight,
-            held + load.bytes <= Self.heldLimit || !load.lasts && held == output.lasting,
+            held + load.bytes <= Self.pendingLimit || !load.lasts && held == output.lasting,
             !mayBatchFill(before: load)
         else { return false }
         guard takeTurn() else { return false }
@@ -43,7 +43,7 @@ extension Connection {
             place = .waiting
             return false
         }
-        hold(load)
+        takePlace(load)
         return true
     }
 
@@ -76,7 +76,7 @@ extension Connection {
             switch place {
             case .none: break
             case .waiting: environment.gate.cancel(self, load.kind, of: user)
-            case .held: release(load)
+            case .taken: release(load)
             }
         }
         head = nil

@@ -57,11 +57,11 @@ extension Connection {
     /// The bytes of replies in progress, and of those that wait for an earlier reply or for the client.
     ///
     /// A line counts whole until its last byte has left, because its memory is freed only then.
-    var heldBytes: Int { output.reserved + replies.heldBytes + output.kept }
+    var pendingBytes: Int { output.reserved + replies.pendingBytes + output.kept }
 
     /// Notes that the head has its place.
-    func hold(_ load: RequestLoad) {
-        place = .held
+    func takePlace(_ load: RequestLoad) {
+        place = .taken
         output.reserved += load.bytes
         if load.lasts { output.lasting += load.bytes }
         output.toCome += load.bytesToCome
@@ -80,7 +80,7 @@ extension Connection {
     /// Tells the gate how many bytes the connection holds, if that has changed.
     func account() {
         var held = output.reserved
-        if !isGone { held = heldBytes + output.backlog + output.input }
+        if phase != .gone { held = pendingBytes + output.backlog + output.input }
         guard held != output.accounted else { return }
         let change = held - output.accounted
         output.accounted = held
@@ -114,7 +114,7 @@ extension Connection {
 
     /// The socket has taken something.
     func outputMoved() {
-        guard !isGone else { return }
+        guard phase != .gone else { return }
         lookAtOutput()
         advance()
         watcher?.resume()
@@ -137,25 +137,25 @@ extension Connection {
             switch inputPlace {
             case .none: return
             case .waiting: environment.gate.cancel(self, load.kind, of: user)
-            case .held: environment.gate.end(load, of: user)
+            case .taken: environment.gate.end(load, of: user)
             }
             (inputPlace, output.input) = (.none, 0)
         } else if inputPlace == .none {
             inputPlace = .waiting
-            if environment.gate.take(load, for: user, self) { holdInput() }
+            if environment.gate.take(load, for: user, self) { takeInputPlace() }
         }
         noteHolding()
     }
 
-    private func holdInput() {
-        inputPlace = .held
+    private func takeInputPlace() {
+        inputPlace = .taken
         output.input = RequestLoad.restOfLine.bytes
         output.accounted += output.input
         noteHolding()
     }
 
     private func lookAtOutput() {
-        guard !isGone, let context else { return }
+        guard phase != .gone, let context else { return }
         output.left(bufferedBytes)
         noteHolding()
         guard output.unsent > 0, !output.hasMarker else { return }
@@ -170,7 +170,7 @@ extension Connection {
     }
 
     private func noteHolding() {
-        let isHolding = !isGone && (output.unsent > 0 || inputPlace == .held)
+        let isHolding = phase != .gone && (output.unsent > 0 || inputPlace == .taken)
         guard isHolding != output.isNoted else { return }
         output.isNoted = isHolding
         environment.gate.note(self, of: user, isHolding: isHolding)
@@ -186,9 +186,9 @@ extension Connection {
 extension Connection: RequestGateClient {
     func turnCame() {
         if inputPlace == .waiting {
-            holdInput()
+            takeInputPlace()
         } else if let load = head?.load, place == .waiting {
-            hold(load)
+            takePlace(load)
         }
         advance()
     }
@@ -201,7 +201,7 @@ extension Connection: ReplyHolder {
         environment.log.notice(
             "connection cut off",
             metadata: [
-                "pid": "\(peer.pid)", "uid": "\(peer.uid)", "bytes": "\(heldBytes)",
+                "pid": "\(peer.pid)", "uid": "\(peer.uid)", "bytes": "\(pendingBytes)",
                 "error": "it takes and sends nothing, and others of its user wait",
             ]
         )

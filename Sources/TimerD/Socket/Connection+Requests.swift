@@ -100,15 +100,15 @@ extension Connection {
     ) {
         inFlight -= 1
         inProgress[way, default: 1] -= 1
-        let isTold = reply != nil && !isClosing
-        if let tasks { finishReserve(unheard: isTold ? [] : tasks) }
-        if !isClosing {
+        let isAnswered = reply != nil && phase == .open
+        if let tasks { finishReserve(unheard: isAnswered ? [] : tasks) }
+        if phase == .open {
             reads[ticket] = nil
             // One without a reply was a notification, or was cancelled as its user was dismissed.
             let refusal = id.flatMap { id in
                 dismissal.map { ReplyLine.failure(id: id, $0) }
             }
-            let heard = isTold ? tasks ?? [] : []
+            let heard = isAnswered ? tasks ?? [] : []
             replies.fill(ticket, with: reply ?? refusal, handingOut: heard)
         }
         release(load)

@@ -56,11 +56,11 @@ extension Connection {
 extension Connection: EventSink {
     /// Whether fewer than `Watcher.unsentLimit` bytes wait for the client, and no line is half sent.
     var isWritable: Bool {
-        !isClosing && !replies.isInArray && context?.channel.isWritable == true
+        phase == .open && !replies.isInArray && context?.channel.isWritable == true
     }
 
     func close(with error: ControlError) {
-        guard !isClosing, let context else { return }
+        guard phase == .open, let context else { return }
         endWatching()
         writeEnd(error)
         closeAfterFlush(context)

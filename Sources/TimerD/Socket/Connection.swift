@@ -34,8 +34,15 @@ final class Connection: ChannelDuplexHandler {
         var ownUID: UInt32
     }
 
+    /// `closing`: its last line is written, and it closes once that is out; `gone`: the channel is closed.
+    enum Phase { case open, closing, gone }
+
+    /// `yielding`: it waits for its turn on the loop (`LoopTurns`); `checking`: a line or a request is being read or checked
+    /// off the loop.
+    enum Pause { case yielding, checking }
+
     /// The most bytes that replies in progress or waiting to be sent may have; a single reply may have more.
-    static let heldLimit = 1_048_576
+    static let pendingLimit = 1_048_576
 
     let peer: Peer
     let user: RequestGate.User
@@ -62,12 +69,10 @@ final class Connection: ChannelDuplexHandler {
     var output = ConnectionOutput()
     private var hasHeldRead = false
     private var isAdvancing = false
-    /// Whether it waits for its turn on the loop (`LoopTurns`).
-    private var isYielding = false
+    /// Why nothing begins for now; nil if something may.
+    var pause: Pause?
     /// Whether nothing was begun yet of what was read last.
     private var isFresh = false
-    /// Whether a line or a request is being read or checked off the loop.
-    var isChecking = false
     var isInputEnded = false
     var isStopping = false
     /// Why the user may no longer be connected, if the connection ends for that reason.
@@ -76,9 +81,7 @@ final class Connection: ChannelDuplexHandler {
     var inProgress: [RequestWay: Int] = [:]
     /// How many requests for tasks are in progress.
     var reserving = 0
-    var isClosing = false
-    /// Whether the channel is closed.
-    var isGone = false
+    var phase = Phase.open
 
     init(peer: Peer, environment: Environment) {
         var peer = peer
@@ -121,12 +124,12 @@ final class Connection: ChannelDuplexHandler {
         peer.life?.beginSilence()
         // If the client is gone altogether, the loop closes the channel before this: then its unheard tasks go back first.
         context.eventLoop.assumeIsolated().execute {
-            if !self.isGone { self.peer.life?.fallSilent() }
+            if self.phase != .gone { self.peer.life?.fallSilent() }
         }
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        (isClosing, isGone) = (true, true)
+        phase = .gone
         backlog = []
         makeRoomForInput(0)
         leaveHead()
@@ -143,7 +146,7 @@ final class Connection: ChannelDuplexHandler {
     /// In the other order a task that the client never heard of would count as lost by it, which costs an attempt. Where
     /// the daemon stops nothing is waited for: the end of a request may not come here any more.
     func endLife() {
-        if isGone, reserving == 0 || isStopping { peer.life?.end() }
+        if phase == .gone, reserving == 0 || isStopping { peer.life?.end() }
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
@@ -162,8 +165,8 @@ final class Connection: ChannelDuplexHandler {
 
     /// Closes a dismissed connection, whatever is in progress.
     func closeDismissed() {
-        guard !isGone, let context else { return }
-        if !isClosing { writeDismissal() }
+        guard phase != .gone, let context else { return }
+        if phase == .open { writeDismissal() }
         flush()
         context.close(promise: nil)
     }
@@ -182,9 +185,9 @@ final class Connection: ChannelDuplexHandler {
 
 extension Connection {
     private func mayRead() -> Bool {
-        head == nil && backlog.isEmpty && inputPlace != .waiting && !isYielding && !isChecking
-            && !isClosing
-            && inFlight < environment.maxInFlight && heldBytes <= Self.heldLimit
+        head == nil && backlog.isEmpty && inputPlace != .waiting && pause == nil
+            && phase == .open
+            && inFlight < environment.maxInFlight && pendingBytes <= Self.pendingLimit
     }
 
     /// Starts what may be started and sends what is ready.
@@ -193,21 +196,21 @@ extension Connection {
         guard !isAdvancing else { return }
         isAdvancing = true
         var isDrained = false
-        while !isYielding, !isChecking, !isClosing {
+        while pause == nil, phase == .open {
             if head == nil { head = nextHead() }
             guard let (next, load) = head else {
                 isDrained = true
                 break
             }
             guard mayBegin(load) else { break }
-            let hasPlace = place == .held
+            let hasPlace = place == .taken
             head = nil
             place = .none
             begin(next, hasPlace ? load : nil)
             sendReplies()
         }
         isAdvancing = false
-        if !isClosing { makeRoomForInput(isDrained ? lines.count : 0) }
+        if phase == .open { makeRoomForInput(isDrained ? lines.count : 0) }
         sendReplies()
         flush()
         account()
@@ -227,7 +230,7 @@ extension Connection {
         } else if turns.hasLeft {
             turns.spend()
         } else {
-            isYielding = true
+            pause = .yielding
             turns.add(self, for: peer.uid)
             return false
         }
@@ -253,7 +256,7 @@ extension Connection {
 
 extension Connection: LoopWork {
     func goOn() {
-        isYielding = false
+        pause = nil
         advance()
     }
 }
@@ -261,8 +264,8 @@ extension Connection: LoopWork {
 extension Connection {
     /// Closes if no request is left and no more will come.
     private func closeIfDone() {
-        guard isInputEnded || isStopping, !isClosing, let context else { return }
-        guard inFlight == 0, !isChecking, head == nil, replies.isEmpty, watcher == nil else {
+        guard isInputEnded || isStopping, phase == .open, let context else { return }
+        guard inFlight == 0, pause == nil, head == nil, replies.isEmpty, watcher == nil else {
             return
         }
         writeDismissal()
@@ -281,7 +284,7 @@ extension Connection {
     }
 
     func closeAfterFlush(_ context: ChannelHandlerContext) {
-        isClosing = true
+        phase = .closing
         // Completes once everything written before it is out.
         let written = context.eventLoop.makePromise(of: Void.self)
         written.futureResult.assumeIsolated().whenComplete { _ in context.close(promise: nil) }

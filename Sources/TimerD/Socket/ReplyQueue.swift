@@ -50,7 +50,7 @@ struct ReplyQueue {
     /// The number of the first slot.
     private var first = 0
     /// The bytes of all replies that wait for one before them.
-    private(set) var heldBytes = 0
+    private(set) var pendingBytes = 0
 
     var isEmpty: Bool { slots.isEmpty }
 
@@ -80,7 +80,7 @@ struct ReplyQueue {
     ) {
         let size = reply?.count ?? 0
         if !tasks.isEmpty { slots[ticket.line - first].tasks += tasks }
-        heldBytes += size
+        pendingBytes += size
         slots[ticket.line - first].size += size
         slots[ticket.line - first].replies[ticket.element] = reply.map { .bytes($0) } ?? .silent
     }
@@ -113,7 +113,7 @@ struct ReplyQueue {
         case .missing: return nil
         case .silent: return Piece(line: removeFirst(), bytes: nil, isEnd: true)
         case .bytes(let reply):
-            heldBytes -= reply.count
+            pendingBytes -= reply.count
             let tasks = slots[0].tasks
             return Piece(line: removeFirst(), bytes: .line(reply), isEnd: true, tasks: tasks)
         }
@@ -136,7 +136,7 @@ struct ReplyQueue {
             case .bytes(let reply):
                 bytes.writeInteger(UInt8(ascii: slots[0].isOpen ? "," : "["))
                 bytes.writeBytes(reply)
-                heldBytes -= reply.count
+                pendingBytes -= reply.count
                 slots[0].isOpen = true
                 slots[0].replies[slots[0].next] = .silent
             }

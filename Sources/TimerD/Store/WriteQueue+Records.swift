@@ -7,17 +7,17 @@ import SQLite
 extension WriteQueue {
     /// Applies the records that are held, up to the first that fails.
     func applyRecords() {
-        guard batch.error == nil, !heldRecords.isEmpty else { return }
+        guard batch.error == nil, !keptRecords.isEmpty else { return }
         do {
             try applyTogether()
         } catch {
-            let isAlone = heldRecords.count == 1 && group?.count == 0
+            let isAlone = keptRecords.count == 1 && group?.count == 0
             undoGroup(error)
             // Which of several stands in the way shows if each is applied alone.
-            guard isAlone, let record = heldRecords.first else { return applyEach() }
+            guard isAlone, let record = keptRecords.first else { return applyEach() }
             guard isGivenUp(record, error) else { return }
             note(record)
-            heldRecords = []
+            keptRecords = []
         }
     }
 
@@ -29,14 +29,14 @@ extension WriteQueue {
             group = Group(hasSavepoint: !isFirst)
             database.notes.groupTally = JobTally()
         }
-        for record in heldRecords {
+        for record in keptRecords {
             try record.body(database)
             guard database.isInTransaction else { throw failure("a write ended its transaction") }
         }
-        for record in heldRecords { note(record) }
-        writes += heldRecords.count
-        group?.count += heldRecords.count
-        heldRecords = []
+        for record in keptRecords { note(record) }
+        writes += keptRecords.count
+        group?.count += keptRecords.count
+        keptRecords = []
     }
 
     /// Undoes the records of the group, and holds them again.
@@ -44,7 +44,7 @@ extension WriteQueue {
         guard let group else { return }
         self.group = nil
         database.notes.groupTally = nil
-        heldRecords.insert(contentsOf: appliedRecords.suffix(group.count), at: 0)
+        keptRecords.insert(contentsOf: appliedRecords.suffix(group.count), at: 0)
         appliedRecords.removeLast(group.count)
         completions.removeLast(group.count)
         writes -= group.count
@@ -78,7 +78,7 @@ extension WriteQueue {
     /// Applies the records that are held each in a savepoint of its own, up to the first that fails.
     private func applyEach() {
         var applied = 0
-        for record in heldRecords {
+        for record in keptRecords {
             guard batch.error == nil else { break }
             do {
                 try apply(record.body)
@@ -88,7 +88,7 @@ extension WriteQueue {
             note(record)
             applied += 1
         }
-        heldRecords.removeFirst(applied)
+        keptRecords.removeFirst(applied)
     }
 
     /// Whether a record that has failed alone is given up; else it stands in the way of what comes after it.

@@ -34,7 +34,7 @@ extension WriteQueue {
         // Alone in its transaction: what it meets is nobody else's failure.
         finishBatch()
         isProbeQueued = false
-        guard !isClosed, lost == nil, heldRecords.isEmpty, statistics.trouble != nil else { return }
+        guard !isClosed, lost == nil, keptRecords.isEmpty, statistics.trouble != nil else { return }
         do {
             try apply { try $0.rewriteFirstPage() }
         } catch {

@@ -62,7 +62,7 @@ actor WriteQueue {
     private let onRecovered: @Sendable () -> Void
     private let onLost: @Sendable (DatabaseError) -> Void
     private let published = Locked(WriteStatistics())
-    /// See `onTold`.
+    /// See `onCompletions`.
     private let afterTelling = Locked(AfterTelling(call: {}))
     var isClosed = false
 
@@ -74,7 +74,7 @@ actor WriteQueue {
     /// The last of them, if they can be undone together; nil if what was written last was something else.
     var group: Group?
     /// Not stored yet, and applied in no transaction.
-    var heldRecords: [WriteRecord] = []
+    var keptRecords: [WriteRecord] = []
     var writes = 0
     var isRetryQueued = false
     var isProbeQueued = false
@@ -117,7 +117,7 @@ actor WriteQueue {
     /// of a batch.
     ///
     /// On the thread of the store, or where that has ended on the caller's.
-    nonisolated func onTold(_ body: @escaping @Sendable () -> Void) {
+    nonisolated func onCompletions(_ body: @escaping @Sendable () -> Void) {
         afterTelling.withLock { $0.call = body }
     }
 
@@ -152,7 +152,7 @@ actor WriteQueue {
 
     func run(_ record: WriteRecord) {
         guard !isClosed, lost == nil else { return }
-        heldRecords.append(record)
+        keptRecords.append(record)
         applyRecords()
     }
 
@@ -171,7 +171,7 @@ actor WriteQueue {
         isClosed = true
         database.close()
         if let lost { return .failure(lost) }
-        guard !heldRecords.isEmpty, let trouble = statistics.trouble else { return .success(()) }
+        guard !keptRecords.isEmpty, let trouble = statistics.trouble else { return .success(()) }
         return .failure(trouble)
     }
 
@@ -218,7 +218,7 @@ actor WriteQueue {
         var failure: DatabaseError?
         if case .failed(let error) = outcome {
             failure = error
-            heldRecords.insert(contentsOf: appliedRecords, at: 0)
+            keptRecords.insert(contentsOf: appliedRecords, at: 0)
         }
         publish(outcome, committedIn: duration)
         batch = .open
@@ -234,13 +234,13 @@ actor WriteQueue {
         }
         endTelling()
         if let lost {
-            heldRecords = []
+            keptRecords = []
             if !wasLost { onLost(lost) }
             return
         }
         guard !isClosed else { return }
         database.checkpointIfDue()
-        if !heldRecords.isEmpty { retryLater() } else if statistics.trouble != nil { probeLater() }
+        if !keptRecords.isEmpty { retryLater() } else if statistics.trouble != nil { probeLater() }
     }
 
     /// That a file of the database was taken away, or cut off; nil for none, and for a copy of jobs that are shared.
@@ -281,7 +281,7 @@ actor WriteQueue {
     }
 
     private func publish(_ outcome: Batch, committedIn duration: Duration?) {
-        let (writes, held) = (writes, heldRecords.count)
+        let (writes, held) = (writes, keptRecords.count)
         let turn = published.withLock {
             $0.note(writes: writes, committedIn: duration, held: held, error: outcome.error)
         }

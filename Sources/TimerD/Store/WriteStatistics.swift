@@ -15,8 +15,8 @@ struct WriteStatistics: Sendable {
         0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 5,
     ])
     /// Records that are kept because they could not be stored yet.
-    private(set) var heldRecords = 0
-    /// Why a batch could not be stored; nil again once a change and all held records have been stored.
+    private(set) var keptRecords = 0
+    /// Why a batch could not be stored; nil again once a change and all kept records have been stored.
     private(set) var trouble: DatabaseError?
 
     /// A change from good to bad, or back.
@@ -32,7 +32,7 @@ struct WriteStatistics: Sendable {
         held: Int,
         error: DatabaseError?
     ) -> Turn? {
-        heldRecords = held
+        keptRecords = held
         if let duration {
             commits += 1
             self.writes += writes

@@ -105,10 +105,10 @@ extension JobTransaction {
         guard var changed = outcome.jobs.popLast() else { return false }
         // The reply shows it, and a claimed fire tells it.
         if !room.isFull || changed.claim != nil { try readUserInfo(of: &changed) }
-        let isTold = room.takes(job: changed)
-        if !isTold { changed.shedWords() }
+        let isShown = room.takes(job: changed)
+        if !isShown { changed.shedWords() }
         outcome.jobs.append(changed)
-        return isTold
+        return isShown
     }
 
     private mutating func apply(_ change: JobChange, to job: StoredJob, _ caller: Caller) throws {

@@ -58,9 +58,9 @@ extension JobTransaction {
     private mutating func followZone(_ job: StoredJob) throws {
         var job = job
         let date = job.fireDate
-        let isTold = try releaseClaim(of: &job)
+        let isRedelivered = try releaseClaim(of: &job)
         guard job.claim == nil else { return }
-        if isTold, let date {
+        if isRedelivered, let date {
             try advance(&job, past: date)
             try passTaken(&job)
         }

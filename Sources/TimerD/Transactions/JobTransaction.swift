@@ -112,12 +112,12 @@ struct JobTransaction {
     mutating func deleteClaim(of job: inout StoredJob) throws -> Bool {
         guard let claim = job.claim else { return false }
         job.claim = nil
-        let isTold = try redeliver(claim, of: &job, date: job.fireDate)
-        if !isTold { try fires.deleteClaim(claim.fire) }
+        let isRedelivered = try redeliver(claim, of: &job, date: job.fireDate)
+        if !isRedelivered { try fires.deleteClaim(claim.fire) }
         if job.ahead?.isEmpty != true, let date = job.fireDate {
             try deleteClaimsAhead(of: &job, after: date)
         }
-        return isTold
+        return isRedelivered
     }
 
     /// Marks a claim fired whose event may have been told, and has it told again; false for any other.

@@ -238,41 +238,17 @@ final class TimerLane: Conductor.Lane, TimerLoop, @unchecked Sendable {
         return true
     }
 
-    func arm(_ job: JobID, at date: Timestamp, tolerance: TimeSpan, for scheduler: Scheduler)
-        -> any ArmedTimer
-    {
-        add(date) { scheduler.assumeIsolated { $0.timerFired(job) } }
-    }
-
-    func arm(_ fire: FireID, at date: Timestamp, for scheduler: Scheduler) -> any ArmedTimer {
-        add(date) { scheduler.assumeIsolated { $0.waitIsOver(fire) } }
-    }
-
-    func armNotices(at date: Timestamp, for scheduler: Scheduler) -> any ArmedTimer {
-        add(date) { scheduler.assumeIsolated { $0.lookAtNotices() } }
-    }
-
-    func armTurns(at date: Timestamp, for scheduler: Scheduler) -> any ArmedTimer {
-        add(date) { scheduler.assumeIsolated { $0.takeTurns() } }
-    }
-
-    func armTasks(at date: Timestamp, waiter: Int?, for scheduler: Scheduler) -> any ArmedTimer {
-        add(date) {
-            scheduler.assumeIsolated { scheduler in
-                if let waiter { scheduler.taskWaitIsOver(waiter) } else { scheduler.lookAtTasks() }
-            }
-        }
-    }
-
-    func armReading(_ reading: Int, at date: Timestamp, for scheduler: Scheduler) -> any ArmedTimer
-    {
-        add(date) { scheduler.assumeIsolated { $0.goOnReading(reading) } }
-    }
-
-    private func add(_ date: Timestamp, _ fire: @escaping @Sendable () -> Void) -> Timer {
+    func arm(
+        _ call: TimerCall,
+        at date: Timestamp,
+        tolerance: TimeSpan,
+        for scheduler: Scheduler
+    ) -> any ArmedTimer {
         lastNumber += 1
         let date = conductor.now + (date - wall())
-        let timer = Timer(date, lastNumber, self, fire)
+        let timer = Timer(date, lastNumber, self) {
+            scheduler.assumeIsolated { $0.timerFired(for: call) }
+        }
         timers[lastNumber] = timer
         return timer
     }

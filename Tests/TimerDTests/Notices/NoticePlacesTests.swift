@@ -251,11 +251,12 @@ import TimerControl
                 stderr: Array("timerd: --env-file /etc/a: No such file or directory\n".utf8)
             )
             test.runner.answer = { request in
-                if request.run > 0 { return .exited(66) }
-                if request.secrets.contains(where: { $0.path == "/etc/x" }) {
-                    return .notStarted("cannot read credential 'x' from '/etc/x': it is no file")
-                }
-                return .exited(request.argv.contains("/etc/a") ? 66 : 0)
+                .exited(request.run > 0 || request.argv.contains("/etc/a") ? 66 : 0)
+            }
+            test.runner.refusal = { request in
+                guard request.run < 0, request.secrets.contains(where: { $0.path == "/etc/x" })
+                else { return nil }
+                return StartRefusal("it is no file", on: .secret(path: "/etc/x"))
             }
             try await test.add(ScheduleWords(in: "10s"), command: ["false"]) {
                 ($0.notify, $0.envFile) = ([NoticeSupport.place], ["/etc/a", "-/etc/b"])
@@ -280,10 +281,10 @@ import TimerControl
             var settings = await test.scheduler.settings
             settings.account.home = "/home/gone"
             await test.scheduler.reload(settings)
-            test.runner.answer = { request in
-                guard request.run < 0 else { return .exited(1) }
-                guard request.workingDirectory != "/" else { return .exited(0) }
-                return .notStarted("cannot enter working directory '/home/gone': not a directory")
+            test.runner.answer = { .exited($0.run < 0 ? 0 : 1) }
+            test.runner.refusal = { request in
+                guard request.run < 0, request.workingDirectory != "/" else { return nil }
+                return StartRefusal("not a directory", on: .workingDirectory)
             }
             try await test.add(ScheduleWords(in: "10s"), command: ["false"]) {
                 $0.notify = ["mail"]

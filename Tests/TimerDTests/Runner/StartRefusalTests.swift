@@ -75,6 +75,19 @@ import Testing
         #expect(request.withoutUnread(result)?.workingDirectory == "/", "a notice begins there")
     }
 
+    @Test("What is refused for one secret is tried without it, and for want of room without any")
+    func withoutSecrets() {
+        var request = TestRunner.script("true")
+        request.secrets = [RunSecret(name: "x", path: "/x"), RunSecret(name: "y", path: "/y")]
+        let refusals: [(StartRefusal.Subject?, [String]?)] = [
+            (.secret(path: "/x"), ["/y"]), (.secret(path: nil), []), (nil, nil),
+        ]
+        for (subject, left) in refusals {
+            let refused = RunResult.notStarted(StartRefusal("a credential", on: subject), at: 0)
+            #expect(request.withoutUnread(refused)?.secrets.map(\.path) == left)
+        }
+    }
+
     @Test("A script without its interpreter is refused with the interpreter's name")
     func missingInterpreter() async throws {
         let file = try await directory.write("#! /no/such -x\n", to: "script", with: test)

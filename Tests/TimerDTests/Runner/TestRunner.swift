@@ -69,7 +69,7 @@ final class TestRunner: Sendable {
             return try await runner.run(request) { started($0.pid) }
         } catch {
             Issue.record("run \(request.run) was not begun: \(error)")
-            return .notStarted("\(error)", at: 0)
+            return .notStarted(StartRefusal("\(error)"), at: 0)
         }
     }
 

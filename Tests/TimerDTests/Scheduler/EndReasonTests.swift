@@ -63,12 +63,12 @@ struct EndReasonTests {
             test.runner.isHolding = true
             for _ in 0..<3 { try await test.add(ScheduleWords(in: "10s"), command: ["true"]) }
             try await test.advance(by: .seconds(11))
-            let standing = await test.scheduler.standing(withSoonest: false)
+            let standing = await test.scheduler.standing(toAdministrator: false)
             #expect((standing.running, standing.waiting) == (1, 2))
             test.runner.isHolding = false
             test.runner.end()
             try await test.settle()
-            let over = await test.scheduler.standing(withSoonest: true)
+            let over = await test.scheduler.standing(toAdministrator: true)
             #expect((over.running, over.waiting) == (0, 0))
         }
     }
@@ -83,7 +83,7 @@ struct EndReasonTests {
             }
             try await test.advance(by: .seconds(11))
             #expect(test.fired(job.id) == [10])
-            #expect(await test.scheduler.standing(withSoonest: false).waiting == 1)
+            #expect(await test.scheduler.standing(toAdministrator: false).waiting == 1)
             try await test.change(job.id, .invalidate)
             #expect(try await test.history(job.id).map(\.state) == [.done])
             #expect(test.sink.all(.fireSkipped).isEmpty)

@@ -95,7 +95,7 @@ import TimerControl
     }
 
     @Test("What a change of its job holds back goes on with the end of that, and of no other")
-    func heldBack() async throws {
+    func lockedFires() async throws {
         try await TestScheduler.with { test in
             let (loop, scheduler) = (test.loop, test.scheduler)
             let job = try await test.add(ScheduleWords(every: "1d"), command: ["x"]) {
@@ -103,8 +103,8 @@ import TimerControl
             }
             let other = try await test.add(ScheduleWords(every: "1d"), command: ["y"])
             let own = JobSelection.ids([job.id])
-            func heldBack() async -> Int {
-                await loop.ask { scheduler.assumeIsolated { $0.heldBack[job.id]?.count ?? 0 } }
+            func lockedFires() async -> Int {
+                await loop.ask { scheduler.assumeIsolated { $0.lockedFires[job.id]?.count ?? 0 } }
             }
             await loop.ask {
                 scheduler.assumeIsolated { $0.fireLocks.hold(own, caller: TestScheduler.root) }
@@ -113,13 +113,13 @@ import TimerControl
             _ = try await scheduler.fire(.id(other.id), caller: TestScheduler.root)
             try await test.settle()
             #expect(test.runner.requests.map(\.argv) == [["y"]])
-            #expect(await heldBack() == 3)
+            #expect(await lockedFires() == 3)
             await loop.ask {
                 scheduler.assumeIsolated { $0.letGo([own], caller: TestScheduler.root) }
             }
             try await test.settle()
             #expect(test.runner.requests.map(\.argv) == [["y"], ["x"], ["x"], ["x"]])
-            #expect(await heldBack() == 0)
+            #expect(await lockedFires() == 0)
         }
     }
 }

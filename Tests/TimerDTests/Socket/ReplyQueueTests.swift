@@ -30,7 +30,7 @@ import TimerControl
             }
             #expect(sent == ["0\n", "1\n", "2\n", "3\n"], "they came as \(order)")
             #expect(queue.isEmpty)
-            #expect(queue.heldBytes == 0)
+            #expect(queue.pendingBytes == 0)
         }
     }
 
@@ -47,12 +47,12 @@ import TimerControl
                 queue.fill(batch[index], with: bytes("\(index)"))
                 #expect(take(&queue).isEmpty)
             }
-            #expect(queue.heldBytes == 4)
+            #expect(queue.pendingBytes == 4)
             #expect(queue.size(of: batch[0]) == 3)
             queue.fill(first, with: bytes("a"))
             sent += take(&queue)
             #expect(sent.joined() == "a\n[0,1,2]\nz\n")
-            #expect(queue.heldBytes == 0)
+            #expect(queue.pendingBytes == 0)
         }
     }
 
@@ -66,11 +66,11 @@ import TimerControl
         queue.fill(batch[0], with: nil)
         #expect(take(&queue) == ["[1"])
         #expect(queue.isInArray)
-        #expect(queue.heldBytes == 0)
+        #expect(queue.pendingBytes == 0)
         #expect(queue.isMissing(batch[2]))
         #expect(!queue.isMissing(batch[1]))
         queue.fill(batch[3], with: bytes("33"))
-        #expect(queue.heldBytes == 2)
+        #expect(queue.pendingBytes == 2)
         queue.fill(batch[2], with: bytes("2"))
         #expect(take(&queue) == [",2,33]\n"])
         #expect(!queue.isInArray)

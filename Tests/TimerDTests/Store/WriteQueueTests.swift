@@ -302,7 +302,7 @@ import Testing
     @Test("What is called after completions costs no more after a million of them")
     func tellingOften() async throws {
         let calls = Locked(0)
-        queue.onTold { calls.withLock { $0 += 1 } }
+        queue.onCompletions { calls.withLock { $0 += 1 } }
         // Wrapped once more by each, it would not fit on the stack any more.
         for _ in 1...1_000_000 { queue.endTelling() }
         #expect(calls.withLock { $0 } == 1_000_000)

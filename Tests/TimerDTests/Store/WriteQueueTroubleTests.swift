@@ -68,7 +68,7 @@ import Testing
         #expect(outcome.stored.isEmpty)
         #expect(outcome.reports == ["trouble: \(code)"])
         #expect(outcome.statistics.trouble?.codeName == code)
-        #expect(outcome.statistics.heldRecords == 2)
+        #expect(outcome.statistics.keptRecords == 2)
 
         try await queue.write(WriteQueueFixture.insert(5))
         #expect(try fixture.stored() == [2, 4, 5])
@@ -76,7 +76,7 @@ import Testing
         #expect(fixture.reports.all == ["trouble: \(code)", "recovered"])
         #expect(attempts.all == ["command"])
         #expect(queue.statistics.trouble == nil)
-        #expect(queue.statistics.heldRecords == 0)
+        #expect(queue.statistics.keptRecords == 0)
         try await fixture.stop()
     }
 
@@ -133,7 +133,7 @@ import Testing
         #expect(outcome.stored == [1, 2])
         #expect(outcome.notes == ["1", "2", "4 SQLITE_ERROR"])
         #expect(outcome.reports == ["trouble: SQLITE_ERROR"])
-        #expect(outcome.statistics.heldRecords == 2)
+        #expect(outcome.statistics.keptRecords == 2)
         let error = await #expect(throws: DatabaseError.self) { try await queue.barrier() }
         #expect(error?.message == "refused")
 

@@ -22,6 +22,7 @@ final class RecordingRunner: CommandRunner {
         var outcome = RunOutcome.exited(0)
         var holds: (@Sendable (RunRequest) -> Bool)?
         var answer: (@Sendable (RunRequest) -> RunOutcome?)?
+        var refusal: (@Sendable (RunRequest) -> StartRefusal?)?
         var output = CapturedOutput()
         var known: KnownRuns
         var takenUp: [Int64] = []
@@ -131,6 +132,12 @@ final class RecordingRunner: CommandRunner {
         set { state.withLock { $0.answer = newValue } }
     }
 
+    /// Why a request's command does not become a process; nil, or where it says nil, for one that does.
+    var refusal: (@Sendable (RunRequest) -> StartRefusal?)? {
+        get { state.withLock { $0.refusal } }
+        set { state.withLock { $0.refusal = newValue } }
+    }
+
     /// What its control groups are said to be.
     var controlGroups: ControlGroups? {
         get { state.withLock { $0.groups } }
@@ -212,7 +219,7 @@ final class RecordingRunner: CommandRunner {
         await startGate?.pass()
         if let notBegun { throw .notBegun(notBegun) }
         guard request.start.begin() else {
-            return .notStarted(StartRefusal.withdrawn.message, at: startedAt)
+            return .notStarted(.withdrawn, at: startedAt)
         }
         if let orderGate {
             state.withLock { $0.ordersHeld += 1 }
@@ -224,6 +231,7 @@ final class RecordingRunner: CommandRunner {
             state.requests.append(request)
             return state.isHolding
         }
+        if let refusal = refusal?(request) { return .notStarted(refusal, at: startedAt) }
         // No process has this number: the kernel gives none above 4,194,304.
         let pid: Int32 = 1_000_000_000
         started(KnownRun(phase: .running, pid: pid, startedAtMicroseconds: startedAt))
@@ -259,6 +267,16 @@ final class RecordingRunner: CommandRunner {
             return state.refusesSignals ? .refused : .sent
         }
     }
+
+    func kill(_ run: Int64, by teardown: Teardown, asDaemon: Bool) async -> SignalAnswer? {
+        stop(run, by: teardown) ? .sent : .gone
+    }
+
+    // It minds nothing beyond the daemon.
+    func detach() async {}
+    func attachOthers(_ changed: @escaping @Sendable (_ node: String, RunnerChange) -> Void) {}
+    func awaitBegin(of run: Int64, whereOffered: Bool) async {}
+    func passed(_ runs: [Int64: OutputPosition]) {}
 
     @discardableResult
     private func end(_ run: Int64, _ outcome: RunOutcome) -> Bool {

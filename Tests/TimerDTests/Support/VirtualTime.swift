@@ -13,7 +13,7 @@ final class VirtualTimerLoop: TimerLoop {
         let date: Timestamp
         let number: Int
         let scheduler: Scheduler
-        let body: @Sendable (isolated Scheduler) -> Void
+        let call: TimerCall
         private let loop: VirtualTimerLoop
 
         init(
@@ -21,13 +21,13 @@ final class VirtualTimerLoop: TimerLoop {
             _ number: Int,
             _ scheduler: Scheduler,
             _ loop: VirtualTimerLoop,
-            _ body: @escaping @Sendable (isolated Scheduler) -> Void
+            _ call: TimerCall
         ) {
             self.date = date
             self.number = number
             self.scheduler = scheduler
             self.loop = loop
-            self.body = body
+            self.call = call
         }
 
         func invalidate() { loop.remove(self) }
@@ -64,45 +64,17 @@ final class VirtualTimerLoop: TimerLoop {
         }
     }
 
-    func arm(_ job: JobID, at date: Timestamp, tolerance: TimeSpan, for scheduler: Scheduler)
-        -> any ArmedTimer
-    {
-        add(at: date, scheduler) { $0.timerFired(job) }
-    }
-
-    func arm(_ fire: FireID, at date: Timestamp, for scheduler: Scheduler) -> any ArmedTimer {
-        add(at: date, scheduler) { $0.waitIsOver(fire) }
-    }
-
-    func armNotices(at date: Timestamp, for scheduler: Scheduler) -> any ArmedTimer {
-        add(at: date, scheduler) { $0.lookAtNotices() }
-    }
-
-    func armTurns(at date: Timestamp, for scheduler: Scheduler) -> any ArmedTimer {
-        add(at: date, scheduler) { $0.takeTurns() }
-    }
-
-    func armTasks(at date: Timestamp, waiter: Int?, for scheduler: Scheduler) -> any ArmedTimer {
-        add(at: date, scheduler) { scheduler in
-            if let waiter { scheduler.taskWaitIsOver(waiter) } else { scheduler.lookAtTasks() }
-        }
-    }
-
-    func armReading(_ reading: Int, at date: Timestamp, for scheduler: Scheduler) -> any ArmedTimer
-    {
-        add(at: date, scheduler) { $0.goOnReading(reading) }
-    }
-
-    private func add(
+    func arm(
+        _ call: TimerCall,
         at date: Timestamp,
-        _ scheduler: Scheduler,
-        _ body: @escaping @Sendable (isolated Scheduler) -> Void
-    ) -> Timer {
-        state.withLock { state in
+        tolerance: TimeSpan,
+        for scheduler: Scheduler
+    ) -> any ArmedTimer {
+        state.withLock { state -> Timer in
             state.lastNumber += 1
             state.installed += 1
             state.mostInstalled = max(state.mostInstalled, state.installed)
-            let timer = Timer(date, state.lastNumber, scheduler, self, body)
+            let timer = Timer(date, state.lastNumber, scheduler, self, call)
             state.timers[timer.number] = timer
             return timer
         }
@@ -140,7 +112,7 @@ final class VirtualTimerLoop: TimerLoop {
                 // One that fired before it may have taken it out.
                 guard state.withLock({ $0.timers.removeValue(forKey: timer.number) }) != nil
                 else { return }
-                timer.scheduler.assumeIsolated { timer.body($0) }
+                timer.scheduler.assumeIsolated { $0.timerFired(for: timer.call) }
             }
         }
         return !timers.isEmpty
