@@ -243,7 +243,8 @@ struct RandomWireValues {
                 changed: jobs,
                 added: [jobs[1]],
                 others: maybe { $0.list { $0.id() } },
-                existing: maybe { $0.list { $0.id() } }
+                existing: maybe { $0.list { $0.id() } },
+                notes: maybe { $0.list { $0.text() } }
             ),
             FireReply(job: jobs[0], fire: id()),
             RunReply(run: run()),

@@ -47,6 +47,7 @@ extension ApplyReply: JSONWritable {
             writer.member("changed", changed)
             writer.member("existing", existing)
             writer.member("invalidated", invalidated)
+            writer.member("notes", notes)
             writer.member("others", others)
         }
     }

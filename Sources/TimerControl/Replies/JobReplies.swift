@@ -58,15 +58,19 @@ public struct ApplyReply: Codable, Hashable, Sendable {
     public var others: [JobID]?
     /// Those of `added` that were there by their `key`; nil for none.
     public var existing: [JobID]?
+    /// Which tasks stay in a queue that their job, as it was changed, is not of any more; nil for none.
+    public var notes: [String]?
 
     public init(
         invalidated: [Job],
         changed: [Job],
         added: [Job],
         others: [JobID]? = nil,
-        existing: [JobID]? = nil
+        existing: [JobID]? = nil,
+        notes: [String]? = nil
     ) {
         self.existing = existing
+        self.notes = notes
         self.others = others
         self.invalidated = invalidated
         self.changed = changed
@@ -81,14 +85,18 @@ public struct UploadedReply: Codable, Hashable, Sendable {
     public var added: [JobID]
     /// As in `ApplyReply`.
     public var existing: [JobID]?
+    /// As in `ApplyReply`.
+    public var notes: [String]?
 
     public init(
         invalidated: [JobID],
         changed: [JobID],
         added: [JobID],
-        existing: [JobID]? = nil
+        existing: [JobID]? = nil,
+        notes: [String]? = nil
     ) {
         self.existing = existing
+        self.notes = notes
         self.invalidated = invalidated
         self.changed = changed
         self.added = added

@@ -46,7 +46,8 @@ extension CommandHandler {
             changed: view(applied.changed),
             added: view(applied.added),
             others: applied.invalidated.untold,
-            existing: applied.existing
+            existing: applied.existing,
+            notes: applied.notes
         )
     }
 

@@ -108,7 +108,8 @@ extension UploadedReply {
             invalidated: applied.invalidated.jobs.map(\.id),
             changed: applied.changed.map(\.id),
             added: applied.added.map(\.id),
-            existing: applied.existing
+            existing: applied.existing,
+            notes: applied.notes
         )
     }
 }

@@ -37,9 +37,20 @@ struct AppliedChanges: Sendable {
     var invalidated = ChangedJobs()
     var changed: [StoredJob] = []
     var added: [StoredJob] = []
+    /// How many tasks each queue still has of those of `changed` that are of no queue.
+    var leftTasks: [QueueKey: Int] = [:]
 
     /// Those of `added` that were there, by their key; nil for none.
     var existing: [JobID]? { added.existing }
+
+    /// What the answer says of tasks that are left in their queues, of ten queues at most; nil for none.
+    var notes: [String]? {
+        guard !leftTasks.isEmpty else { return nil }
+        return leftTasks.sorted { $0.key.name < $1.key.name }.prefix(10).map { key, count in
+            "queue '\(key.name)' keeps \(count) \(count == 1 ? "task" : "tasks") of what is of no queue any more; "
+                + "'timerctl queue tasks \(key.name)' shows \(count == 1 ? "it" : "them")"
+        }
+    }
 }
 
 extension JobTransaction {
@@ -61,6 +72,12 @@ extension JobTransaction {
         let own = try owners.id(of: caller.owner)
         applied.changed = try requiringSpace(for: caller.owner, own) { transaction in
             try changes.change.map { try transaction.make($0, caller: caller) }
+        }
+        for job in applied.changed where job.policy.queue == nil {
+            for (queue, count) in try tasks.left(of: job.id) {
+                let key = QueueKey(owner: job.ownerID, name: queue)
+                applied.leftTasks[key, default: 0] += count
+            }
         }
         applied.added = try add(changes.add, replace: false, limit: limit, isDeclared: true)
         return applied
@@ -156,6 +173,7 @@ extension JobTransaction {
         let date = job.wallFireDate(at: moment)
         try enqueue(.jobChanged, job) { $0.fireDate = date }
         try renewTaskEnds(of: job)
+        try moveTasks(of: job)
         if let count = job.policy.count, job.fires >= count {
             return try finish(&job, .count)
         }

@@ -192,6 +192,22 @@ extension JobTransaction {
         task.state == .dead ? try fires.markDead(task.fire) : try fires.markQueuedAgain(task.fire)
         outcome.tasks.note(due)
         noteRoom(in: task.key)
+        // Its job may have been given another queue, or priority, while a worker had it.
+        guard let queue = job.policy.queue,
+            queue.priority != task.priority
+                || QueueKey(owner: job.ownerID, name: queue.queue) != task.key
+        else { return }
+        try moveTasks(of: job, task.fire)
+    }
+
+    /// Takes the job's tasks that no worker has, all or that of `fire`, into the queue that it has by now.
+    ///
+    /// They stay as old as they are. What a queue hands out is bounded, not what it holds: so there is room.
+    mutating func moveTasks(of job: StoredJob, _ fire: FireID? = nil) throws {
+        guard let queue = job.policy.queue, try tasks.move(of: job.id, fire, to: queue) else {
+            return
+        }
+        noteRoom(in: QueueKey(owner: job.ownerID, name: queue.queue))
     }
 
     /// A queue with a limit may hand out another one.

@@ -62,6 +62,8 @@ struct AppliedJobs {
         var lines = ""
         /// The jobs that were there by the key of an addition, by the addition's place in the plan.
         var existing: [Int: JobID] = [:]
+        /// What the daemon has to say of it.
+        var notes: [String] = []
     }
 
     /// Has the daemon do the plan, all of it or nothing.
@@ -91,7 +93,8 @@ struct AppliedJobs {
             return Outcome(
                 lines: lines("invalidated", reply.invalidated) + lines("changed", reply.changed)
                     + lines("added", reply.added.filter { !existing.contains($0) }),
-                existing: Self.places(of: existing, in: reply.added)
+                existing: Self.places(of: existing, in: reply.added),
+                notes: reply.notes ?? []
             )
         }
     }
@@ -119,7 +122,8 @@ struct AppliedJobs {
             lines: lines("invalidated", answer.json["invalidated"])
                 + lines("invalidated", answer.json["others"]) { .object(["id": $0]) }
                 + lines("changed", answer.json["changed"]) + lines("added", added),
-            existing: Self.places(of: existing, in: answer.value.added.map(\.id))
+            existing: Self.places(of: existing, in: answer.value.added.map(\.id)),
+            notes: answer.value.notes ?? []
         )
     }
 

@@ -136,6 +136,10 @@ struct Apply: AsyncParsableCommand {
             let sentence = Self.sentence(on: declared, keptBy: job)
             if job.state.isLive { Output.complain(sentence) } else { Output.tell(sentence) }
         }
+        // A trial ahead of the change leaves it to that.
+        if dryRun == self.dryRun {
+            for note in outcome.notes { Output.complain("note: \(note)") }
+        }
         return outcome.lines
     }
 

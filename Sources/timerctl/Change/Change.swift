@@ -131,6 +131,7 @@ extension Daemon {
                 "note: job \(revision.id) cannot be read; \(other) its place, without its history"
             )
         }
+        for note in answer.value.notes ?? [] { Output.complain("note: \(note)") }
         if let sentence = sentence(job) { Output.tell(sentence) }
     }
 }

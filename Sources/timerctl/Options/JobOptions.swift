@@ -204,7 +204,7 @@ struct JobOptions {
         if common.json {
             try Output.write(answer.jsonLines("added") + answer.jsonLines("changed"))
         }
-        for note in notes { Output.complain("note: \(note)") }
+        for note in notes + (answer.value.notes ?? []) { Output.complain("note: \(note)") }
         StandardInput.tellIfLeft()
         if let known = answer.value.existing?.first {
             return Output.tell("tried, nothing would be added: job \(known) has this --key already")

@@ -78,6 +78,7 @@ extension CrashSimulation {
             definition.env = ["REVISION": "\(tally.commands)"]
         } else {
             definition.keyKept = "\(tally.commands)s"
+            definition.queue = CrashWorkers.queues[tally.commands % CrashWorkers.queues.count]
         }
         let isPaused = stored.state == .paused
         definition.paused = isPaused

@@ -93,6 +93,8 @@ struct TaskCareTests {
         try await TestScheduler.with { test in
             let job = try await test.add(ScheduleWords(every: "1h")) { $0.queue = "old" }
             _ = try await test.scheduler.fire(.id(job.id), caller: TestScheduler.root)
+            // One that waited would go along.
+            _ = try #require(try await test.reserve("old").first)
             var definition = job.definition
             definition.queue = "new"
             let new = try NewJob(definition, owner: 0, at: test.clock.now(), zone: .utc)
