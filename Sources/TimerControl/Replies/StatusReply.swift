@@ -27,6 +27,8 @@ public struct StatusReply: Codable, Hashable, Sendable {
     public var maxRuns: Int?
     /// The same of each user; nil where that bounds nothing more.
     public var maxRunsPerUser: Int?
+    /// How many runs a job may have kept; nil of a daemon before this was told.
+    public var maxRunsKept: Int?
     public var connections: Int
     public var watchers: Int
     /// The newest event's number.

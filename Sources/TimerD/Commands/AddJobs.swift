@@ -79,10 +79,9 @@ extension CommandHandler {
                     zone: zone,
                     isAdded: areAdded
                 )
-                job.refusal = job.refusal.map { name($0, index) }
+                job.refusal = (job.refusal ?? tooLongHistory(of: job)).map { name($0, index) }
                 try requireNeeds(of: definitions[index])
                 try requireNiceness(of: job)
-                try requireHistory(of: job)
                 try requireHosts(for: job)
                 jobs.append(job)
             } catch {
@@ -101,11 +100,13 @@ extension CommandHandler {
         }
     }
 
-    /// Refuses to keep more runs of a job than the administrator allows.
-    private func requireHistory(of job: NewJob) throws(ControlError) {
+    /// That it is to keep more runs than the administrator allows; nil where it is not.
+    ///
+    /// A job that was given that many before the bound was lowered is still changed and renamed.
+    private func tooLongHistory(of job: NewJob) -> ControlError? {
         let most = scheduler.terms.historyBound.most
-        guard let number = job.policy.keepRuns, number > most else { return }
-        throw ControlError(
+        guard let number = job.policy.keepRuns, number > most else { return nil }
+        return ControlError(
             .invalidParams,
             "parameter 'keepRuns' is \(number), accepted here is 1 to \(most) (the setting maxRunsKept)"
         )

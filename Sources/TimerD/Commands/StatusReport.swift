@@ -108,6 +108,7 @@ struct StatusReport: Sendable {
         let places = standing.places
         reply.maxRuns = places.all
         reply.maxRunsPerUser = places.perUser < places.all ? places.perUser : nil
+        reply.maxRunsKept = scheduler.terms.historyBound.most
         if case .object(let members) = standing.runDefaults.jsonValue, !members.isEmpty {
             reply.defaults = members
         }

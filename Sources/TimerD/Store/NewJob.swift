@@ -21,7 +21,8 @@ struct NewJob: Sendable {
     var process: ProcessIdentity?
     /// Remarks for the user on how the words were understood.
     var notes: [String]
-    /// Why it can only be the job that has its key already: none of its dates is to come.
+    /// Why it can only be the job that has its key already: none of its dates is to come, or it is to keep more runs than
+    /// are allowed, which a change refuses to a job that had not as many.
     var refusal: ControlError?
 
     /// The same with the URLs of `old` where something stands for them.

@@ -115,6 +115,12 @@ extension JobTransaction {
         let id = change.id
         guard var job = try job(id, for: caller) else { throw ControlError.noJob(id) }
         try requireChangeable(job, to: change.to, caller: caller)
+        // Of a change it is of the history alone; a client states the whole definition, whatever it changes.
+        if let refusal = change.to.refusal,
+            job.unread != nil || change.to.policy.keepRuns != job.policy.keepRuns
+        {
+            throw refusal
+        }
         try requireQueue(change.to.policy.queue, of: job, hadOne: job.policy.queue != nil)
         try requireFree(change.to.definition.key, for: job, isDeclared: true)
         if let revision = change.ifRevision, revision != job.definitionRevision {

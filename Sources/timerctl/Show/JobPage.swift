@@ -106,13 +106,19 @@ struct JobPage {
             },
             definition.output.map { Field(label: "output", value: $0.rawValue) },
             definition.outputKept.map { Field(label: "output kept", value: $0) },
-            definition.keepRuns.map { Field(label: "history", value: "\($0) runs kept") },
+            definition.keepRuns.map { Field(label: "history", value: history($0)) },
             definition.on.map { Field(label: "runs on", value: $0) },
             limits.isEmpty ? nil : Field(label: "limits", value: limits.joined(separator: ", ")),
             status?.controlGroups?.withoutEffect(definition).map {
                 Field(label: "no effect", value: $0, style: .yellow)
             },
         ]
+    }
+
+    /// As many as it was given while the setting allowed them may be more than are kept by now.
+    private func history(_ runs: Int) -> String {
+        guard let most = status?.maxRunsKept, runs > most else { return "\(runs) runs kept" }
+        return "\(runs) runs, at most \(most) are kept here (maxRunsKept)"
     }
 
     /// What counts for its runs though it does not say so.

@@ -9,6 +9,42 @@ import TimerControl
 /// What a change may say of the jobs that it was made of.
 extension ApplyJobsTests {
     @Test(
+        "A job with more runs kept than are allowed by now is changed as before; more that it had not are refused"
+    )
+    func loweredHistory() async throws {
+        try await TestScheduler.with { test in
+            var settings = await test.scheduler.settings
+            settings.maxRunsKept = 500
+            await test.scheduler.reload(settings)
+            let job = try await add(test, Self.definition { $0.keepRuns = 300 })
+            let other = try await add(test, Self.definition { $0.name = "other" })
+            settings.maxRunsKept = 200
+            await test.scheduler.reload(settings)
+            let new = Self.definition { ($0.name, $0.keepRuns) = ("renamed", 300) }
+            let changed = try await apply(test, revision(job, new)).changed.first
+            #expect(changed?.definition.name == "renamed")
+            #expect(changed?.definition.keepRuns == 300)
+            let refused = { (place: String, number: Int) in
+                ControlError(
+                    .invalidParams,
+                    "\(place)parameter 'keepRuns' is \(number), accepted here is 1 to 200 (the setting maxRunsKept)"
+                )
+            }
+            let more = Self.definition { ($0.name, $0.keepRuns) = ("renamed", 301) }
+            await #expect(throws: refused("change[0]: ", 301)) {
+                try await apply(test, revision(job, more))
+            }
+            let late = Self.definition { ($0.name, $0.keepRuns) = ("other", 300) }
+            await #expect(throws: refused("change[0]: ", 300)) {
+                try await apply(test, revision(other, late))
+            }
+            await #expect(throws: refused("", 300)) {
+                try await add(test, Self.definition { ($0.name, $0.keepRuns) = ("new", 300) })
+            }
+        }
+    }
+
+    @Test(
         "A job that somebody has changed since it was read is not ended, nor is anything else done",
         arguments: [false, true]
     )
