@@ -16,7 +16,7 @@ public struct Daemon: Service {
     private let manager: ServiceManager
     private let ending = Ending()
     private let log: Logger
-    private let reloads = AsyncStream<Configuration?>.makeStream()
+    private let reloads = AsyncStream<Result<Configuration, SettingError>>.makeStream()
 
     /// `manager`: is told the daemon's state, and may hand over its socket.
     package init(_ configuration: Configuration, manager: ServiceManager, log: Logger) {
@@ -31,9 +31,10 @@ public struct Daemon: Service {
 
     /// Gives the daemon another configuration, which it takes over as soon as it runs.
     ///
-    /// Database, socket and `listen` stay as they are until a restart; a change of them is logged. Nil where there is none that
-    /// can be read: all stays as it is. Either way it listens anew where its socket's file was taken away.
-    public func reload(_ configuration: Configuration?) {
+    /// Database, socket and `listen` stay as they are until a restart; a change of them is logged. Where what was read is
+    /// refused, all stays as it is; `daemon.status` tells of both. Either way it listens anew where its socket's file was taken
+    /// away.
+    public func reload(_ configuration: Result<Configuration, SettingError>) {
         reloads.continuation.yield(configuration)
     }
 
@@ -122,9 +123,11 @@ private final class Ending: Sendable {
 /// The end of a daemon whose database was taken away.
 private final class Loss: Sendable {
     private let state = Locked<DatabaseError?>(nil)
-    private let reloads: AsyncStream<Configuration?>.Continuation
+    private let reloads: AsyncStream<Result<Configuration, SettingError>>.Continuation
 
-    init(reloads: AsyncStream<Configuration?>.Continuation) { self.reloads = reloads }
+    init(reloads: AsyncStream<Result<Configuration, SettingError>>.Continuation) {
+        self.reloads = reloads
+    }
 
     var error: DatabaseError? { state.withLock { $0 } }
 

@@ -17,6 +17,7 @@ struct DaemonParts {
     let core: DaemonCore
     let metrics: MetricsReport
     let socket: ControlSocket
+    private let lastReload: LastReload
     private var started: StartedParts
 
     var thread: RunLoopThread { core.loops.timers }
@@ -31,6 +32,7 @@ struct DaemonParts {
         _ configuration: Configuration,
         _ manager: ServiceManager,
         lead: Lead? = nil,
+        lastReload: LastReload = LastReload(),
         log: Logger,
         onLost: @escaping @Sendable (DatabaseError) -> Void
     ) async throws -> DaemonParts {
@@ -50,6 +52,7 @@ struct DaemonParts {
                 configuration,
                 listener,
                 startedAt: lead?.startedAt,
+                lastReload,
                 &started
             )
             try await parts.recoverAndServe()
@@ -69,9 +72,11 @@ struct DaemonParts {
         _ configuration: Configuration,
         _ listener: Int32?,
         startedAt: Timestamp?,
+        _ lastReload: LastReload,
         _ started: inout StartedParts
     ) async throws {
         self.core = core
+        self.lastReload = lastReload
         let (bus, own) = (core.bus, core.own)
         let status = StatusReport(
             databaseShown: configuration.databaseShown,
@@ -84,6 +89,7 @@ struct DaemonParts {
             store: core.store,
             watchers: { bus.watcherCount },
             newestEvent: { bus.newest },
+            lastReload: lastReload,
             nodes: core.nodes
         )
         metrics = MetricsReport(
@@ -182,13 +188,19 @@ struct DaemonParts {
         }
     }
 
-    /// Takes over the settings of `new`, and returns those in force from now on; of none it looks at the socket alone.
-    func reload(_ new: Configuration?, over old: Configuration) async -> Configuration {
-        guard let new = new?.keeping(placesOf: old, log) else {
+    /// Takes over the settings that were read, and returns those in force from now on; where they are refused it looks at the
+    /// socket alone.
+    func reload(
+        _ read: Result<Configuration, SettingError>,
+        over old: Configuration
+    ) async -> Configuration {
+        lastReload.note(read, over: old)
+        guard case .success(let read) = read else {
             let settings = ControlSocket.Settings(old, uid: geteuid())
             await socket.listenAnew(for: settings.admission.audience)
             return old
         }
+        let new = read.keeping(placesOf: old, log)
         await core.scheduler.reload(
             SchedulerSettings(new, account: core.scheduler.settings.account)
         )

@@ -41,7 +41,13 @@ extension NodeDaemon {
             nodes: ClusterRegistry(keeper: keeper, epoch: epoch)
         )
         do {
-            let parts = try await DaemonParts.start(configuration, manager, lead: lead, log: log) {
+            let parts = try await DaemonParts.start(
+                configuration,
+                manager,
+                lead: lead,
+                lastReload: lastReload,
+                log: log
+            ) {
                 changes.yield(.lost(epoch: epoch, $0))
             }
             leading = (parts, epoch)

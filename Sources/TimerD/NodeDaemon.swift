@@ -29,8 +29,8 @@ final class NodeDaemon {
         case drained(epoch: Int64)
         /// Nothing can be stored any more in that epoch.
         case lost(epoch: Int64, DatabaseError)
-        /// Nil where there is none that can be read.
-        case reload(Configuration?)
+        /// What was read, or why it was refused.
+        case reload(Result<Configuration, SettingError>)
     }
 
     var configuration: Configuration
@@ -53,6 +53,7 @@ final class NodeDaemon {
     var leader: String?
     /// Runs commands for the node that leads, while that is another one.
     var agent: RunAgent?
+    let lastReload = LastReload()
     /// What keeps it from leading.
     let standing = NodeStanding()
     /// Whether this node hands over, as it drains: nothing begins here any more, even if it is told to lead again meanwhile.
@@ -154,15 +155,18 @@ final class NodeDaemon {
         startAgent()
     }
 
-    private func reload(_ new: Configuration?) async {
+    private func reload(_ new: Result<Configuration, SettingError>) async {
         manager.tell(.reloading)
         await listenAnew()
         if let leading {
             configuration = await leading.parts.reload(new, over: configuration)
-        } else if let new {
-            configuration = new.keeping(placesOf: configuration, log)
-            agent?.reload(SchedulerSettings(configuration, account: .own()))
-            log.notice("reloaded")
+        } else {
+            lastReload.note(new, over: configuration)
+            if case .success(let new) = new {
+                configuration = new.keeping(placesOf: configuration, log)
+                agent?.reload(SchedulerSettings(configuration, account: .own()))
+                log.notice("reloaded")
+            }
         }
         manager.tell(.ready)
     }

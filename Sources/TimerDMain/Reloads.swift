@@ -20,10 +20,10 @@ struct Reloads: Service {
             do throws(SettingError) {
                 let configuration = try await read()
                 threshold.level = configuration.logLevel
-                daemon.reload(configuration)
+                daemon.reload(.success(configuration))
             } catch {
                 log.error("the configuration stays as it was", metadata: ["error": "\(error)"])
-                daemon.reload(nil)
+                daemon.reload(.failure(error))
             }
         }
     }

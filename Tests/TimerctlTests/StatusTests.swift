@@ -3,6 +3,7 @@
 import Schedules
 import Testing
 import TimerControl
+import TimerWords
 
 @testable import timerctl
 
@@ -73,6 +74,48 @@ import TimerControl
             "trouble   2 records could not be stored since the daemon's start; 1 job is held, which could not be stored either\n"
         #expect(Status.text(of: status, zone: berlin).contains(dropped))
         #expect(text.hasSuffix("timerctl is \(timerdVersion), another version\n"))
+    }
+
+    @Test("What a reload has left to be done is a line of status, and a finding with what to do")
+    func reload() {
+        var status = StatusReply(
+            version: timerdVersion,
+            pid: 42,
+            startedAt: testNow,
+            now: testNow,
+            database: "/d",
+            socket: "/s",
+            scheduled: 0,
+            paused: 0,
+            armed: 0,
+            running: 0,
+            connections: 1,
+            watchers: 0,
+            seq: 0,
+            nextFireDate: nil,
+            trouble: nil
+        )
+        #expect(Finding.reload(status) == nil)
+        status.reload = .init(waiting: ["listen", "runner"])
+        let waiting = "changed, and not in force before a restart: 'listen', 'runner'"
+        #expect(Status.text(of: status, zone: berlin).contains("settings  \(waiting)\n"))
+        #expect(
+            Finding.reload(status)
+                == .warning(
+                    "settings",
+                    waiting,
+                    "restart timerd, and they are in force: runs go on"
+                )
+        )
+        status.reload?.refused = "/c:1: there is no setting 'x'"
+        status.reload?.refusedAt = testNow - .seconds(30)
+        let finding = Finding.reload(status)
+        #expect(
+            finding?.text
+                == "the last reload was refused 30 s ago, as a start would be: /c:1: there is no setting 'x'; "
+                + waiting
+        )
+        #expect(finding?.advice?.hasSuffix("systemctl reload timerd, or kill -HUP 42") == true)
     }
 
     @Test("Of daemons that share their jobs the one that leads is told, and who stands by")

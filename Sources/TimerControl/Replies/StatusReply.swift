@@ -181,6 +181,27 @@ public struct StatusReply: Codable, Hashable, Sendable {
         case drains
     }
 
+    /// What the last reload of the configuration has left to be done; nil for nothing, and for others than administrators.
+    public var reload: Reload?
+
+    /// What is not in force of a configuration that was read again.
+    public struct Reload: Codable, Hashable, Sendable {
+        /// Why the last one was refused, as a start would be; nil where it was taken.
+        public var refused: String?
+        /// When it was.
+        public var refusedAt: Timestamp?
+        /// The settings that were changed and wait for a restart; nil for none.
+        public var waiting: [String]?
+
+        public init(
+            refused: String? = nil,
+            refusedAt: Timestamp? = nil,
+            waiting: [String]? = nil
+        ) {
+            (self.refused, self.refusedAt, self.waiting) = (refused, refusedAt, waiting)
+        }
+    }
+
     /// The node that answers, which leads; nil of a daemon that shares its jobs with no other.
     public var node: Node?
 

@@ -26,6 +26,7 @@ struct StatusReport: Sendable {
     let store: Store
     let watchers: @Sendable () -> Int
     let newestEvent: @Sendable () -> Int64
+    let lastReload: LastReload
     /// The daemons that share their jobs with this one; nil for a daemon alone.
     var nodes: (any NodeRegistry)?
     /// Set once the socket listens; 0 until then.
@@ -112,6 +113,8 @@ struct StatusReport: Sendable {
         if case .object(let members) = standing.runDefaults.jsonValue, !members.isEmpty {
             reply.defaults = members
         }
+        // The reason of a refusal has the file's path, and what stands in it.
+        reply.reload = caller.isAdministrator ? lastReload.told : nil
         reply.node = await node
         reply.notices = notices
         reply.maintenance = maintenance.isEmpty ? nil : maintenance

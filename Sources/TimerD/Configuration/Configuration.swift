@@ -144,12 +144,17 @@ extension SchedulerSettings {
 }
 
 extension Configuration {
-    /// These settings with the places of those in force, which stay as they are until a restart.
-    func keeping(placesOf old: Configuration, _ log: Logger) -> Configuration {
+    /// The settings in which this differs from those in force, and that stay as they are until a restart.
+    func changedPlaces(from old: Configuration) -> [Setting] {
         let places: Set<Setting> = [
             .database, .node, .labels, .lease, .copy, .socket, .runner, .listen,
         ]
-        for setting in old.changes(to: self) where places.contains(setting) {
+        return old.changes(to: self).filter { places.contains($0) }
+    }
+
+    /// These settings with the places of those in force, which stay as they are until a restart.
+    func keeping(placesOf old: Configuration, _ log: Logger) -> Configuration {
+        for setting in changedPlaces(from: old) {
             log.warning("a changed setting needs a restart", metadata: ["setting": "\(setting)"])
         }
         warnOfContradictions(log)

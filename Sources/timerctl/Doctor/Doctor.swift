@@ -78,6 +78,7 @@ struct Doctor: AsyncParsableCommand {
         }
         findings += await told(by: daemon, status).compactMap(\.self)
         let ofRuns: [Finding?] = [
+            Finding.reload(status),
             status.runner.map { Finding.runner($0, of: status.version) },
             status.controlGroups.map(Diagnosis.groups),
             status.defaults.flatMap { Diagnosis.defaults(HandlerProgram.read($0)) },

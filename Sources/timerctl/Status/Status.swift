@@ -56,6 +56,9 @@ struct Status: AsyncParsableCommand {
             lines.append("paused    \(maintenance.sentence(in: zone))")
         }
         if let groups = status.controlGroups { lines.append("limits    \(groups.sentence)") }
+        if let reload = status.reload?.sentence(at: status.now) {
+            lines.append("settings  \(reload)")
+        }
         if let trouble = status.trouble { lines.append("trouble   \(trouble)") }
         if let dropped = status.dropped { lines.append("trouble   \(dropped.sentence)") }
         if status.version != timerdVersion {

@@ -64,11 +64,22 @@ struct ReloadTests {
             try await eventually("it is logged") {
                 daemon.log.contains("the configuration stays as it was")
             }
-            #expect(daemon.log.contains("timerd.json:3: there is no setting 'maxRun'"))
+            let slip = "timerd.json:3: there is no setting 'maxRun'"
+            #expect(daemon.log.contains(slip))
+            // Told a moment after it is logged.
+            var status = ""
+            while !status.contains(slip) {
+                status = try await daemon.timerctl("status", "--json").output
+            }
+            #expect(status.contains(#""refusedAt""#))
+            let doctor = try await daemon.timerctl("doctor").output
+            #expect(doctor.contains("the last reload was refused"), "\(doctor)")
             try reload(#"{"maxRuns": 3, "drainTime": "0s"}"#)
             try await eventually("it goes on from what was before") {
                 daemon.log.contains("changed=drainTime")
             }
+            let after = try await daemon.timerctl("status", "--json").output
+            #expect(!after.contains(#""reload""#), "\(after)")
         }
     }
 
@@ -89,7 +100,18 @@ struct ReloadTests {
             try await eventually("it is logged") { daemon.log.contains("changed=maxRuns") }
             #expect(daemon.log.contains("a changed setting needs a restart"))
             #expect(daemon.log.contains("setting=socket"))
-            #expect(try await daemon.timerctl("status").status == 0)
+            let status = try await daemon.timerctl("status")
+            #expect(
+                status.output.contains("changed, and not in force before a restart: 'socket'"),
+                "\(status)"
+            )
+            try write(daemon.socket, 3)
+            kill(daemon.pid, SIGHUP)
+            var told = ""
+            while !told.contains(#""maxRuns":3"#) {
+                told = try await daemon.timerctl("status", "--json").output
+            }
+            #expect(!told.contains(#""waiting":["#), "it is as it was")
         }
     }
 

@@ -28,8 +28,10 @@ struct Diagnosis {
         let runner = status.runner.map {
             Finding(TimerWords.Finding.runner($0, of: status.version))
         }
+        let reload = TimerWords.Finding.reload(status).map { Finding($0) }
         let last: [Finding?] = [
-            runner, status.controlGroups.map(groups), Finding(TimerWords.Finding.storage(status)),
+            reload, runner, status.controlGroups.map(groups),
+            Finding(TimerWords.Finding.storage(status)),
         ]
         return first.compactMap(\.self) + nodes.map { Finding($0) } + last.compactMap(\.self)
     }
