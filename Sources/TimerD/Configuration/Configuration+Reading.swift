@@ -44,9 +44,9 @@ extension Configuration {
         if let problem = configuration.shared?.problem(onCommandLine: commandLine["database"]) {
             throw SettingError(description: problem)
         }
-        if let other = configuration.fileOfRunner {
+        if let (setting, path, other) = configuration.misplacedSocket {
             throw SettingError(
-                description: "'runner' is '\(configuration.runner)', in the place of '\(other)'; "
+                description: "'\(setting.rawValue)' is '\(path)', in the place of '\(other)'; "
                     + "accepted is a path that no file of the daemon has"
             )
         }
@@ -60,13 +60,20 @@ extension Configuration {
         return configuration
     }
 
-    /// A file of the daemon's own in whose place the runner would be; nil if there is none.
-    private var fileOfRunner: String? {
-        func plain(_ path: String) -> FilePath { FilePath(path).lexicallyNormalized() }
-        // Its epoch and its lock are beside its socket.
-        let places = [runner, runner + "-epoch", runner + "-lock"].map(plain)
+    /// Which of the two sockets would be in the place of another file of the daemon's own, `other`; nil if none would.
+    private var misplacedSocket: (setting: Setting, path: String, other: String)? {
+        func shared(_ files: [String], with others: [String]) -> String? {
+            let places = files.map { FilePath($0).lexicallyNormalized() }
+            return others.first { places.contains(FilePath($0).lexicallyNormalized()) }
+        }
         let stored = TrustedPath.endingsOfDatabase.map { database + $0 }
-        return ([socket, socket + ".lock"] + stored).first { places.contains(plain($0)) }
+        let ofSocket = [socket, socket + ".lock"]
+        // The runner's epoch and its lock are beside its socket.
+        let ofRunner = [runner, runner + "-epoch", runner + "-lock"]
+        if let other = shared(ofRunner, with: ofSocket + stored) {
+            return (.runner, runner, other)
+        }
+        return shared(ofSocket, with: stored).map { (.socket, socket, $0) }
     }
 
     /// The absolute path: runs and handlers find the daemon by it, from folders of their own.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CSQLite
+// `stat` belongs to CoreFoundation if any module of the program imports that, and to Glibc otherwise.
+import CoreFoundation
 import Glibc
 import LinuxSystem
 import SQLite
@@ -15,12 +17,24 @@ extension TrustedPath {
     /// What stands between the name of a database and the date at which a restore has replaced it.
     static let replacedMark = ".replaced-"
 
-    /// The same for a database: its folder, the file, and the files beside it.
+    /// The same for a database: its folder, the file, and the files beside it. Also that it is no file.
     static func problem(withDatabase path: String) -> String? {
         // try?: if its folder cannot be found, opening the database says why.
         let real = (try? DatabaseLock.resolve(path)) ?? path
         let files = [path] + endingsOfDatabase.dropFirst().map { real + $0 }
-        return files.lazy.compactMap { problem(with: $0) }.first
+        return files.lazy.compactMap { problem(with: $0) }.first ?? kind(of: path)
+    }
+
+    /// That something else than a file is there, which is told before anything is made beside it; nil if not.
+    private static func kind(of path: String) -> String? {
+        var status = stat()
+        // What cannot be looked at is told as it is opened.
+        guard stat(path, &status) == 0 else { return nil }
+        switch status.st_mode & S_IFMT {
+        case S_IFREG: return nil
+        case S_IFDIR: return "it is a folder; accepted is a file"
+        default: return "it is no regular file; accepted is a file"
+        }
     }
 
     static func checkDatabase(_ path: String) throws(DatabaseError) {

@@ -190,6 +190,48 @@ import TimerControl
         }
     }
 
+    @Test(
+        "The socket is never where a file of the database is",
+        arguments: [
+            ("/d/t.db", "/d/t.db"), ("/d/t.db-shm", "/d/t.db-shm"),
+            ("/d/x/../t.db-wal", "/d/t.db-wal"),
+        ]
+    )
+    func socketsPlace(socket: String, other: String) async {
+        await #expect(
+            throws: SettingError(
+                description: "'socket' is '\(socket)', in the place of '\(other)'; "
+                    + "accepted is a path that no file of the daemon has"
+            )
+        ) {
+            try await read(["TIMERD_DATABASE": "/d/t.db", "TIMERD_SOCKET": socket])
+        }
+    }
+
+    @Test(
+        "A database that is no file is told before a start, which fails for good and makes nothing"
+    )
+    func folderAsDatabase() async throws {
+        let folder = try TemporaryFolder()
+        let database = folder.file("jobs")
+        #expect(mkdir(database, 0o700) == 0)
+        let configuration = try await read([
+            "TIMERD_DATABASE": database, "TIMERD_SOCKET": folder.file("s"),
+        ])
+        let words = "cannot open database '\(database)': it is a folder; accepted is a file"
+        #expect(configuration.untrustedPlace == words)
+        let log = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        let manager = ServiceManager(environment: [:], pid: 1)
+        let error = await #expect(throws: DaemonError.self) {
+            try await Daemon(configuration, manager: manager, log: log).run()
+        }
+        #expect(error?.description.hasPrefix(words) == true, "\(error as Any)")
+        #expect(error?.status == .configuration)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["jobs"])
+        let device = try await read(["TIMERD_DATABASE": "/dev/zero", "TIMERD_SOCKET": "/d/s"])
+        #expect(device.untrustedPlace?.contains("it is no regular file") == true)
+    }
+
     @Test("The example of a time span is one that is accepted")
     func examples() {
         for setting in Setting.allCases {
