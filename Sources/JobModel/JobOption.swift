@@ -228,7 +228,7 @@ package enum JobOption: String, CaseIterable, Hashable, Sendable {
                 standard: "1d",
                 "How long after its end a job still has its key; at most 30 days."
             )
-        case .nice: Row(.integer(-20...19), "The niceness of a run, -20 to 19.")
+        case .nice: Row(.integer(-20...19), "The niceness of a run, -20 to 19; below 0 for root.")
         case .memoryMax:
             Row(
                 .bytes(1...Int.max),
