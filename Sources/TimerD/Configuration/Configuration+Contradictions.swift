@@ -25,6 +25,19 @@ extension Configuration {
                     + "\(maxConnections); it has no effect"
             )
         }
+        // Nobody has stated a default: who lowers the other one means just that.
+        let standard = Configuration(database: database, socket: socket)
+        if maxRunsPerUser >= maxRuns, maxRunsPerUser != standard.maxRunsPerUser {
+            sentences.append(
+                "'maxRunsPerUser' is \(maxRunsPerUser), not fewer than 'maxRuns', which is \(maxRuns); it has no effect"
+            )
+        }
+        if maxInFlight > maxInFlightPerUser, maxInFlight != standard.maxInFlight {
+            sentences.append(
+                "'maxInFlight' is \(maxInFlight), more than 'maxInFlightPerUser', which is \(maxInFlightPerUser); it has no"
+                    + " effect"
+            )
+        }
         if shared == nil {
             sentences += unshared.stated.map {
                 "'\($0.rawValue)' is set, but 'database' is of one host; it has no effect"

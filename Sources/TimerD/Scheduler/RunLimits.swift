@@ -22,16 +22,19 @@ struct RunLimits: Hashable, Sendable {
         "a list of texts such as \"* memoryMax=1G tasksMax=500\" or \"ann cpuQuota=50%\": a user name, a uid, "
         + "or * for all but root, and then "
         + JobOption.ofControlGroups.map(\.rawValue).joined(separator: ", ")
+        + ", each once of a user"
 
     init() {}
 
-    /// Nil for a text that is none of these.
+    /// Nil for a text that is none of these, and for a limit that is said twice of a user.
     init?(_ texts: [String]) {
         for text in texts {
             let words = text.split(separator: " ").map(String.init)
             guard words.count > 1, let user = Self.user(words[0]) else { return nil }
             var limits = ProcessLimits()
             for word in words.dropFirst() where !limits.take(word) { return nil }
+            let said = entries.filter { $0.user == user }.flatMap(\.limits.ofControlGroups)
+            guard Set(said).isDisjoint(with: limits.ofControlGroups) else { return nil }
             entries.append(Entry(user: user, limits: limits))
         }
     }
@@ -60,10 +63,11 @@ struct RunLimits: Hashable, Sendable {
 }
 
 extension ProcessLimits {
-    /// Takes a word such as `tasksMax=9`; false for one that is none.
+    /// Takes a word such as `tasksMax=9`; false for one that is none, and for a second one of that limit.
     fileprivate mutating func take(_ word: String) -> Bool {
         guard let equals = word.firstIndex(of: "="),
-            let option = JobOption(rawValue: String(word[..<equals])), option.controller != nil
+            let option = JobOption(rawValue: String(word[..<equals])), option.controller != nil,
+            !ofControlGroups.contains(option)
         else { return false }
         let text = String(word[word.index(after: equals)...])
         guard option.form.shape == .integer else { return accepts(option, .text(text)) }

@@ -17,7 +17,9 @@ extension TrustedPath {
     /// What stands between the name of a database and the date at which a restore has replaced it.
     static let replacedMark = ".replaced-"
 
-    /// The same for a database: its folder, the file, and the files beside it. Also that it is no file.
+    /// The same for a database: its folder, the file, and the files beside it.
+    ///
+    /// Also that what is there is no file.
     static func problem(withDatabase path: String) -> String? {
         // try?: if its folder cannot be found, opening the database says why.
         let real = (try? DatabaseLock.resolve(path)) ?? path

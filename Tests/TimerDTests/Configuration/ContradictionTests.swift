@@ -44,6 +44,31 @@ import TimerControl
         #expect(configuration.jsonText.contains("\"endedJobsMaxAge\": \"60d\""))
     }
 
+    @Test("A bound on a user that another one leaves without effect is told, a default is not")
+    func withoutEffect() async throws {
+        let lowered = ["TIMERD_MAX_RUNS": "4", "TIMERD_MAX_IN_FLIGHT_PER_USER": "100"]
+        #expect(try await read(lowered).contradictions == [])
+        let stated = ["TIMERD_MAX_RUNS_PER_USER": "99", "TIMERD_MAX_IN_FLIGHT": "5000"]
+        #expect(
+            try await read(lowered.merging(stated) { $1 }).contradictions == [
+                "'maxRunsPerUser' is 99, not fewer than 'maxRuns', which is 4; it has no effect",
+                "'maxInFlight' is 5000, more than 'maxInFlightPerUser', which is 100; it has no effect",
+            ]
+        )
+    }
+
+    @Test(
+        "A limit of runs that is said twice of a user is refused; limits may be in entries of their own",
+        arguments: [
+            (["* memoryMax=3G", "* memoryMax=2G"], false), (["* memoryMax=2G memoryMax=3G"], false),
+            (["ann tasksMax=5", "* tasksMax=9", "ann tasksMax=6"], false),
+            (["ann tasksMax=5", "* tasksMax=9", "ann memoryMax=1G"], true),
+        ]
+    )
+    func limitTwice(texts: [String], isAccepted: Bool) {
+        #expect((RunLimits(texts) != nil) == isAccepted)
+    }
+
     @Test("What counts for several hosts alone is told to have no effect on a database of one")
     func unshared() async throws {
         let words = ["TIMERD_NODE": "a", "TIMERD_LABELS": "gpu", "TIMERD_LEASE": "20s"]
