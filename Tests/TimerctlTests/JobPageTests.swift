@@ -138,6 +138,20 @@ import TimerWords
         #expect(page(run(.queued)).contains("  waits      queue 'mails' hands out 10/s at most\n"))
     }
 
+    @Test("Of a job with more runs kept than are allowed by now the page says how many are")
+    func history() {
+        let kept = job { $0.definition.keepRuns = 300 }
+        func history(most: Int?) -> String? {
+            var page = JobPage(job: kept, runs: [], dates: testDates)
+            page.status = TopTests.status
+            page.status?.maxRunsKept = most
+            return page.fields.first { $0.label == "history" }?.value
+        }
+        #expect(history(most: nil) == "300 runs kept")
+        #expect(history(most: 300) == "300 runs kept")
+        #expect(history(most: 100) == "300 runs, at most 100 are kept here (maxRunsKept)")
+    }
+
     @Test("A job that has not fired has no fires; one whose history is gone says how often it has")
     func noFires() {
         func text(_ fires: Int) -> String {

@@ -101,7 +101,7 @@ import TimerWords
         #expect(Status.text(of: status, zone: berlin).contains("settings  \(waiting)\n"))
         #expect(
             Finding.reload(status)
-                == .warning(
+                == Finding.warning(
                     "settings",
                     waiting,
                     "restart timerd, and they are in force: runs go on"

@@ -73,7 +73,8 @@ extension Configuration {
         if let other = shared(ofRunner, with: ofSocket + stored) {
             return (.runner, runner, other)
         }
-        return shared(ofSocket, with: stored).map { (.socket, socket, $0) }
+        guard let other = shared(ofSocket, with: stored) else { return nil }
+        return (.socket, socket, other)
     }
 
     /// The absolute path: runs and handlers find the daemon by it, from folders of their own.
