@@ -203,7 +203,7 @@ extension MetricsReply {
             MetricFamily(
                 .counter,
                 "timerd_lost_events",
-                "Numbers of events that watchers asked for and that were no longer kept."
+                "Numbers that watchers were told are no longer kept, each watcher's apart; also those that no event had, as after a crash."
             ).with(clients.eventsLost),
         ]
     }
