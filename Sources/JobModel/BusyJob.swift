@@ -2,7 +2,7 @@
 
 /// A job with a fire in progress.
 package struct BusyJob: Hashable, Sendable {
-    /// Nil while its command waits for a place, or for its next attempt.
+    /// Nil while its command waits for a place or its next attempt, or has not begun.
     package var run: RunID?
     /// Whether a command runs, or waits for anything but the end of a run.
     package var isInProgress = false
@@ -14,7 +14,8 @@ package struct BusyJob: Hashable, Sendable {
     /// - Throws: why not, if the fire would be skipped: its user wants to know that.
     package func mustWait(_ job: StoredJob) throws(OverlapRefusal) -> Bool {
         let what =
-            run.map { "is running (run \($0))" } ?? "waits for a place, or for its next attempt"
+            run.map { "is running (run \($0))" }
+            ?? "waits for a place, for its start, or for its next attempt"
         switch job.policy.run.overlap {
         case .allow: return false
         case .replace: return true

@@ -138,7 +138,8 @@ extension JobOption {
             else {
                 throw refusal(
                     of: "with a variable \(name.debugDescription)",
-                    expecting: "names without '=' and NUL"
+                    expecting: name.isEmpty
+                        ? "names that are not empty" : "names without '=' and NUL"
                 )
             }
             // Shells cannot set them, and no run is started with one.

@@ -115,6 +115,9 @@ package final class RunOutput: Sendable {
     /// Returns once there is a byte beyond `position` or the run's output is stored; at once, if
     /// that is so or the task is cancelled.
     package func waitForMore(than position: OutputPosition) async {
-        await state.waitForChange { $0.hasNews(for: position) }
+        // The end of a run is a change too, which comes ahead of its being stored and mostly brings no byte.
+        while !Task.isCancelled, !state.value.hasNews(for: position) {
+            await state.waitForChange { $0.hasNews(for: position) }
+        }
     }
 }

@@ -50,7 +50,7 @@ import Testing
         }
         #expect(
             refusal?.message
-                == "job 7 waits for a place, or for its next attempt; its runs do not overlap"
+                == "job 7 waits for a place, for its start, or for its next attempt; its runs do not overlap"
         )
     }
 }

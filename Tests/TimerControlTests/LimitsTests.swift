@@ -109,6 +109,14 @@ import TimerControl
             reason: .invalidParams
         ),
         Case(
+            testDescription: "length of a variable's name",
+            allowed: { $0.env = ["A": ""] },
+            refused: { $0.env = ["": "A"] },
+            message:
+                #"parameter 'env' is with a variable "", expected names that are not empty"#,
+            reason: .invalidParams
+        ),
+        Case(
             testDescription: "first character of a variable's name",
             allowed: { $0.env = ["A1": "1"] },
             refused: { $0.env = ["1A": "1"] },

@@ -121,6 +121,31 @@ import TimerControl
                 "parameter 'replace' is a number, expected true or false"
             ),
             (
+                "job.add", #"{"schedule":{"in":"1s"},"replace":true}"#,
+                "parameter 'replace' is true, expected a 'name' beside it"
+            ),
+            (
+                "job.add", #"{"jobs":[{"schedule":{"in":"1s"}}],"replace":true}"#,
+                "parameter 'replace' is true, expected a 'name' beside it"
+            ),
+            (
+                "job.apply",
+                #"{"change":[{"id":1,"schedule":{"in":"1s"}},{"id":1,"schedule":{"in":"2s"}}]}"#,
+                "job 1 is named twice in 'change'"
+            ),
+            (
+                "job.apply", #"{"change":[{"id":1,"schedule":{"in":"1s"}}],"invalidate":[1]}"#,
+                "job 1 is named twice in 'change' and 'invalidate'"
+            ),
+            (
+                "job.apply", #"{"change":[{"schedule":{"in":"1s"}}]}"#,
+                "parameter 'change[0].id' is missing"
+            ),
+            (
+                "job.apply", #"{"invalidate":[1],"ifNoNewer":{"id":1}}"#,
+                "parameter 'ifNoNewer.tag' is missing"
+            ),
+            (
                 "job.add", #"{"jobs":{}}"#,
                 "parameter 'jobs' is an object, expected an array of definitions"
             ),

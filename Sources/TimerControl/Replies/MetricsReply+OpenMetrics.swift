@@ -48,6 +48,9 @@ extension MetricsReply {
 
     private var jobFamilies: [MetricFamily] {
         let reasons = FireReason.allCases.filter { $0 != .manual }.map(\.rawValue)
+        let kinds: [(String, Int?)] = [
+            ("event", fires.event), ("command", fires.command), ("task", fires.task),
+        ]
         return [
             MetricFamily(.gauge, "timerd_jobs", "Live jobs; those that have ended are not counted.")
                 .with("state", [("scheduled", jobs.scheduled), ("paused", jobs.paused)].known),
@@ -58,8 +61,11 @@ extension MetricsReply {
                 "timerd_claimed_fires",
                 "Fires of the coming seconds, whose rows are on disk ahead of their dates."
             ).with(jobs.claimed),
-            MetricFamily(.counter, "timerd_fires", "Fires that have begun.")
-                .with("kind", [("event", fires.event), ("command", fires.command)]),
+            MetricFamily(
+                .counter,
+                "timerd_fires",
+                "Fires that have begun; of a task, that its queue has it."
+            ).with("kind", kinds.known),
             MetricFamily(
                 .counter,
                 "timerd_fires_waited",
@@ -197,7 +203,7 @@ extension MetricsReply {
             MetricFamily(
                 .counter,
                 "timerd_lost_events",
-                "Numbers of events that watchers asked for and that were no longer kept."
+                "Numbers that watchers were told are no longer kept, each watcher's apart; also those that no event had, as after a crash."
             ).with(clients.eventsLost),
         ]
     }

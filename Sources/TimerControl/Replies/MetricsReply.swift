@@ -146,9 +146,11 @@ public struct MetricsReply: Codable, Hashable, Sendable {
     }
 
     public struct Fires: Codable, Hashable, Sendable {
-        /// Fires of jobs without a command.
+        /// Fires of jobs without a command and a queue.
         public var event = 0
         public var command = 0
+        /// Fires that became tasks of a queue; nil from a daemon that does not count them apart.
+        public var task: Int? = 0
         /// Fires that were due and had to wait for their turn.
         public var waited = 0
         /// How long after its due date each fire began; fires by hand do not count.

@@ -47,12 +47,21 @@ extension AddJobs {
         guard let list = parameters.members["jobs"] else {
             let definition = try parameters.definition(besides: ["jobs", "replace"])
             self.init(definition, replace: replace)
+            try requireNameToReplace()
             return
         }
         try parameters.checkNames(among: ["jobs", "replace"])
         let definitions = try Parameters.definitions(list, "jobs").map(\.definition)
         guard !definitions.isEmpty else { throw .wrong("jobs", "empty", "one definition or more") }
         self.init(definitions, replace: replace)
+        try requireNameToReplace()
+    }
+
+    /// Whether `replace` has no effect: no job has a name.
+    var replacesNothing: Bool { replace && !definitions.contains { $0.name != nil } }
+
+    private func requireNameToReplace() throws(ControlError) {
+        if replacesNothing { throw .wrong("replace", "true", "a 'name' beside it") }
     }
 }
 
@@ -112,9 +121,13 @@ extension ApplyJobs {
     public func requireEachOnce() throws(ControlError) {
         var seen: Set<JobID> = []
         for id in invalidate + change.map(\.id) where !seen.insert(id).inserted {
+            let lists = [
+                change.contains { $0.id == id } ? "'change'" : nil,
+                invalidate.contains(id) ? "'invalidate'" : nil,
+            ]
             throw ControlError(
                 .invalidParams,
-                "job \(id) is named twice in 'change' and 'invalidate'"
+                "job \(id) is named twice in " + lists.compactMap(\.self).joined(separator: " and ")
             )
         }
     }

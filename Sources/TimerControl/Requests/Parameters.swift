@@ -56,7 +56,7 @@ struct Parameters {
         _ type: Value.Type,
         _ name: String
     ) throws(ControlError) -> Value {
-        guard let value = members[name] else { throw Self.missing(name) }
+        guard let value = members[name] else { throw Self.missing(place(of: name)) }
         return try Self.decoded(type, value, at: .key(path, name))
     }
 

@@ -117,9 +117,15 @@ extension QuickReader {
             default: throw Unusual()
             }
         }
-        guard let list else { return AddJobs(try draft.finished(), replace: replace ?? false) }
+        guard let list else {
+            let job = AddJobs(try draft.finished(), replace: replace ?? false)
+            guard !job.replacesNothing else { throw Unusual() }
+            return job
+        }
         guard draft.isEmpty else { throw Unusual() }
-        return AddJobs(list, replace: replace ?? false)
+        let jobs = AddJobs(list, replace: replace ?? false)
+        guard !jobs.replacesNothing else { throw Unusual() }
+        return jobs
     }
 
     private mutating func definitions() throws(Unusual) -> [JobDefinition] {

@@ -2,11 +2,13 @@
 
 /// What became of a fire, in one word, by which `run.list` picks.
 public enum RunWord: String, Codable, Hashable, Sendable, CaseIterable {
-    /// The command ended with a status that is no failure.
+    /// The command ended with a status that is no failure, or a worker has finished the task.
     case success
-    /// It ended with another status.
+    /// It ended with another status, or a worker has failed the task.
     case failure
-    case signalled, timedOut, notStarted, interrupted
+    case signalled, timedOut, notStarted
+    /// Or a worker has lost the task.
+    case interrupted
     /// The date had no fire, or its task was dropped.
     case skipped
     /// An event without a command.

@@ -80,7 +80,7 @@ extension CommandHandler {
 
     /// `run.kill`: begins to end the run; its end is reported as that of any run.
     ///
-    /// - Throws: for a stray `conflict`, which says what ends it: of that end there would be nothing to report.
+    /// - Throws: for a stray, or an attempt at a task that a worker has, `conflict`, which says what ends it.
     func killRun(_ reference: RunReference, _ caller: Caller) async throws -> Answer {
         let id = reference.id
         guard let run = try await read(for: caller, { try $0.run(id, for: caller) }) else {
@@ -88,8 +88,11 @@ extension CommandHandler {
         }
         switch try await scheduler.endRun(id, caller: caller) {
         case .gone:
-            throw await refusal(ofStray: id, caller)
-                ?? ControlError(.conflict, "run \(id) is not in progress")
+            if let refusal = await refusal(ofStray: id, caller) { throw refusal }
+            guard run.state != .reserved || run.outcome != nil else {
+                throw ControlError.workerHas(run.fire, of: run.job)
+            }
+            throw ControlError(.conflict, "run \(id) is not in progress")
         case .refused:
             throw ControlError(
                 .notPermitted,
@@ -128,6 +131,14 @@ extension CommandHandler {
 extension ControlError {
     static func noFire(_ id: FireID) -> Self {
         Self(.notFound, "there is no fire \(id); 'timerctl runs --json' shows those that are kept")
+    }
+
+    /// A task that only its worker, or the end of its job, ends.
+    static func workerHas(_ task: FireID, of job: JobID) -> Self {
+        Self(
+            .conflict,
+            "a worker has task \(task); 'timerctl invalidate --kill \(job)' takes it away"
+        )
     }
 
     static func noRun(_ id: RunID) -> Self {

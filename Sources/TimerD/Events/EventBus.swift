@@ -29,7 +29,7 @@ final class EventBus: Sendable {
     private struct Inbox {
         var newest: Int64
         var watchers = 0
-        /// How many event numbers watchers asked for that were no longer kept.
+        /// How many numbers watchers were told are no longer kept; some of them no event had.
         var lost: Int64 = 0
         /// The events that the loop has not taken yet, and about how many bytes they have.
         var events: Deque<Event> = []
@@ -100,13 +100,13 @@ final class EventBus: Sendable {
     /// How many connections have subscribed.
     var watcherCount: Int { inbox.withLock { $0.watchers } }
 
-    /// How many numbers of events watchers asked for that are no longer kept.
+    /// How many numbers watchers were told are no longer kept; some of them no event had, as a crash leaves out some.
     var lostCount: Int64 { inbox.withLock { $0.lost } }
 
     /// How many events the loop has not taken yet.
     var pendingCount: Int { inbox.withLock { $0.events.count } }
 
-    /// Notes that a watcher asked for what is no longer kept.
+    /// Notes that a watcher is told of what is no longer kept.
     func note(_ lost: EventsLost) {
         inbox.withLock { $0.lost += lost.through - lost.after }
     }

@@ -21,7 +21,13 @@ struct SchedulerCounters: Sendable {
 
     /// Counts a fire that begins at `moment`.
     mutating func countFire(of job: StoredJob, _ claim: StoredJob.Claim, at moment: ClockReading) {
-        if job.definition.isEvent { fires.event += 1 } else { fires.command += 1 }
+        if job.definition.isEvent {
+            fires.event += 1
+        } else if job.policy.queue != nil {
+            fires.task? += 1
+        } else {
+            fires.command += 1
+        }
         guard claim.dateByHand == nil, let due = job.dueDate else { return }
         fires.lateness.observe(moment.reading(of: job.clock) - due)
     }
@@ -37,7 +43,7 @@ struct SchedulerCounters: Sendable {
 
     /// Counts tasks that were due when their jobs were added: none was late.
     mutating func countAtOnce(_ count: Int) {
-        fires.event += count
+        fires.task? += count
         fires.lateness.observe(.zero, count: count)
     }
 

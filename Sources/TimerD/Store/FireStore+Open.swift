@@ -49,6 +49,8 @@ extension FireStore {
 
     /// The job's fires whose command runs or waits, each with its run in progress; not those whose
     /// handler runs or waits.
+    ///
+    /// A run that has not begun is left out, as it may begin under another number.
     func inProgress(of job: JobID) throws -> [(fire: FireID, wait: Run.Wait?, run: RunID?)] {
         try database.prepare(SQL.inProgress).all(job) {
             (try $0.get(0), try $0.get(1), try $0.get(2))
@@ -162,7 +164,7 @@ extension FireStore.SQL {
         """
     static let inProgress = """
         SELECT id, waits_for, (SELECT max(runs.id) FROM runs
-            WHERE runs.fire_id = fires.id AND runs.outcome IS NULL)
+            WHERE runs.fire_id = fires.id AND runs.outcome IS NULL AND runs.pid IS NOT NULL)
         FROM fires
         WHERE job_id = ?1 AND (state = 'running' OR \(RunRow.isWaiting))
             AND coalesce(waits_for, '') NOT IN ('onFailure', 'onSuccess') AND NOT \(runsHandler)

@@ -106,10 +106,7 @@ extension JobTransaction {
             chosen = try fires.map { fire in
                 let task = try named(fire, caller)
                 guard task.state != .reserved else {
-                    throw ControlError(
-                        .conflict,
-                        "a worker has task \(fire); 'timerctl invalidate --kill \(task.job)' takes it away"
-                    )
+                    throw ControlError.workerHas(fire, of: task.job)
                 }
                 return task
             }

@@ -115,7 +115,7 @@ import TimerControl
             await #expect(
                 throws: ControlError(
                     .invalidParams,
-                    "job \(job) is named twice in 'change' and 'invalidate'"
+                    "job \(job) is named twice in 'invalidate'"
                 )
             ) { try await apply(test) }
             try await put(test, 0, ApplyJobs(add: [Self.definition("same")]))

@@ -31,6 +31,22 @@ struct MetricsTests {
         }
     }
 
+    @Test("A task counts as one: due as its job is added, by its date, or by hand")
+    func tasks() async throws {
+        try await TestScheduler.with { test in
+            for start in ["0s", "5s"] {
+                _ = try await test.add(ScheduleWords(in: start)) { $0.queue = "mails" }
+            }
+            let job = try await test.add(ScheduleWords(every: "1h")) { $0.queue = "mails" }
+            try await test.advance(by: .seconds(6))
+            _ = try await test.scheduler.fire(.id(job.id), caller: TestScheduler.root)
+            try await test.settle()
+            let fires = await test.scheduler.measures().counters.fires
+            #expect((fires.task, fires.event, fires.command) == (3, 0, 0))
+            #expect(fires.lateness.count == 2, "not of the one by hand")
+        }
+    }
+
     @Test("A command that waits for a place is counted once it begins, with how long it has waited")
     func waited() async throws {
         var keeping = TestScheduler.Keeping()

@@ -46,6 +46,22 @@ import TimerControl
         #expect(output.readerCount == 0)
     }
 
+    @Test("A reader waits on where a run ends without another byte, until the store has its output")
+    func endWithoutBytes() async {
+        let output = RunOutput()
+        let returned = Tally()
+        let reader = Task {
+            await output.waitForMore(than: OutputPosition())
+            returned.add()
+        }
+        while output.readerCount < 1 { await Task.yield() }
+        output.end(at: OutputPosition())
+        while output.readerCount < 1, returned.count == 0 { await Task.yield() }
+        #expect(returned.count == 0)
+        output.noteStored()
+        await reader.value
+    }
+
     @Test("A reader that is cancelled waits no longer, before and while it does")
     func cancelled() async {
         let output = RunOutput()

@@ -142,6 +142,29 @@ struct SchedulerRunTests {
         }
     }
 
+    @Test("A fire by hand is refused with the number of the run in the way once that has begun")
+    func byHandWhileStarting() async throws {
+        try await TestScheduler.with { test in
+            let gate = Gate()
+            (test.runner.startGate, test.runner.isHolding) = (gate, true)
+            let job = try await test.add(ScheduleWords(every: "1h"), command: ["slow"])
+            _ = try await test.scheduler.fire(.id(job.id), caller: TestScheduler.root)
+            while await test.scheduler.fires.running < 1 { await Task.yield() }
+            let early = await #expect(throws: ControlError.self) {
+                _ = try await test.scheduler.fire(.id(job.id), caller: TestScheduler.root)
+            }
+            #expect(early?.message.contains("waits for a place, for its start") == true)
+            gate.open()
+            while test.runner.heldCount < 1 { await Task.yield() }
+            let run = try #require(try await test.history(job.id).last?.id)
+            let late = await #expect(throws: ControlError.self) {
+                _ = try await test.scheduler.fire(.id(job.id), caller: TestScheduler.root)
+            }
+            #expect(late?.message.contains("is running (run \(run))") == true)
+            test.runner.end()
+        }
+    }
+
     @Test("A run's command may invalidate its own job, and goes on")
     func invalidatesItself() async throws {
         try await TestScheduler.with { test in

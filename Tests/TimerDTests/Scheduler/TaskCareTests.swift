@@ -58,6 +58,25 @@ struct TaskCareTests {
         }
     }
 
+    @Test("An attempt that a worker has is not killed: the refusal says what takes it away")
+    func killedAttempt() async throws {
+        try await TestScheduler.with { test in
+            try await add(1, to: test)
+            let task = try #require(try await test.reserve("mails").first)
+            let run = try #require(task.token)
+            let kill = Request.killRun(RunReference(id: run))
+            let refusal = await #expect(throws: ControlError.self) {
+                _ = try await test.handler().handle(kill, from: 0).get()
+            }
+            #expect(refusal == ControlError.workerHas(task.fire, of: task.job))
+            _ = try await test.finish(task)
+            let over = await #expect(throws: ControlError.self) {
+                _ = try await test.handler().handle(kill, from: 0).get()
+            }
+            #expect(over?.message == "run \(run) is not in progress")
+        }
+    }
+
     @Test("A list of paused queues has no others, and one of the others no paused ones")
     func pausedQueues() async throws {
         try await TestScheduler.with { test in
