@@ -177,7 +177,22 @@ final class KeeperLoop {
     ) throws(PostgresError) -> LeaseStatements.Reply? {
         switch request {
         case .renew(let epoch):
-            return try statements.renew(epoch: epoch, mailbox.row, on: connection, within: limit)
+            var reply = try statements.renew(
+                epoch: epoch,
+                mailbox.row,
+                on: connection,
+                within: limit
+            )
+            guard reply != nil, leadership.asksForRelays else { return reply }
+            do throws(PostgresError) {
+                reply?.answer.othersCarry = try statements.othersCarry(
+                    on: connection,
+                    within: limit
+                )
+            } catch {
+                // The lease is renewed; the next renewal asks again.
+            }
+            return reply
         case .release(let epoch):
             return try statements.release(epoch, on: connection, within: limit)
         case .take(let seen):
