@@ -37,7 +37,15 @@ package enum ClusterTables {
             let text = version >= 100_000 ? "\(version / 10_000)" : "\(version / 10_000).x"
             throw refusal(.oldServer, "PostgreSQL is of version \(text), timerd needs 13 or newer")
         }
-        if try check(connection, limit) { return }
+        do throws(ClusterError) {
+            if try check(connection, limit) { return }
+        } catch {
+            // Half of them, as while a dump is put in place statement by statement.
+            if hadThem, case .refused(let refusal) = error, refusal.code == .otherProgram {
+                throw gone
+            }
+            throw error
+        }
         guard !hadThem else { throw gone }
         do throws(PostgresError) {
             try connection.script(making, within: limit)
