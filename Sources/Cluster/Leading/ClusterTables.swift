@@ -139,6 +139,20 @@ package enum ClusterTables {
         )
     }
 
+    /// It is not made anew under nodes that run: of one that leads nobody else would know.
+    static var leaseGone: ClusterError {
+        refusal(
+            .tablesGone,
+            "the row of the table 'timerd.lease' was removed, so that no node can lead: stop all nodes, then \(makingLease)"
+        )
+    }
+
+    /// With an epoch above all that were.
+    package static let makingLease = """
+        INSERT INTO timerd.lease VALUES (1, extract(epoch FROM now()) * 1000, NULL, NULL, \
+        to_timestamp(0), 0, NULL)
+        """
+
     private static var otherProgram: ClusterError {
         refusal(
             .otherProgram,

@@ -159,6 +159,13 @@ final class KeeperLoop {
             throw .from(error, doing: "write its tables")
         }
         guard let reply else {
+            let hasLease: Bool
+            do throws(PostgresError) {
+                hasLease = try statements.hasLease(on: connection, within: .microseconds(within))
+            } catch {
+                throw .from(error, doing: "read its tables")
+            }
+            guard hasLease else { throw ClusterTables.leaseGone }
             // Registered again with the next connection, unless another has the name.
             connection.close()
             throw .away("the row of node '\(settings.node.name)' is of another process, or is gone")

@@ -86,6 +86,14 @@ struct LeaseStatements {
         try run(Self.carrying, [.text(node.name)], connection, limit).boolean(0, 0) ?? false
     }
 
+    /// Whether the lease has its row, which somebody may have removed.
+    func hasLease(
+        on connection: PostgresConnection,
+        within limit: Duration
+    ) throws(PostgresError) -> Bool {
+        try !connection.execute("SELECT 1 FROM timerd.lease WHERE one = 1", within: limit).isEmpty
+    }
+
     private func run(
         _ sql: String,
         _ parameters: [PostgresValue],
