@@ -200,6 +200,9 @@ struct ClusterRegistry: NodeRegistry {
     let keeper: NodeKeeper
     /// In which this node leads.
     let epoch: Int64
+    let standing: NodeStanding
+
+    var relayTrouble: String? { standing.relayTrouble }
 
     func nodes() async throws(ControlError) -> [NodeView] {
         let found: [NodeStatus]
