@@ -38,7 +38,7 @@ extension NodeDaemon {
                     metadata: ["error": "\($0)"]
                 )
             },
-            nodes: ClusterRegistry(keeper: keeper, epoch: epoch)
+            nodes: ClusterRegistry(keeper: keeper, epoch: epoch, standing: standing)
         )
         do {
             let parts = try await DaemonParts.start(

@@ -76,6 +76,7 @@ extension NodeDaemon {
         _ shared: SharedJobs,
         _ address: PostgresAddress,
         _ configuration: Configuration,
+        _ keeper: NodeKeeper,
         _ standing: NodeStanding,
         _ log: Logger
     ) throws -> Relay {
@@ -96,7 +97,24 @@ extension NodeDaemon {
                     )
                         + [UInt8(ascii: "\n")]
                 },
-                report: { log.debug("relay", metadata: ["news": "\($0)"]) }
+                report: { news in
+                    switch news {
+                    case .carrierBroken(let reason):
+                        keeper.relayIsAway(true)
+                        standing.relayTrouble = reason
+                        log.warning(
+                            "no other node can be reached",
+                            metadata: ["error": "\(reason)"]
+                        )
+                    case .carrierConnected:
+                        keeper.relayIsAway(false)
+                        guard standing.relayTrouble != nil else { return }
+                        standing.relayTrouble = nil
+                        log.notice("other nodes can be reached again")
+                    case .linkClosed, .payloadIgnored, .cannotAccept:
+                        log.debug("relay", metadata: ["news": "\(news)"])
+                    }
+                }
             )
         )
     }
@@ -171,6 +189,8 @@ extension StopReason {
         case .leaseLost(let holder): "'\(holder ?? "another node")' leads"
         case .drains: "it drains"
         case .leaves: "it stops"
+        case .relayAway:
+            "its relay has no connection with the database, so that it reaches no other node, and another has one"
         }
     }
 }
@@ -180,6 +200,9 @@ struct ClusterRegistry: NodeRegistry {
     let keeper: NodeKeeper
     /// In which this node leads.
     let epoch: Int64
+    let standing: NodeStanding
+
+    var relayTrouble: String? { standing.relayTrouble }
 
     func nodes() async throws(ControlError) -> [NodeView] {
         let found: [NodeStatus]

@@ -23,6 +23,7 @@ final class NodeStanding: Sendable {
     private struct State: Sendable {
         var trouble: Trouble?
         var failure: String?
+        var relayTrouble: String?
         var drains = false
     }
 
@@ -38,6 +39,12 @@ final class NodeStanding: Sendable {
     var failure: String? {
         get { state.withLock { $0.failure } }
         set { state.withLock { $0.failure = newValue } }
+    }
+
+    /// Why the relay has no connection with the database, so that no other node is reached; nil while it has one.
+    var relayTrouble: String? {
+        get { state.withLock { $0.relayTrouble } }
+        set { state.withLock { $0.relayTrouble = newValue } }
     }
 
     /// Whether no command is to begin on it, and another is to lead.

@@ -199,6 +199,26 @@ import TimerWords
         #expect(idle == .success(after) && count == 3)
     }
 
+    @Test("A node that is gone is waited for while it has runs, and then is not said to have none")
+    func gone() async {
+        let busy = Self.node("alpha", .draining) { $0.runs = 1 }
+        let away = Self.node("alpha", .gone) { $0.runs = 1 }
+        let interrupted = Self.node("alpha", .gone) { $0.runs = 0 }
+        let (end, looks) = await wait([
+            .success([busy]), .success([away]), .success([away]), .success([interrupted]),
+        ])
+        #expect(end == .success([interrupted]) && looks == 4)
+        let failure = Failure(
+            .unknownEnd,
+            "'alpha' is gone, and what its runs do is not known: its timerd-runner may go on with them"
+        )
+        #expect(throws: failure) { try Drain.check(interrupted) }
+        let back = Self.node("alpha", .draining) { $0.runs = 0 }
+        #expect(await wait([.success([away]), .success([back])]).end == .success([back]))
+        #expect(throws: Never.self) { try Drain.check(back) }
+        #expect(throws: Never.self, "a node that is forgotten") { try Drain.check(nil) }
+    }
+
     @Test("It ends where somebody undoes the drain, and where nobody answers for long")
     func givenUp() async {
         let undone = await wait([.success([Self.leads]), .success([Self.node("alpha", .leading)])])

@@ -37,7 +37,15 @@ package enum ClusterTables {
             let text = version >= 100_000 ? "\(version / 10_000)" : "\(version / 10_000).x"
             throw refusal(.oldServer, "PostgreSQL is of version \(text), timerd needs 13 or newer")
         }
-        if try check(connection, limit) { return }
+        do throws(ClusterError) {
+            if try check(connection, limit) { return }
+        } catch {
+            // Half of them, as while a dump is put in place statement by statement.
+            if hadThem, case .refused(let refusal) = error, refusal.code == .otherProgram {
+                throw gone
+            }
+            throw error
+        }
         guard !hadThem else { throw gone }
         do throws(PostgresError) {
             try connection.script(making, within: limit)
@@ -130,6 +138,20 @@ package enum ClusterTables {
                 + "or restart a node, which makes them anew without jobs"
         )
     }
+
+    /// It is not made anew under nodes that run: of one that leads nobody else would know.
+    static var leaseGone: ClusterError {
+        refusal(
+            .tablesGone,
+            "the row of the table 'timerd.lease' was removed, so that no node can lead: stop all nodes, then \(makingLease)"
+        )
+    }
+
+    /// With an epoch above all that were.
+    package static let makingLease = """
+        INSERT INTO timerd.lease VALUES (1, extract(epoch FROM now()) * 1000, NULL, NULL, \
+        to_timestamp(0), 0, NULL)
+        """
 
     private static var otherProgram: ClusterError {
         refusal(

@@ -159,6 +159,13 @@ final class KeeperLoop {
             throw .from(error, doing: "write its tables")
         }
         guard let reply else {
+            let hasLease: Bool
+            do throws(PostgresError) {
+                hasLease = try statements.hasLease(on: connection, within: .microseconds(within))
+            } catch {
+                throw .from(error, doing: "read its tables")
+            }
+            guard hasLease else { throw ClusterTables.leaseGone }
             // Registered again with the next connection, unless another has the name.
             connection.close()
             throw .away("the row of node '\(settings.node.name)' is of another process, or is gone")
@@ -177,7 +184,22 @@ final class KeeperLoop {
     ) throws(PostgresError) -> LeaseStatements.Reply? {
         switch request {
         case .renew(let epoch):
-            return try statements.renew(epoch: epoch, mailbox.row, on: connection, within: limit)
+            var reply = try statements.renew(
+                epoch: epoch,
+                mailbox.row,
+                on: connection,
+                within: limit
+            )
+            guard reply != nil, leadership.asksForRelays else { return reply }
+            do throws(PostgresError) {
+                reply?.answer.othersCarry = try statements.othersCarry(
+                    on: connection,
+                    within: limit
+                )
+            } catch {
+                // The lease is renewed; the next renewal asks again.
+            }
+            return reply
         case .release(let epoch):
             return try statements.release(epoch, on: connection, within: limit)
         case .take(let seen):

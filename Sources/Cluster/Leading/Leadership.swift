@@ -60,6 +60,8 @@ package struct Leadership: Sendable {
         case coreBegan
         /// The core could not begin, or has stopped as its own copy of the jobs has failed: the others are to try first.
         case couldNotLead
+        /// The relay has no connection with the database, so that no other node is reached; or has one again.
+        case relay(isAway: Bool)
         case time
     }
 
@@ -97,6 +99,10 @@ package struct Leadership: Sendable {
     var drains = false
     /// Whether a node is there, beside this one, that does not drain.
     var othersMayLead = true
+    /// See `LeaseAnswer`.
+    var othersCarry = false
+    /// Since when the relay has no connection; nil while it has one.
+    var relayAwaySince: Int64?
     var leaves = false
     var failures = 0
     /// When the node's row is due.
@@ -141,6 +147,14 @@ package struct Leadership: Sendable {
     /// Where none may, a node that drains is better than none.
     var isToStandBy: Bool { drains && othersMayLead }
 
+    /// Whether it is to ask if another node's relay has a connection.
+    var asksForRelays: Bool { epoch != nil && relayAwaySince != nil }
+
+    /// Whether the relay has had no connection for so long that others are to lead first.
+    private func lacksRelay(at now: Int64) -> Bool {
+        relayAwaySince.map { now - $0 >= terms.relayPatience } ?? false
+    }
+
     /// Whether the lease was seen by now.
     package var hasLooked: Bool { lookedAt != nil }
 
@@ -153,8 +167,10 @@ package struct Leadership: Sendable {
         switch role {
         case .standsBy:
             if leaves { return .done }
-            if !isToStandBy, let lease, let takeAt, max(takeAt, standsBackUntil) < due {
-                due = max(takeAt, standsBackUntil)
+            // Nodes that reach the others come before it.
+            let delay = othersMayLead && lacksRelay(at: now) ? terms.renewal / 2 : 0
+            if !isToStandBy, let lease, let takeAt, max(takeAt + delay, standsBackUntil) < due {
+                due = max(takeAt + delay, standsBackUntil)
                 request = .take(lease.seen(at: now))
             }
         case .leads(let epoch, let end), .handsOver(let epoch, let end):
@@ -196,8 +212,10 @@ package struct Leadership: Sendable {
             coreStopped(now, &effects)
             failedLeads += 1
             standsBackUntil = now + terms.standBack(afterFailures: failedLeads)
+        case .relay(let isAway): relayAwaySince = isAway ? relayAwaySince ?? now : nil
         case .time: break
         }
+        endWithoutRelay(now, &effects)
         return effects
     }
 
@@ -211,6 +229,15 @@ package struct Leadership: Sendable {
         case .givesBack(_, let end) where now >= end + terms.margin: role = .standsBy
         default: break
         }
+    }
+
+    /// Hands over where this node has led for long without reaching the others, and one of these could lead and reach them.
+    ///
+    /// Where none could, as where the database has no connection left for any relay, nobody would gain.
+    private mutating func endWithoutRelay(_ now: Int64, _ effects: inout [Effect]) {
+        guard othersCarry, lacksRelay(at: now), let ledSince, now - ledSince >= terms.relayPatience
+        else { return }
+        handOver(.relayAway, &effects)
     }
 
     /// Stops leading without the lease.

@@ -20,6 +20,8 @@ package struct LeaseAnswer: Sendable, Equatable {
     package var drains: Bool
     /// Whether a node is there, beside this one, that does not drain.
     package var othersMayLead: Bool
+    /// Whether one of these has a relay's connection; asked only by a node that leads and has none.
+    package var othersCarry = false
     /// By how much the wall clock of the node that wrote the jobs last is ahead of the database's, in µs.
     ///
     /// As of its last renewal; nil where none has.
@@ -81,4 +83,6 @@ package enum StopReason: Sendable, Equatable {
     case leaseLost(to: String?)
     case drains
     case leaves
+    /// It cannot reach the other nodes, and one of these can.
+    case relayAway
 }

@@ -78,6 +78,22 @@ struct LeaseStatements {
         return try run(Self.ending, parameters, connection, limit).integer(0, 0) ?? 0
     }
 
+    /// Whether a node that may lead is there, beside this one, whose relay has a connection.
+    func othersCarry(
+        on connection: PostgresConnection,
+        within limit: Duration
+    ) throws(PostgresError) -> Bool {
+        try run(Self.carrying, [.text(node.name)], connection, limit).boolean(0, 0) ?? false
+    }
+
+    /// Whether the lease has its row, which somebody may have removed.
+    func hasLease(
+        on connection: PostgresConnection,
+        within limit: Duration
+    ) throws(PostgresError) -> Bool {
+        try !connection.execute("SELECT 1 FROM timerd.lease WHERE one = 1", within: limit).isEmpty
+    }
+
     private func run(
         _ sql: String,
         _ parameters: [PostgresValue],
@@ -152,6 +168,15 @@ extension LeaseStatements {
     static let othersMayLead = """
         EXISTS (SELECT FROM timerd.nodes AS other
             WHERE other.name <> $1 AND NOT other.drains AND other.until > clock_timestamp())
+        """
+
+    /// The server shows the first 63 bytes of a connection's name.
+    private static let carrying = """
+        SELECT EXISTS (SELECT FROM timerd.nodes AS other
+            JOIN pg_stat_activity AS activity
+                ON activity.application_name = left('timerd relay ' || other.name, 63)
+            WHERE other.name <> $1 AND NOT other.drains AND other.until > clock_timestamp()
+                AND activity.datname = current_database() AND activity.usename = current_user)
         """
 
     private static let length = "clock_timestamp() + $4::bigint * interval '1 microsecond'"

@@ -24,6 +24,9 @@ package struct LeaseTerms: Sendable, Equatable {
     /// How long after a renewal the next is due: two may fail before the lease is over.
     package var renewal: Int64 { length / 3 }
 
+    /// How long a node leads without a connection of its relay, and how long it is tried before others are to lead first.
+    var relayPatience: Int64 { 2 * length }
+
     /// How long a statement may take; a server that hangs is found by nothing else.
     package var statement: Int64 { length / 5 }
 

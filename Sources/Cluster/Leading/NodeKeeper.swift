@@ -104,6 +104,11 @@ package final class NodeKeeper: Sendable {
         mailbox.add(.couldNotLead)
     }
 
+    /// The relay has no connection with the database, or has one again.
+    ///
+    /// Where it has none for two leases this node gives the lead back, if another could lead that has one.
+    package func relayIsAway(_ isAway: Bool) { mailbox.add(.relay(isAway: isAway)) }
+
     /// Leaves in order: has the core stop, gives the lease back once it has, and ends the thread.
     ///
     /// Without the database it waits for no longer than the lease lasts. `coreHasStopped`: whether there is none, whatever was

@@ -4,6 +4,9 @@ import TimerControl
 
 /// Knows the daemons that share their jobs with this one, itself among them.
 protocol NodeRegistry: Sendable {
+    /// Why no other node can be reached; nil while they can be.
+    var relayTrouble: String? { get }
+
     /// All nodes as they stand now, in any order.
     ///
     /// - Throws: `storageFailed` while the database that they share does not answer.
@@ -17,4 +20,8 @@ protocol NodeRegistry: Sendable {
     /// - Throws: `notFound` for a node that has been forgotten meanwhile; `lastNode` for one that is there while no other may
     ///   lead, also where that was told to drain just before; `storageFailed`.
     func drain(_ name: String, _ drains: Bool, by caller: Caller) async throws(ControlError)
+}
+
+extension NodeRegistry {
+    var relayTrouble: String? { nil }
 }

@@ -105,6 +105,11 @@ struct StatusReport: Sendable {
             )
         }
         reply.runner = standing.runner
+        if caller.isAdministrator, let absent = reply.runner?.absentHosts,
+            let reason = nodes?.relayTrouble
+        {
+            reply.runner?.absentHosts = "\(absent); no other node can be reached: \(reason)"
+        }
         reply.dropped = standing.dropped
         let places = standing.places
         reply.maxRuns = places.all

@@ -12,7 +12,9 @@ struct Drain: AsyncParsableCommand {
         discussion: """
             For root and the user that the daemon runs as, from any of the hosts. Commands begin on \
             other nodes, and those in progress go on. A node that leads does so until they have \
-            ended; then another leads. It stays so, also over a restart, until --undo.
+            ended; then another leads. It stays so, also over a restart, until --undo. With --wait \
+            the exit status is 75 where the node is gone in the end: its timerd-runner may go on \
+            with its runs.
 
             Examples:
               timerctl drain alpha --wait && ssh alpha reboot
@@ -46,13 +48,29 @@ struct Drain: AsyncParsableCommand {
         let sentence = undo ? Self.undone(drained) : Self.sentence(drained, among: nodes)
         guard common.json else {
             try Output.write(sentence + "\n", done: sentence)
-            guard wait, drained.isBusy else { return }
-            let after = try await waitForEnd()
-            return try Output.write(Self.end(of: drained, among: after.value.nodes) + "\n")
+            guard wait else { return }
+            guard drained.isBusy else { return try Self.check(drained) }
+            let after = try await waitForEnd().value.nodes
+            try Self.check(after.first { $0.name == node })
+            return try Output.write(Self.end(of: drained, among: after) + "\n")
         }
         try Output.write(answer.jsonLine("node"), done: sentence)
-        guard wait, drained.isBusy else { return }
-        try Output.write(try await waitForEnd().jsonLines("nodes"))
+        guard wait else { return }
+        guard drained.isBusy else { return try Self.check(drained) }
+        let after = try await waitForEnd()
+        try Output.write(after.jsonLines("nodes"))
+        try Self.check(after.value.nodes.first { $0.name == node })
+    }
+
+    /// Whether it is known that a node whose wait is over has no runs.
+    ///
+    /// - Throws: `Failure` where it is gone: its runs count as interrupted, and may go on all the same.
+    static func check(_ node: NodeView?) throws {
+        guard let node, node.state == .gone else { return }
+        throw Failure(
+            .unknownEnd,
+            "\(node.title) is gone, and what its runs do is not known: its timerd-runner may go on with them"
+        )
     }
 
     private func waitForEnd() async throws -> Answer<NodesReply> {

@@ -22,6 +22,9 @@ struct DrainWait {
 
     /// All nodes, of which this one has no runs and does not lead.
     ///
+    /// A node that is gone is waited for while it has runs: its runner may go on with them. It comes back, or they count as
+    /// interrupted.
+    ///
     /// - Throws: `Failure` where it drains no more: somebody has undone it; the last one where looks
     ///   went on failing.
     func run() async throws -> Answer<NodesReply> {
@@ -38,8 +41,8 @@ struct DrainWait {
             }
             if let answer {
                 let view = answer.value.nodes.first { $0.name == node }
-                guard let view, view.isBusy, view.state != .gone else { return answer }
-                guard view.state == .draining else {
+                guard let view, view.isBusy else { return answer }
+                guard view.state == .draining || view.state == .gone else {
                     throw Failure(
                         .refused,
                         "\(view.title) drains no more\(view.leads ? ", and leads on" : "")"

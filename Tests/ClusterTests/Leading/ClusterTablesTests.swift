@@ -20,6 +20,20 @@ struct ClusterTablesTests {
         #expect(rows.integer(0, 1) == 0)
     }
 
+    @Test("Tables that are half there are told as gone where they were there before")
+    func halfRestored() throws {
+        let database = try NodeDatabase()
+        try database.run("CREATE SCHEMA timerd; CREATE TABLE timerd.jobs (id int)")
+        let error = #expect(throws: ClusterError.self) {
+            try ClusterTables.prepare(database.connect(), hadThem: true, within: .patient)
+        }
+        guard case .refused(let refusal)? = error else {
+            Issue.record("it is not refused")
+            return
+        }
+        #expect(refusal.code == .tablesGone)
+    }
+
     @Test("A schema that was made for them is taken")
     func emptySchema() throws {
         let database = try NodeDatabase()

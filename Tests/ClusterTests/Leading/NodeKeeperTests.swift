@@ -43,6 +43,23 @@ struct NodeKeeperTests {
         await second.keeper.stop()
     }
 
+    @Test("A node that leads without a relay's connection hands over to one that has it")
+    func relayAway() async throws {
+        let database = try NodeDatabase()
+        let first = try WatchedNode("first", on: database)
+        try first.leads()
+        first.keeper.coreBegan()
+        let second = try WatchedNode("second", on: database)
+        try second.waitFor(.leader("first"))
+        let relay = try database.connect("timerd relay second")
+        first.keeper.relayIsAway(true)
+        try first.waitFor(.stop(.relayAway))
+        #expect(try second.leads() == 2)
+        relay.close()
+        await first.keeper.stop()
+        await second.keeper.stop()
+    }
+
     @Test("A node that ends in order hands over at once")
     func release() async throws {
         let database = try NodeDatabase()

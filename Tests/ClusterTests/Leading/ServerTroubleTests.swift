@@ -92,6 +92,14 @@ struct ServerTroubleTests {
         await third.keeper.stop()
     }
 
+    @Test("That the lease's row was removed is said, and they go on with one that is put back")
+    func leaseRemoved() async throws {
+        let database = try NodeDatabase()
+        let (first, second) = try await Self.without(database, "DELETE FROM timerd.lease")
+        try database.run(ClusterTables.makingLease)
+        try await Self.goOn(first, second)
+    }
+
     private static let looking = "SELECT to_regnamespace('timerd') IS NOT NULL"
 
     @Test("It ends sessions that are idle, but none of a node")
