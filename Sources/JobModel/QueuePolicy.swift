@@ -5,7 +5,7 @@ package import Schedules
 /// How the fires of a job become tasks for workers.
 package struct QueuePolicy: Hashable, Sendable {
     /// The name of a queue of the job's owner.
-    package var queue: String
+    @ByteText package var queue: String
     /// Of the tasks that are ready the higher one goes first.
     package var priority: Int
 

@@ -90,10 +90,10 @@ public struct JobAdoption {
         defer {
             _ = try? connection.execute(Statements.release, [.integer(epoch)], within: Self.limit)
         }
-        let stored = try connection.execute("SELECT version FROM timerd.store", within: Self.limit)
-        // A node that led once has made the tables.
-        if stored.integer(0, 0) != 0 { try checkTables(connection) }
-        let adopted = try SharedCopy(at: copy).adopt(connection, node: Self.name, epoch: epoch)
+        let place = SharedCopy(at: copy)
+        // A node that led once has made the tables; those of another build may lack what is looked for in them.
+        if try place.storedVersion(connection) != 0 { try checkTables(connection) }
+        let adopted = try place.adopt(connection, node: Self.name, epoch: epoch)
         defer { adopted.close() }
         return try adopted.prepare(Statements.count).value(as: Int.self) ?? 0
     }

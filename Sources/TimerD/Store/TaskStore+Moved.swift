@@ -20,13 +20,19 @@ extension TaskStore {
                 $0.add(first)
                 $0.add(last)
             }
+            guard database.changes > 0 else { return false }
         }
-        return database.changes > 0
+        return true
     }
 
-    /// How many tasks of the job each queue has.
-    func left(of job: JobID) throws -> [(queue: String, count: Int)] {
-        try database.prepare(SQL.left).all(job) { (try $0.get(0), try $0.get(1)) }
+    /// How many tasks of the job each queue has whose name can be read.
+    func left(of job: JobID, _ sql: String = SQL.left) throws -> [(queue: String, count: Int)] {
+        let rows: [(queue: String, count: Int)?] =
+            try database.prepare(sql).all(job) { row in
+                guard let queue = row.ifReadable(0, as: String.self) else { return nil }
+                return (queue, try row.get(1))
+            }
+        return rows.compactMap(\.self)
     }
 }
 
@@ -48,9 +54,14 @@ extension TaskStore.SQL {
     }
     static let leaveQueues = counted(in: "queue", "-")
     static let enterQueue = counted(in: "?2", "")
-    static let left = """
-        SELECT queue, count(*) FROM tasks INDEXED BY tasks_by_job WHERE job_id = ?1 GROUP BY queue
+    static let left = left(in: "main")
+    /// `schema`: also disk, for a dry run.
+    static func left(in schema: String) -> String {
         """
+        SELECT queue, count(*) FROM \(schema).tasks INDEXED BY tasks_by_job WHERE job_id = ?1
+        GROUP BY queue
+        """
+    }
     static let move = """
         UPDATE tasks INDEXED BY tasks_by_job SET queue = ?2, priority = ?3 WHERE \(areMoved)
         """

@@ -39,16 +39,19 @@ struct DryRun: Sendable {
         let database = try Database(inMemoryBeside: path)
         defer { database.close() }
         try Migrator(.released).migrate(database)
-        try copy(into: database)
+        let left = try copy(into: database)
         try database.leaveDisk()
         try database.begin()
         // No bound on bytes: the ended jobs that would make room are not copied.
         var transaction = JobTransaction(database, at: moment, horizon: horizon)
         transaction.terms.unstarted = unstarted
-        return try transaction.apply(changes, limit: limit, caller: caller)
+        var applied = try transaction.apply(changes, limit: limit, caller: caller)
+        for job in applied.changed { applied.note(left[job.id] ?? [], of: job) }
+        return applied
     }
 
-    func copy(into database: Database) throws {
+    /// - Returns: the tasks of jobs that are to be of no queue any more, which are counted alone.
+    func copy(into database: Database) throws -> [JobID: [(queue: String, count: Int)]] {
         // One state of the file, from the first row to the last.
         try database.execute("BEGIN")
         try database.execute("CREATE TEMP TABLE touched (id INTEGER PRIMARY KEY)")
@@ -67,7 +70,13 @@ struct DryRun: Sendable {
         try database.execute(Self.copy)
         // What refuses the changes is looked for by its tag.
         if let newer { try database.prepare(Self.tag).run(newer, changes.ifNoNewer?.tag) }
+        let tasks = TaskStore(database)
+        var left: [JobID: [(queue: String, count: Int)]] = [:]
+        for change in changes.change where change.to.policy.queue == nil {
+            left[change.id] = try tasks.left(of: change.id, TaskStore.SQL.left(in: "disk"))
+        }
         try database.execute("COMMIT")
+        return left
     }
 
     /// The job on disk that `ifNoNewer` refuses the changes for; nil for none.

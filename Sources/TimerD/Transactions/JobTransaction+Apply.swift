@@ -43,6 +43,13 @@ struct AppliedChanges: Sendable {
     /// Those of `added` that were there, by their key; nil for none.
     var existing: [JobID]? { added.existing }
 
+    /// Adds the tasks that the job leaves in queues.
+    mutating func note(_ left: [(queue: String, count: Int)], of job: StoredJob) {
+        for (queue, count) in left {
+            leftTasks[QueueKey(owner: job.ownerID, name: queue), default: 0] += count
+        }
+    }
+
     /// What the answer says of tasks that are left in their queues, of ten queues at most; nil for none.
     var notes: [String]? {
         guard !leftTasks.isEmpty else { return nil }
@@ -74,10 +81,7 @@ extension JobTransaction {
             try changes.change.map { try transaction.make($0, caller: caller) }
         }
         for job in applied.changed where job.policy.queue == nil {
-            for (queue, count) in try tasks.left(of: job.id) {
-                let key = QueueKey(owner: job.ownerID, name: queue)
-                applied.leftTasks[key, default: 0] += count
-            }
+            applied.note(try tasks.left(of: job.id), of: job)
         }
         applied.added = try add(changes.add, replace: false, limit: limit, isDeclared: true)
         return applied
@@ -141,13 +145,13 @@ extension JobTransaction {
         }
         try releaseClaim(of: &job)
         try jobs.updateDefinition(of: job, to: new)
-        let old = job.definition
+        let (old, was) = (job.definition, job.policy.queue)
         job.definition = new.definition
         job.revision = try EventWords(database).revision(of: id)
         job.definitionRevision += 1
         job.policy = new.policy
         try closeOvertaken(of: &job, was: old)
-        return try goOn(as: job, isPaused: isPaused)
+        return try goOn(as: job, from: was, isPaused: isPaused)
     }
 
     /// Whether the job is to be paused as what it is changed to.
@@ -174,12 +178,18 @@ extension JobTransaction {
     }
 
     /// Tells of a job that was changed and has no claim, and has it go on; it may be over by what it is now.
-    mutating func goOn(as changed: StoredJob, isPaused: Bool) throws -> StoredJob {
+    ///
+    /// `queue`: what it had before; its tasks stay where that is the same.
+    mutating func goOn(
+        as changed: StoredJob,
+        from queue: QueuePolicy?,
+        isPaused: Bool
+    ) throws -> StoredJob {
         var job = changed
         let date = job.wallFireDate(at: moment)
         try enqueue(.jobChanged, job) { $0.fireDate = date }
         try renewTaskEnds(of: job)
-        try moveTasks(of: job)
+        if job.policy.queue != queue { try moveTasks(of: job) }
         if let count = job.policy.count, job.fires >= count {
             return try finish(&job, .count)
         }

@@ -122,8 +122,7 @@ extension TopModel {
         case .character("?"), .character("h"), .function(1): help = 0
         case .character("u"): return perform(.undo)
         case .character("F"): return subject().map { perform(.fire($0.job)) } ?? []
-        case .character("s"):
-            return subject().map { perform(.skip($0.job, from: $0.fireDate)) } ?? []
+        case .character("s"): return skip()
         case .character("p"):
             return subject().map { subject in
                 switch subject.state {
@@ -162,6 +161,21 @@ extension TopModel {
         return target().map {
             Subject(job: $0.job, title: $0.title, state: $0.state, fireDate: $0.fireDate)
         }
+    }
+
+    /// Skips the date that is shown: one that is not could be any.
+    private mutating func skip() -> [Request] {
+        guard let subject = subject() else { return [] }
+        guard let date = subject.fireDate else {
+            if let content = page?.content, content.job.fireDate == nil {
+                say("\(subject.title) has no next date")
+            } else {
+                let words = page == nil ? "; enter opens its page" : " yet"
+                say("no next date of \(subject.title) is on the screen\(words)")
+            }
+            return []
+        }
+        return perform(.skip(subject.job, from: date))
     }
 
     private mutating func askToKill() {

@@ -157,8 +157,8 @@ enum TopAction: Hashable {
     case resume(JobID)
     /// Pauses it, or resumes it where it is paused: for where its state is not shown.
     case turn(JobID)
-    /// Drops its next date, where that is still the one that was known on the last picture; nil where none was.
-    case skip(JobID, from: Timestamp?)
+    /// Drops its next date, where that is still the one that was known on the last picture.
+    case skip(JobID, from: Timestamp)
     case invalidate(JobID)
     case kill(RunID)
     case undo

@@ -102,7 +102,7 @@ extension ApplyJobsTests {
             let copy = try Database(inMemoryBeside: test.folder + "/timerd.db")
             defer { copy.close() }
             try Migrator(.released).migrate(copy)
-            try trial.copy(into: copy)
+            _ = try trial.copy(into: copy)
             let fires: Int? = try copy.prepare("SELECT count(*) FROM main.fires").value()
             #expect(fires == 4)
         }

@@ -204,6 +204,12 @@ struct SharedJobsTests {
             within: .seconds(30)
         )
         #expect(number.integer(0, 0) == 5)
+        try connection.script(
+            "UPDATE timerd.store SET fingerprint = 26; ALTER TABLE timerd.queues RENAME paused TO other",
+            within: .seconds(30)
+        )
+        let other = #expect(throws: DaemonError.self) { try adoption.adopt(file) }
+        #expect(other?.description.contains("made by another build") == true)
     }
 
     @Test("Numbers go on where they were in an adopted database, and are skipped in a backup")

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import SQLite
 import Schedules
 import Testing
 import TimerControl
@@ -34,6 +35,20 @@ import TimerControl
             // The start gives each worker its lease again.
             let next = try await test.crashedAndDown(for: .seconds(1))
             #expect(try await next.tasks().count == 2)
+        }
+    }
+
+    @Test("A queue whose name is damaged is left out of what a changed job leaves in queues")
+    func damagedName() async throws {
+        try await TestScheduler.with { test in
+            let database = try Database(inMemoryBeside: test.folder + "/timerd.db")
+            defer { database.close() }
+            // What the table itself refuses, and a bad disk does not.
+            let left = try TaskStore(database).left(
+                of: JobID(rawValue: 1),
+                "SELECT x'00', 2 WHERE ?1 > 0 UNION ALL SELECT 'old', 1"
+            )
+            #expect(left.map { $0.queue } == ["old"])
         }
     }
 }

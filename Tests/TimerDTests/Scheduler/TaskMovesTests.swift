@@ -13,11 +13,13 @@ struct TaskMovesTests {
     private func change(
         _ job: StoredJob,
         _ test: TestScheduler,
+        isDryRun: Bool = false,
         _ change: (inout JobDefinition) -> Void
     ) async throws -> ApplyReply {
         var definition = job.definition
         change(&definition)
-        let request = ApplyJobs(change: [JobRevision(id: job.id, definition: definition)])
+        let revision = JobRevision(id: job.id, definition: definition)
+        let request = ApplyJobs(change: [revision], dryRun: isDryRun)
         return try #require(
             try await test.handler().handle(.applyJobs(request), from: 0).get() as? ApplyReply
         )
@@ -120,6 +122,27 @@ struct TaskMovesTests {
     }
 
     @Test(
+        "A job that is of its queue again gives the tasks that it left there its new priority",
+        arguments: [false, true]
+    )
+    func back(hasOtherDates: Bool) async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(every: "1h")) { $0.queue = "old" }
+            _ = try await test.scheduler.fire(.id(job.id), caller: TestScheduler.root)
+            try await change(job, test) { $0.queue = nil }
+            #expect(try await counts("old", test) == [1, 0, 0, 0])
+            try await change(job, test) {
+                $0.priority = 5
+                if hasOtherDates { $0.schedule = ScheduleWords(every: "2h") }
+            }
+            // What stays as it is there is counted once.
+            try await change(job, test) { ($0.priority, $0.name) = (5, "digest") }
+            #expect(try await counts("old", test) == [1, 0, 0, 0])
+            #expect(try await test.reserve("old", count: 9).map(\.priority) == [5])
+        }
+    }
+
+    @Test(
         "A job that is of no queue any more leaves its task to the workers of that, and the answer says so",
         arguments: [false, true]
     )
@@ -129,6 +152,10 @@ struct TaskMovesTests {
             let (_, fire) = try await test.scheduler.fire(.id(job.id), caller: TestScheduler.root)
             let note =
                 "queue 'old' keeps 1 task of what is of no queue any more; 'timerctl queue tasks old' shows it"
+            let tried = try await change(job, test, isDryRun: true) {
+                ($0.queue, $0.command) = (nil, isCommand ? ["true"] : nil)
+            }
+            #expect(tried.notes == [note])
             let reply = try await change(job, test) {
                 ($0.queue, $0.command) = (nil, isCommand ? ["true"] : nil)
             }

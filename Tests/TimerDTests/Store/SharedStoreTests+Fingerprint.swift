@@ -52,4 +52,22 @@ extension SharedStoreTests {
         again.database.close()
         #expect(again.number == stored.integer(0, 1))
     }
+
+    @Test("Tables in PostgreSQL of another build that hold no jobs can go, and the refusal says so")
+    func otherBuildWithoutJobs() throws {
+        let folder = try TemporaryFolder()
+        let address = try SharedTestStore.current().address(of: folder.path)
+        try SharedTestStore.current().database(in: folder.path).close()
+        let limit = Duration.seconds(30)
+        let connection = try PostgresHome.connect(address, within: limit)
+        defer { connection.close() }
+        try connection.script(
+            "UPDATE timerd.store SET version = 0; ALTER TABLE timerd.store DROP COLUMN fingerprint",
+            within: limit
+        )
+        let error = #expect(throws: DatabaseError.self) {
+            try SharedCopy(at: folder.path + "/copy.db").make(connection, node: "test", epoch: 1)
+        }
+        #expect(error?.sentence.contains("hold no jobs; remove that schema") == true)
+    }
 }

@@ -94,16 +94,38 @@ import TimerControl
         // As `lists` has it: 120 s from now.
         let listed = testNow + .seconds(120)
         #expect(model.press(.character("s")) == [.act(.skip(id, from: listed))])
-        let first = Self.content(nil)
+        var first = Self.content(nil)
+        let shown = testNow + .seconds(20)
+        first.job.fireDate = shown
         _ = model.take(.page(first))
         #expect(model.press(.character("s")) == [.act(.skip(id, from: listed))])
         _ = text(&model)
         var second = first
-        second.job.fireDate = testNow + .seconds(10)
+        let later = testNow + .seconds(10)
+        second.job.fireDate = later
         _ = model.take(.page(second))
-        #expect(model.press(.character("s")) == [.act(.skip(id, from: first.job.fireDate))])
+        #expect(model.press(.character("s")) == [.act(.skip(id, from: shown))])
         _ = text(&model)
-        #expect(model.press(.character("s")) == [.act(.skip(id, from: second.job.fireDate))])
+        #expect(model.press(.character("s")) == [.act(.skip(id, from: later))])
+    }
+
+    @Test("s skips nothing where no date is on the screen, and says where it is shown")
+    func skipOfNothing() {
+        var lists = TopModelTests.lists()
+        lists.jobs[0].fireDate = nil
+        var model = TopModelTests.model(lists)
+        #expect(model.press(.character("s")) == [])
+        #expect(model.message?.text.hasSuffix("is on the screen; enter opens its page") == true)
+        _ = model.press(.enter)
+        #expect(model.press(.character("s")) == [])
+        #expect(model.message?.text.hasSuffix("is on the screen yet") == true)
+        var content = Self.content(nil)
+        content.job.id = JobID(rawValue: 1)
+        content.job.fireDate = nil
+        _ = model.take(.page(content))
+        _ = text(&model)
+        #expect(model.press(.character("s")) == [])
+        #expect(model.message?.text.hasSuffix("has no next date") == true)
     }
 
     @Test("It scrolls within its lines, and an answer for another job is left")

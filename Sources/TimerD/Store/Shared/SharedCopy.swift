@@ -112,6 +112,13 @@ struct SharedCopy {
         )
     }
 
+    /// The version of the schema that the tables in PostgreSQL have; 0 where there are none of jobs.
+    ///
+    /// - Throws: as `make`, for tables that this timerd cannot read.
+    func storedVersion(_ connection: PostgresConnection) throws -> Int {
+        try stored(connection).version
+    }
+
     /// `hasOtherOrigin`: whether the tables were put in place from a dump, or their server took over from another, since a node
     /// led last, and they are not marked as a copy yet.
     ///
@@ -142,6 +149,13 @@ struct SharedCopy {
     private func checkFingerprint(_ stored: Int64?, version: Int) throws {
         let own = version > 0 ? fingerprint(of: version) : 0
         guard let own, stored != own else { return }
+        guard version > 0 else {
+            throw refusal(
+                "the tables of the schema 'timerd' in PostgreSQL were made by another build, and hold no jobs;"
+                    + " remove that schema",
+                SQLITE_ERROR
+            )
+        }
         let words = stored.map { "the fingerprint \(Self.hexadecimal($0))" } ?? "no fingerprint"
         // Nothing that lasts, as above.
         throw refusal(

@@ -75,13 +75,14 @@ struct Revert: Sendable {
     /// Percent signs may make three bytes of each in the form.
     private static let most = WebLimits.body / 4
 
-    /// The job as it is again; `dateStays`: why it does not have the next date that it had, nil where it does or needs none.
+    /// The job as it is again; `dateStays`: why it does not have the next date that it had, nil where it does or needs none;
+    /// `notes`: what the daemon says of the change.
     ///
     /// - Throws: `ControlError` `conflict` where the job was changed since, or where other dates would undo a move.
     func carryOut(
         _ client: ControlClient,
         now: Timestamp
-    ) async throws -> (job: Job, dateStays: String?) {
+    ) async throws -> (job: Job, dateStays: String?, notes: [String]) {
         let since = try await client.job(.id(job))
         var definition = definition
         // What has paused or resumed it since stays.
@@ -106,10 +107,11 @@ struct Revert: Sendable {
         guard let changed = reply.changed.first else {
             throw ControlError(.conflict, "job \(job) was not changed")
         }
+        let notes = reply.notes ?? []
         guard changed.state == .scheduled, let fireDate, fireDate > now,
             fireDate != changed.fireDate
-        else { return (changed, nil) }
-        guard hasSameDates || hasDateLeft else { return (changed, "a date has come since") }
+        else { return (changed, nil, notes) }
+        guard hasSameDates || hasDateLeft else { return (changed, "a date has come since", notes) }
         do {
             // A grid begins anew with a change, and a moved fire is the schedule's own again.
             let reply = try await client.setFireDate(
@@ -117,10 +119,10 @@ struct Revert: Sendable {
                 to: fireDate.rfc3339,
                 from: hasSameDates ? left : changed.fireDate
             )
-            return (reply.job, nil)
+            return (reply.job, nil, notes)
         } catch let error as ControlError {
             // The definition is what it was: that is not refused.
-            return (changed, error.message)
+            return (changed, error.message, notes)
         }
     }
 

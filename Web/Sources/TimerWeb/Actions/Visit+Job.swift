@@ -114,10 +114,12 @@ extension Visit {
             let job = try await one(client.restoreJobs(jobs), id)
             return .done(sentence(job, " lives again\(next(job))."))
         case .revert:
-            let (job, dateStays) = try await Revert(id, self).carryOut(client, now: dates.now)
+            let (job, dateStays, notes) = try await Revert(id, self)
+                .carryOut(client, now: dates.now)
+            let said = notes.map { " \($0.asSentence)" }.joined()
             let stays = dateStays.map { " Its next date is not set back: \($0)." } ?? ""
             return .done(
-                sentence(job, " is what it was before its change\(next(job)).\(stays)")
+                sentence(job, " is what it was before its change\(next(job)).\(stays)\(said)")
             )
         }
     }

@@ -32,8 +32,9 @@ extension Visit {
             let form = try await self.form(draft, job, client, isSaved: isSaved)
             guard isSaved, form.errors.isEmpty else { return .again(form, session.status) }
             do {
-                let saved = try await save(form, client)
-                return .done(saved, before: job, leftOut: form.leftOutWords)
+                let (saved, notes) = try await save(form, client)
+                let leftOut = [form.leftOutWords].compactMap(\.self)
+                return .done(saved, before: job, notes: leftOut + notes)
             } catch let error as ControlError {
                 var errors = form.errors
                 errors.add(error)
@@ -41,8 +42,8 @@ extension Visit {
             }
         }
         switch outcome {
-        case .done(let job, let before, let leftOut):
-            return redirect(to: Link("jobs", "\(job.id)"), flash(of: job, before, leftOut))
+        case .done(let job, let before, let notes):
+            return redirect(to: Link("jobs", "\(job.id)"), flash(of: job, before, notes))
         case .again(let form, let status):
             let page = form.page
             return .page(page.status, document(page, status))
@@ -57,8 +58,8 @@ extension Visit {
     }
 
     private enum FormOutcome: Sendable {
-        /// With the job as it was; nil for a new one. `leftOut`: what the change has left out, in words.
-        case done(Job, before: Job?, leftOut: String?)
+        /// With the job as it was; nil for a new one. `notes`: what the change has left out, and what the daemon says of it.
+        case done(Job, before: Job?, notes: [String])
         /// The form again: it was only tried, or something is wrong.
         case again(JobForm, StatusReply)
     }
@@ -119,18 +120,23 @@ extension Visit {
         return own.map { "the name '\(name)' belongs to another live job, \($0.id)" }
     }
 
-    private func save(_ form: JobForm, _ client: ControlClient) async throws -> Job {
-        guard let job = form.job else { return try await client.addJob(form.definition).job }
+    private func save(_ form: JobForm, _ client: ControlClient) async throws -> (
+        Job, notes: [String]
+    ) {
+        guard let job = form.job else {
+            let reply = try await client.addJob(form.definition)
+            return (reply.job, reply.notes ?? [])
+        }
         let revision = field("revision").flatMap { Int64($0) } ?? job.revision
         let change = JobRevision(id: job.id, definition: form.definition, ifRevision: revision)
         let reply = try await client.applyJobs(ApplyJobs(change: [change]))
         guard let changed = reply.changed.first else {
             throw ControlError(.conflict, "job \(job.id) was not changed")
         }
-        return changed
+        return (changed, reply.notes ?? [])
     }
 
-    private func flash(of job: Job, _ before: Job?, _ leftOut: String?) -> Flash {
+    private func flash(of job: Job, _ before: Job?, _ notes: [String]) -> Flash {
         let next =
             job.nextFire.map { "; it fires next \(dates.distance($0)), \(dates.short($0))" } ?? ""
         return .done(
@@ -138,7 +144,7 @@ extension Visit {
                 "Job "
                 Parts(self).jobName(job)
                 " was \(before == nil ? "added" : "changed")\(job.state == .scheduled ? next : "")."
-                leftOut.map { words in " \(words.asSentence)" }
+                for note in notes { " \(note.asSentence)" }
                 before.flatMap { Revert.obstacle(from: $0.definition, to: job.definition) }
                     .map { words in " \(words.asSentence)" }
             },
