@@ -1,37 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import JobModel
 import Platform
 import SystemPackage
 
 /// Lines of runs on their way to a reader who may be slow or away.
 ///
 /// A thread of its own takes them there, so that no run waits; it is started with the first line. Lines for which
-/// there is no room meanwhile are left out, and counted.
+/// there is no room meanwhile are left out, and counted; each owner has a share of it.
 final class LineQueue<Line: Sendable>: Sendable {
-    /// What waits, and how many lines were left out before it.
-    struct Batch: Sendable {
-        var lines: [Line]
-        var leftOut: Int
-    }
+    /// What waits, and how many lines of each owner were left out.
+    typealias Batch = (lines: [Line], leftOut: [Owner: Int])
 
     private enum Phase { case idle, writing, ended }
 
     private struct State {
-        var waiting: [Line] = []
-        var size = 0
-        var leftOut = 0
+        var waiting: LineShares<Line>
         var phase = Phase.idle
         /// Whether the thread is to end once all is written.
         var isEnding = false
     }
 
     private let name: String
-    private let room: Int
     private let patience = Duration.seconds(1)
-    private let state = Monitor(State())
+    private let state: Monitor<State>
 
     /// `name`: the thread's; `room`: how many bytes wait at most.
-    init(thread name: String, room: Int = 1 << 20) { (self.name, self.room) = (name, room) }
+    init(thread name: String, room: Int = 1 << 20) {
+        self.name = name
+        state = Monitor(State(waiting: LineShares(room: room)))
+    }
 
     /// Whether what is not taken at once is to be left out.
     var isEnding: Bool { state.withLock { $0.isEnding } }
@@ -41,15 +39,15 @@ final class LineQueue<Line: Sendable>: Sendable {
     /// `write`: what the thread does: it asks for `next` until that is nil, or calls `close`.
     ///
     /// - Throws: why there is no thread. What waits is left out then, and the next line tries again.
-    func put(_ line: Line, size: Int, write: @escaping @Sendable () -> Void) throws(Errno) {
+    func put(
+        _ line: Line,
+        size: Int,
+        of owner: Owner,
+        write: @escaping @Sendable () -> Void
+    ) throws(Errno) {
         let isFirst = state.withLock { state in
             guard state.phase != .ended else { return false }
-            guard state.size + size <= room else {
-                state.leftOut += 1
-                return false
-            }
-            state.waiting.append(line)
-            state.size += size
+            state.waiting.put(line, size: size, of: owner)
             defer { state.phase = .writing }
             return state.phase == .idle
         }
@@ -59,8 +57,7 @@ final class LineQueue<Line: Sendable>: Sendable {
         } catch {
             state.withLock { state in
                 state.phase = .idle
-                state.leftOut += state.waiting.count
-                (state.waiting, state.size) = ([], 0)
+                state.waiting.dropAll()
             }
             throw error
         }
@@ -69,13 +66,12 @@ final class LineQueue<Line: Sendable>: Sendable {
     /// Waits for lines, or lines that were left out; nil at the end.
     func next() -> Batch? {
         let next = state.wait { state -> Monitor<State>.Look<Batch?> in
-            guard !state.waiting.isEmpty || state.leftOut > 0 else {
+            guard !state.waiting.isEmpty else {
                 guard state.isEnding else { return .wait(until: nil) }
                 state.phase = .ended
                 return .found(nil)
             }
-            defer { (state.waiting, state.size, state.leftOut) = ([], 0, 0) }
-            return .found(Batch(lines: state.waiting, leftOut: state.leftOut))
+            return .found(state.waiting.takeAll())
         }
         if next == nil { state.wakeAll() }
         return next
@@ -85,7 +81,7 @@ final class LineQueue<Line: Sendable>: Sendable {
     func close() {
         state.withLock { state in
             state.phase = .ended
-            (state.waiting, state.size) = ([], 0)
+            state.waiting.dropAll()
         }
         state.wakeAll()
     }

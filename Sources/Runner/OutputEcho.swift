@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import JobModel
 package import Logging
 import Platform
 package import SystemPackage
@@ -8,7 +9,7 @@ package import SystemPackage
 /// Writes what runs write to the daemon's standard output too, a line each behind its job: for the log of a
 /// container.
 ///
-/// Who reads slowly delays no run: lines for which there is no room meanwhile are left out, and a line says how many. The
+/// Who reads slowly delays no run: lines for which there is no room meanwhile are left out, and a line says how many of which owner. The
 /// store has them all the same, as far as it keeps a run's output.
 package final class OutputEcho: Sendable {
     private let descriptor: FileDescriptor
@@ -21,9 +22,9 @@ package final class OutputEcho: Sendable {
     }
 
     /// Has a line written, which has its end; never waits.
-    func write(_ line: [UInt8]) {
+    func write(_ line: [UInt8], of owner: Owner) {
         do throws(Errno) {
-            try lines.put(line, size: line.count) { self.run() }
+            try lines.put(line, size: line.count, of: owner) { self.run() }
         } catch {
             complain(error)
         }
@@ -39,7 +40,8 @@ package final class OutputEcho: Sendable {
         SystemThread.blockBrokenPipeSignal()
         while let batch = lines.next() {
             do throws(Errno) {
-                try writeAll(batch.lines.flatMap(\.self) + Self.words(leftOut: batch.leftOut))
+                let leftOut = batch.leftOut.flatMap { Self.words(of: $0.key, leftOut: $0.value) }
+                try writeAll(batch.lines.flatMap(\.self) + leftOut)
             } catch {
                 lines.close()
                 return complain(error)
@@ -47,10 +49,10 @@ package final class OutputEcho: Sendable {
         }
     }
 
-    private static func words(leftOut count: Int) -> [UInt8] {
-        guard count > 0 else { return [] }
+    private static func words(of owner: Owner, leftOut count: Int) -> [UInt8] {
         let lines = count == 1 ? "a line" : "\(count) lines"
-        return Array("timerd: \(lines) of runs left out here, as nobody read this\n".utf8)
+        let whose = "runs of \(owner.name)"
+        return Array("timerd: \(lines) of \(whose) left out here, as nobody read this\n".utf8)
     }
 
     private func writeAll(_ bytes: [UInt8]) throws(Errno) {

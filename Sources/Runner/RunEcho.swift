@@ -83,10 +83,10 @@ package struct RunEcho: Sendable {
 extension RunEcho {
     /// To the daemon's standard output, behind the job's name; its number where it has none, or one with a bracket,
     /// behind which the number of another's run could stand.
-    package init(_ echo: OutputEcho, name: String?, job: String, run: String) {
+    package init(_ echo: OutputEcho, name: String?, job: String, run: String, owner: Owner) {
         let isPlain = name?.unicodeScalars.contains("[") == false
         let title = Array("\(isPlain ? name ?? job : job)[\(run)]: ".utf8)
-        self.init { echo.write(title + $0.bytes + [UInt8(ascii: "\n")]) }
+        self.init { echo.write(title + $0.bytes + [UInt8(ascii: "\n")], of: owner) }
     }
 
     /// To the journal.
@@ -96,6 +96,7 @@ extension RunEcho {
             journal.write(
                 RunJournal.Line(
                     record: fields.record(line),
+                    owner: job.owner,
                     run: run.rawValue,
                     stream: line.stream,
                     end: line.end

@@ -11,11 +11,12 @@ package import TimerControl
 /// Writes what runs write to the journal of systemd, a record for each line.
 ///
 /// A journal that is slow or away delays no run: lines for which there is no room meanwhile, or that it does not take,
-/// are left out, and a record says how many. The store has them all the same, as far as it keeps a run's output.
+/// are left out, and a record says how many of which owner. The store has them all the same, as far as it keeps a run's output.
 package final class RunJournal: Sendable {
     /// A record, and what is passed on with it.
     struct Line: Sendable {
         var record: [UInt8]
+        var owner: Owner
         var run: Int64
         var stream: StandardStream
         var end: Int64
@@ -40,7 +41,7 @@ package final class RunJournal: Sendable {
     /// Has a line written; never waits.
     func write(_ line: Line) {
         do throws(Errno) {
-            try lines.put(line, size: line.record.count) { self.run() }
+            try lines.put(line, size: line.record.count, of: line.owner) { self.run() }
         } catch {
             complain(error)
         }
@@ -55,18 +56,14 @@ package final class RunJournal: Sendable {
         SystemThread.blockBrokenPipeSignal()
         let socket = DatagramSender(to: address)
         var isAway = false
-        var leftOut = 0
+        var leftOut: [Owner: Int] = [:]
         while let batch = lines.next() {
-            leftOut += batch.leftOut
+            leftOut.merge(batch.leftOut, uniquingKeysWith: +)
             var done: [Int64: OutputPosition] = [:]
             for line in batch.lines {
-                var cause = leftOut > 0 ? send(Self.words(leftOut: leftOut), by: socket) : nil
-                if cause == nil {
-                    leftOut = 0
-                    cause = send(line.record, by: socket)
-                }
+                let cause = tell(&leftOut, by: socket) ?? send(line.record, by: socket)
                 if let cause {
-                    leftOut += 1
+                    leftOut[line.owner, default: 0] += 1
                     if !isAway { complain(cause) }
                 }
                 isAway = cause != nil
@@ -74,6 +71,15 @@ package final class RunJournal: Sendable {
             }
             passed(done)
         }
+    }
+
+    /// Says how many lines of each owner were left out; nil once all of that is taken.
+    private func tell(_ leftOut: inout [Owner: Int], by socket: DatagramSender) -> Errno? {
+        while let (owner, count) = leftOut.first {
+            if let cause = send(Self.words(leftOut: count, of: owner), by: socket) { return cause }
+            leftOut[owner] = nil
+        }
+        return nil
     }
 
     /// Sends a record, however long that takes, unless the daemon stops; nil once it is taken.
@@ -86,12 +92,18 @@ package final class RunJournal: Sendable {
         }
     }
 
-    static func words(leftOut count: Int) -> [UInt8] {
+    static func words(leftOut count: Int, of owner: Owner) -> [UInt8] {
         var record = JournalRecord()
         record.append("PRIORITY", "4")
         record.append("SYSLOG_IDENTIFIER", "timerd")
+        record.append("TIMERD_OWNER", owner.name)
+        record.append("TIMERD_OWNER_UID", "\(owner.uid)")
         let lines = count == 1 ? "a line" : "\(count) lines"
-        record.append("MESSAGE", "\(lines) of runs left out here, as the journal did not take them")
+        let whose = "runs of \(owner.name)"
+        record.append(
+            "MESSAGE",
+            "\(lines) of \(whose) left out here, as the journal did not take them"
+        )
         return record.bytes
     }
 

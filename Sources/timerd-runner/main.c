@@ -176,6 +176,11 @@ int main(int count, char **words) {
     if (error != 0) fail("cannot listen", error);
     watch_place();
     loop_run(between);
+    // None of them lives any more, and nobody is there to store how they ended: the next daemon finds them interrupted.
+    size_t dropped = run_count();
+    if (dropped > 0)
+        fprintf(stderr, "timerd-runner: drops the ends of %zu run%s, which no daemon has stored\n", dropped,
+                dropped == 1 ? "" : "s");
     groups_close();
     secrets_close();
     if (run_count() == 0) hand_epoch_on();

@@ -34,7 +34,9 @@ final class LiveOutputs: Sendable {
     func begin(_ run: RunID, _ output: RunOutput, of job: StoredJob, onStdout: Bool) {
         if let echo, onStdout {
             let (name, id) = (job.definition.name, job.id.description)
-            output.echo(to: RunEcho(echo, name: name, job: id, run: run.description))
+            output.echo(
+                to: RunEcho(echo, name: name, job: id, run: run.description, owner: job.owner)
+            )
         }
         if let journal, job.policy.run.output == .journal {
             output.echo(to: RunEcho(journal, of: job, run: run))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import JobModel
 import Logging
 import SystemPackage
 import Testing
@@ -30,7 +31,8 @@ import Testing
 
     private func run(_ number: Int, of job: String? = "backup") -> RunOutput {
         let output = RunOutput()
-        output.echo(to: RunEcho(echo, name: job, job: "7", run: "\(number)"))
+        let owner = Owner(uid: 1001, name: "ann")
+        output.echo(to: RunEcho(echo, name: job, job: "7", run: "\(number)", owner: owner))
         return output
     }
 

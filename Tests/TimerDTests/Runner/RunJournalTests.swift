@@ -29,6 +29,7 @@ import TimerControl
                 journal.write(
                     RunJournal.Line(
                         record: fields.record(line),
+                        owner: owner,
                         run: 7,
                         stream: line.stream,
                         end: line.end
@@ -107,7 +108,7 @@ import TimerControl
         )
         let listener = try NotifySocket(at: folder.file("journal"))
         output.write("back\n")
-        let words = "MESSAGE=3 lines of runs left out here, as the journal did not take them"
+        let words = "MESSAGE=3 lines of runs of ann left out here, as the journal did not take them"
         #expect(lines(listener.receive()).last.map(String.init) == words)
         #expect(lines(listener.receive()).last == "MESSAGE=back")
         journal.stop()
