@@ -89,7 +89,7 @@ struct DaemonParts {
             store: core.store,
             watchers: { bus.watcherCount },
             newestEvent: { bus.newest },
-            lastReload: lastReload,
+            lastReload: { lastReload.told },
             nodes: core.nodes
         )
         metrics = MetricsReport(

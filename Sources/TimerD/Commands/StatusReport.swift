@@ -26,7 +26,8 @@ struct StatusReport: Sendable {
     let store: Store
     let watchers: @Sendable () -> Int
     let newestEvent: @Sendable () -> Int64
-    let lastReload: LastReload
+    /// What the last reload has left to be done; nil for nothing.
+    let lastReload: @Sendable () -> StatusReply.Reload?
     /// The daemons that share their jobs with this one; nil for a daemon alone.
     var nodes: (any NodeRegistry)?
     /// Set once the socket listens; 0 until then.
@@ -119,7 +120,7 @@ struct StatusReport: Sendable {
             reply.defaults = members
         }
         // The reason of a refusal has the file's path, and what stands in it.
-        reply.reload = caller.isAdministrator ? lastReload.told : nil
+        reply.reload = caller.isAdministrator ? lastReload() : nil
         reply.node = await node
         reply.notices = notices
         reply.maintenance = maintenance.isEmpty ? nil : maintenance
