@@ -368,3 +368,23 @@ test('A stop is heard while the daemon does not answer at all', { timeout: 30_00
     fake.close()
   }
 })
+
+test('An abort with any reason, also null, ends a call and a watch as one', async () => {
+  const fake = await new Fake().listen()
+  const client = new Client({ socketPath: fake.path })
+  try {
+    for (const reason of [null, 0, '', false]) {
+      const abort = new AbortController()
+      const call = client.get(1, { signal: abort.signal })
+      const events = client.watch({ signal: abort.signal })
+      const next = events.next()
+      await fake.take('job.get')
+      await fake.take('events.subscribe')
+      abort.abort(reason)
+      for (const ended of [call, next]) assert.deepEqual(await ended.then((value) => ({ value }), (error) => ({ error })), { error: reason })
+    }
+  } finally {
+    client.close()
+    fake.close()
+  }
+})
