@@ -126,6 +126,22 @@ export class Link {
     this.#socket?.unref()
   }
 
+  /**
+   * Ends it once all is read that the daemon has said: that counts as heard there, and goes to `late`. What it would say later goes back to where
+   * it stood.
+   */
+  leave() {
+    this.#isClosed = true
+    const socket = this.#socket
+    let read = -1
+    const look = () => {
+      if (this.isIdle || !socket || socket !== this.#socket || socket.bytesRead === read) return this.close()
+      read = socket.bytesRead
+      setImmediate(look)
+    }
+    setImmediate(look) // and from then on each time behind a reading
+  }
+
   close(error = new ClosedError('the client is closed')) {
     this.#isClosed = true
     clearTimeout(this.#retryTimer)

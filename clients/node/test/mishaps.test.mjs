@@ -9,7 +9,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { Client, ConnectionError, FileCursor, LimitReachedError, ParseError, ProtocolError, Release, stringify, Worker } from 'timerd'
+import { Client, ConnectionError, FileCursor, LimitReachedError, ParseError, ProtocolError, Release, stringify, TimeoutError, Worker } from 'timerd'
 import { Fake } from './fake.mjs'
 
 const script = (name, body) => test(name, { timeout: 30_000 }, async () => {
@@ -382,6 +382,26 @@ test('An abort with any reason, also null, ends a call and a watch as one', asyn
       await fake.take('events.subscribe')
       abort.abort(reason)
       for (const ended of [call, next]) assert.deepEqual(await ended.then((value) => ({ value }), (error) => ({ error })), { error: reason })
+    }
+  } finally {
+    client.close()
+    fake.close()
+  }
+})
+
+test('A wait that is aborted or too late leaves no connection, unless tasks are tied to it', async () => {
+  const fake = await new Fake().listen()
+  const client = new Client({ socketPath: fake.path })
+  try {
+    for (const [method, params] of [['task.reserve', { queues: ['mails'], wait: '1h' }], ['run.output', { id: 1, wait: true }],
+      ['task.reserve', { queues: ['mails'], wait: '1h', whileConnected: true }]]) {
+      const abort = new AbortController()
+      const aborted = client.call(method, params, { signal: abort.signal })
+      const first = await fake.take(method)
+      abort.abort()
+      await assert.rejects(aborted, { name: 'AbortError' })
+      await assert.rejects(client.call(method, params, { timeout: 50 }), TimeoutError)
+      for (const { socket } of [first, await fake.take(method)]) if (!socket.closed) await once(socket, 'close', { signal: AbortSignal.timeout(10_000) })
     }
   } finally {
     client.close()
