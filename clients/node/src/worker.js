@@ -14,6 +14,9 @@ import { bounded } from './reason.js'
 const longestTimer = 2 ** 31 - 1
 const units = { ms: 1, s: 1000, min: 60_000, h: 3_600_000, d: 86_400_000 }
 
+/** What the daemon says of a reserve that it would refuse for ever; a limit is one of parameters then. */
+const lasting = ['invalidRequest', 'unknownMethod', 'invalidParams', 'badSchedule', 'notPermitted', 'limitReached']
+
 /**
  * Events: `done`, `failed`, `released`, `lost` (task, error); `trouble` (error), after which it goes on by itself.
  */
@@ -29,6 +32,7 @@ export class Worker extends EventEmitter {
   #cutShort = new AbortController()
   #changed = () => {}
   #run = null
+  #refusal = null
   #tries = 0
 
   /** `handlers`: a function for each queue. Times: `lease` is a duration such as "1min", all others are ms. */
@@ -53,7 +57,7 @@ export class Worker extends EventEmitter {
     this.#ends = new Ends(this.#saying, (entry, error) => this.#told(entry, error), (error) => this.#tell('trouble', error))
   }
 
-  /** Works until it is stopped. */
+  /** Works until it is stopped; what the daemon refuses for good ends it with that error, once what runs is done, as after `stop`. */
   run() { return this.#run ??= this.#work() }
 
   /** Takes nothing more; what runs has `grace` ms to finish, then it is released. Resolves once all is said. */
@@ -61,7 +65,7 @@ export class Worker extends EventEmitter {
     if (grace !== undefined) this.#options.grace = grace
     if (this.#stopping.signal.aborted) this.#cutShort.abort(new ClosedError('the worker was stopped a second time'))
     this.#stopping.abort()
-    await this.#run
+    await this.#run?.catch(() => {}) // it says itself what it was refused
   }
 
   /** To listeners, whose own faults are theirs: as of any emitter they are uncaught, and stop nothing here. */
@@ -79,6 +83,7 @@ export class Worker extends EventEmitter {
     try {
       while (!this.#stopping.signal.aborted) await this.#turn()
       await this.#windUp()
+      if (this.#refusal) throw this.#refusal
     } finally {
       for (const name of names) process.off(name, onSignal)
       clearTimeout(grace)
@@ -106,6 +111,10 @@ export class Worker extends EventEmitter {
       for (const task of tasks) this.#start(task)
     } catch (error) {
       if (this.#stopping.signal.aborted) return
+      if (lasting.includes(error.reason) && !error.ofConnection) {
+        this.#refusal = error
+        return this.#stopping.abort()
+      }
       this.#tell('trouble', error)
       const delay = Math.min(50 * 2 ** this.#tries++, 5000) * (0.5 + Math.random() / 2)
       await sleep(delay, undefined, { signal: this.#stopping.signal }).catch(() => {})

@@ -408,3 +408,25 @@ test('A wait that is aborted or too late leaves no connection, unless tasks are 
     fake.close()
   }
 })
+
+test('A worker that is refused for good says what it has done, and its run is rejected; one that is turned away goes on', async () => {
+  const fake = await new Fake().listen()
+  const worker = new Worker({ socketPath: fake.path, concurrency: 2, handlers: { mails: () => {} } })
+  const trouble = []
+  worker.on('trouble', (error) => trouble.push(error.reason))
+  const ended = worker.run().then(() => undefined, (error) => error)
+  try {
+    ;(await fake.take('daemon.status')).write({ jsonrpc: '2.0', id: null, error: { code: -32000, message: 'full', data: { reason: 'limitReached' } } })
+    ;(await fake.take('daemon.status')).reply({})
+    ;(await fake.take('task.reserve')).reply({ tasks: [task(1)] })
+    const finish = await fake.take('task.finish')
+    ;(await fake.take('task.reserve')).refuse('invalidParams', -32602)
+    ;(await fake.take('task.extend')).reply({ tasks: [{}] })
+    finish.reply({ tasks: [{}] })
+    assert.equal((await ended).reason, 'invalidParams')
+    assert.deepEqual(trouble, ['limitReached'])
+    await worker.stop()
+  } finally {
+    fake.close()
+  }
+})
