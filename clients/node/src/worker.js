@@ -41,6 +41,7 @@ export class Worker extends EventEmitter {
     super()
     const part = /^([0-9]+)(ms|s|min|h|d)$/.exec(lease)
     if (!part) throw new RangeError(`lease '${lease}' is not understood; accepted is a number with ms, s, min, h or d, such as '1min'`)
+    if (/^0+(ms|s|min|h)?$/.test(wait)) throw new RangeError(`wait '${wait}' is no time; a worker would ask without a pause; accepted are 1ms to 1h`)
     if (!Number.isInteger(concurrency) || concurrency < 1 || concurrency > 1000) {
       throw new RangeError(`concurrency '${concurrency}' is out of range; accepted are 1 to 1000`)
     }

@@ -34,6 +34,9 @@ test('What JSON cannot say is refused with its place, and is not told as null or
     [{ a: new Date(NaN) }, "'a' is a date that is none"], [{ a: Object(NaN) }, "'a' is NaN"],
     [{ a: Promise.resolve(1) }, "'a' is a Promise"], [{ a: new RangeError('b') }, "'a' is an Error"], [{ a: /b/ }, "'a' is a RegExp"],
     [{ a: new WeakMap() }, "'a' is a WeakMap"], [{ a: new WeakSet() }, "'a' is a WeakSet"], [[new ArrayBuffer(1)], "'[0]' is an ArrayBuffer"],
+    [{ a: new Uint8Array(2) }, "'a' is a typed array or a DataView"], [{ a: new DataView(new ArrayBuffer(2)) }, "'a' is a typed array or a DataView"],
+    [{ a: (function* () {})() }, "'a' is a generator"], [{ a: Object(Symbol('b')) }, "'a' is a symbol"], [{ a: new WeakRef({}) }, "'a' is a WeakRef"],
+    [{ a: new URLSearchParams('b=c') }, "'a' is iterable and has no fields"],
     [{ a: new Map([[1, 2]]) }, "'a' is a Map"], [[new Set([1])], "'[0]' is a Set"],
   ]
   for (const [value, message] of refused) assert.throws(() => stringify(value), { name: 'TypeError', message: `${message}, which JSON cannot say` })
@@ -429,4 +432,13 @@ test('A worker that is refused for good says what it has done, and its run is re
   } finally {
     fake.close()
   }
+})
+
+test('A BigInt that stands in an object, or that toJSON makes, is an integer; bytes with toJSON are said by it', () => {
+  assert.equal(stringify({ a: Object(2n ** 60n), b: { toJSON: () => 5n } }), '{"a":1152921504606846976,"b":5}')
+  assert.equal(stringify([Buffer.from('a')]), '[{"type":"Buffer","data":[97]}]')
+})
+
+test('A worker whose reserve would not wait is refused', () => {
+  assert.throws(() => new Worker({ handlers: { mails: () => {} }, wait: '0s' }), RangeError)
 })
