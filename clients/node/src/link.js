@@ -142,14 +142,14 @@ export class Link {
     setImmediate(look) // and from then on each time behind a reading
   }
 
-  close(error = new ClosedError('the client is closed')) {
+  close() {
     this.#isClosed = true
     clearTimeout(this.#retryTimer)
     const socket = this.#socket
     this.#socket = null
     this.#isOpen = false
     socket?.destroy()
-    for (const call of [...this.#inFlight.splice(0), ...this.#queue]) call.reject(error)
+    for (const call of [...this.#inFlight.splice(0), ...this.#queue]) call.reject(new ClosedError('the client is closed', { sent: call.sent }))
   }
 
   #pump() {

@@ -6,7 +6,7 @@ import { EventEmitter } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { types } from 'node:util'
 import { ClosedError, ConnectionError, DeadlineError, errorOf, LeaseLostError, Release } from './errors.js'
-import { Ends } from './ends.js'
+import { Ends, isPassing } from './ends.js'
 import { Link } from './link.js'
 import { defaultSocketPath } from './paths.js'
 import { bounded } from './reason.js'
@@ -140,10 +140,14 @@ export class Worker extends EventEmitter {
     if (entries.length === 0) return
     const tasks = entries.map(({ handle }) => handle)
     const told = await link.call('task.extend', { tasks, lease: this.#options.lease, ...more }, { repeatFor: Infinity, ...options })
+    let passes
     for (const [index, entry] of entries.entries()) {
       const error = told.tasks[index]?.error && errorOf(told.tasks[index].error)
-      if (error && !entry.isSaid) this.#lose(entry, error)
+      if (!error || entry.isSaid) continue
+      if (isPassing(error)) passes = error
+      else this.#lose(entry, error)
     }
+    if (passes) throw passes // it is extended again
   }
 
   #beat() {

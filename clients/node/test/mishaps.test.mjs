@@ -442,3 +442,43 @@ test('A BigInt that stands in an object, or that toJSON makes, is an integer; by
 test('A worker whose reserve would not wait is refused', () => {
   assert.throws(() => new Worker({ handlers: { mails: () => {} }, wait: '0s' }), RangeError)
 })
+
+test('A call that a close ends says whether it was sent', async () => {
+  const fake = await new Fake().listen()
+  const client = new Client({ socketPath: fake.path })
+  try {
+    const call = client.get(1)
+    await fake.take('job.get')
+    client.close()
+    await assert.rejects(call, { reason: 'closed', sent: true })
+  } finally {
+    fake.close()
+  }
+})
+
+test('What the daemon cannot do for a while with one task of a list is said again, and loses no lease', async () => {
+  const fake = await new Fake().listen()
+  let finish
+  const worker = new Worker({ socketPath: fake.path, lease: '300ms', handlers: { mails: () => new Promise((resolve) => { finish = resolve }) } })
+  const run = worker.run()
+  const told = []
+  for (const event of ['lost', 'trouble']) worker.on(event, () => told.push(event))
+  const failed = { tasks: [{ fire: 1, error: { reason: 'storageFailed', message: 'the disk is full' } }] }
+  try {
+    ;(await fake.take('daemon.status')).reply({})
+    ;(await fake.take('task.reserve')).reply({ tasks: [task(1)] })
+    ;(await fake.take('task.extend')).reply(failed)
+    ;(await fake.take('task.extend')).reply({ tasks: [{}] })
+    const done = once(worker, 'done')
+    finish()
+    ;(await fake.take('task.finish')).reply(failed)
+    ;(await fake.take('task.finish')).reply({ tasks: [{}] })
+    await done
+    assert.deepEqual(told, ['trouble', 'trouble'])
+  } finally {
+    fake.close()
+    worker.stop({ grace: 0 })
+    worker.stop()
+    run.catch(() => {})
+  }
+})
