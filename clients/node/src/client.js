@@ -145,14 +145,15 @@ export class Client {
     if (!link) this.#waiting.set(link = this.newLink(), { isTied: false })
     const use = this.#waiting.get(link)
     use.isBusy = true
-    use.isTied ||= params.whileConnected === true
     try {
-      return await link.call(method, params, options)
+      const result = await link.call(method, params, options)
+      if (params.whileConnected && result.tasks?.length > 0) use.isTied = true
+      return result
     } finally {
       use.isBusy = false
       if (!link.isIdle && !use.isTied) {
         this.#waiting.delete(link)
-        link.halfClose()
+        link.leave()
       }
     }
   }
