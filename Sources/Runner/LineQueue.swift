@@ -65,7 +65,7 @@ final class LineQueue<Line: Sendable>: Sendable {
 
     /// Waits for lines, or lines that were left out; nil at the end.
     func next() -> Batch? {
-        let next = state.wait { state -> Monitor<State>.Look<Batch?> in
+        let next = state.wait { state -> Monitor<State>.Look<LineShares<Line>?> in
             guard !state.waiting.isEmpty else {
                 guard state.isEnding else { return .wait(until: nil) }
                 state.phase = .ended
@@ -73,8 +73,12 @@ final class LineQueue<Line: Sendable>: Sendable {
             }
             return .found(state.waiting.takeAll())
         }
-        if next == nil { state.wakeAll() }
-        return next
+        guard let taken = next else {
+            state.wakeAll()
+            return nil
+        }
+        // Without the lock, for which runs would wait.
+        return (taken.lines, taken.leftOut)
     }
 
     /// Takes no line any more, and drops what waits: there is nobody to take it.

@@ -29,15 +29,24 @@ struct LineShares<Line: Sendable>: Sendable {
         while self.size > room { dropNewestOfLargest() }
     }
 
-    /// Takes all that waits, a line of each owner in turn, and how many were left out.
-    mutating func takeAll() -> (lines: [Line], leftOut: [Owner: Int]) {
-        let waiting = shares.values.map(\.lines)
-        var lines: [Line] = []
-        for turn in 0..<(waiting.map(\.count).max() ?? 0) {
-            for own in waiting where turn < own.count { lines.append(own[turn].line) }
-        }
+    /// Hands over all that waits, and how many were left out; nothing is left here.
+    mutating func takeAll() -> Self {
         defer { self = LineShares(room: room) }
-        return (lines, leftOut)
+        return self
+    }
+
+    /// All that waits, a line of each owner in turn.
+    var lines: [Line] {
+        var lines: [Line] = []
+        // Those who have a line for this turn.
+        var left = shares.values.map(\.lines)
+        var turn = 0
+        while !left.isEmpty {
+            for own in left { lines.append(own[turn].line) }
+            turn += 1
+            left.removeAll { $0.count <= turn }
+        }
+        return lines
     }
 
     /// Leaves out all that waits.

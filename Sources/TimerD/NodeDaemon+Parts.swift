@@ -101,15 +101,19 @@ extension NodeDaemon {
                     switch news {
                     case .carrierBroken(let reason):
                         keeper.relayIsAway(true)
-                        standing.relayTrouble = reason
-                        log.warning(
+                        // Before the keeper's first answer the tables may not be made yet.
+                        let isNews = standing.relayBroke(
+                            reason,
+                            knowsDatabase: keeper.clockDifference != nil
+                        )
+                        log.log(
+                            level: isNews ? .warning : .debug,
                             "no other node can be reached",
                             metadata: ["error": "\(reason)"]
                         )
                     case .carrierConnected:
                         keeper.relayIsAway(false)
-                        guard standing.relayTrouble != nil else { return }
-                        standing.relayTrouble = nil
+                        guard standing.relayConnected() else { return }
                         log.notice("other nodes can be reached again")
                     case .linkClosed, .payloadIgnored, .cannotAccept:
                         log.debug("relay", metadata: ["news": "\(news)"])

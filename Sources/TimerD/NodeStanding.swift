@@ -24,6 +24,8 @@ final class NodeStanding: Sendable {
         var trouble: Trouble?
         var failure: String?
         var relayTrouble: String?
+        /// Whether the log says that no other node can be reached.
+        var hasWarnedOfRelay = false
         var drains = false
     }
 
@@ -42,9 +44,27 @@ final class NodeStanding: Sendable {
     }
 
     /// Why the relay has no connection with the database, so that no other node is reached; nil while it has one.
-    var relayTrouble: String? {
-        get { state.withLock { $0.relayTrouble } }
-        set { state.withLock { $0.relayTrouble = newValue } }
+    var relayTrouble: String? { state.withLock { $0.relayTrouble } }
+
+    /// Takes why the relay has no connection; returns whether that is news for the log.
+    ///
+    /// It is told once until there is a connection again, and not where the database is away: that was told already.
+    /// `knowsDatabase`: whether the database has answered this node before.
+    func relayBroke(_ reason: String, knowsDatabase: Bool) -> Bool {
+        state.withLock { state in
+            state.relayTrouble = reason
+            guard knowsDatabase, state.trouble == nil, !state.hasWarnedOfRelay else { return false }
+            state.hasWarnedOfRelay = true
+            return true
+        }
+    }
+
+    /// The relay has a connection; returns whether the log says otherwise.
+    func relayConnected() -> Bool {
+        state.withLock { state in
+            defer { (state.relayTrouble, state.hasWarnedOfRelay) = (nil, false) }
+            return state.hasWarnedOfRelay
+        }
     }
 
     /// Whether no command is to begin on it, and another is to lead.

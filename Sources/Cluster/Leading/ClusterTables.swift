@@ -147,9 +147,10 @@ package enum ClusterTables {
         )
     }
 
-    /// With an epoch above all that were.
+    /// With an epoch above all that were, as each take-over adds one, and below 2^31: it is the upper half of
+    /// the ids of parts of uploads.
     package static let makingLease = """
-        INSERT INTO timerd.lease VALUES (1, extract(epoch FROM now()) * 1000, NULL, NULL, \
+        INSERT INTO timerd.lease VALUES (1, extract(epoch FROM now()), NULL, NULL, \
         to_timestamp(0), 0, NULL)
         """
 

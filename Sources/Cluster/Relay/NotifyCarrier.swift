@@ -82,10 +82,11 @@ package final class NotifyCarrier: NodeCarrier {
         SystemThread.blockBrokenPipeSignal()
         var pause = Self.firstPause
         while !isOver {
+            var connected: SuspendingClock.Instant?
             do throws(PostgresError) {
                 let connection = try connect()
                 defer { connection.close() }
-                pause = Self.firstPause
+                connected = SuspendingClock.now
                 state.withLock { $0.isConnected = true }
                 tell(.connected)
                 try serve(connection, tell)
@@ -96,6 +97,10 @@ package final class NotifyCarrier: NodeCarrier {
                     state.unsent = 0
                 }
                 tell(.broken(reason: error.message))
+                // Where connections break soon, as those on which NOTIFY fails, it does not make many a second.
+                if let connected, SuspendingClock.now - connected > Self.longestPause {
+                    pause = Self.firstPause
+                }
                 rest(pause)
                 pause = min(pause * 2, Self.longestPause)
             }

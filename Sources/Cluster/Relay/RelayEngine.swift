@@ -191,8 +191,8 @@ final class RelayEngine {
         case .received(let payload): received(payload)
         case .drained: releaseHeld()
         case .broken(let reason):
-            // It tries again and again, with the same outcome.
-            if carrierTrouble != reason { surroundings.report(.carrierBroken(reason: reason)) }
+            // Also where it is as before: whoever keeps the log knows when that is news.
+            surroundings.report(.carrierBroken(reason: reason))
             carrierTrouble = reason
             for link in Array(links.values) {
                 untold.append((link.state.id, link.state.node))

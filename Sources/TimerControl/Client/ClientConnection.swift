@@ -25,7 +25,8 @@ final class ClientConnection: ChannelDuplexHandler {
     private let path: String
     /// Nil once the events have ended.
     private var events: EventStream.Producer.Source?
-    private var lines = LineDecoder(limit: Limits.lineToClient)
+    private let longestLine: Int
+    private var lines: LineDecoder
     private var context: ChannelHandlerContext?
     /// The oldest first: replies keep the order of the requests.
     private var calls = CircularBuffer<Call>()
@@ -39,7 +40,12 @@ final class ClientConnection: ChannelDuplexHandler {
     private var isPaused = false
     private var hasHeldRead = false
 
-    init(path: String) { self.path = path }
+    /// `longestLine`: how many bytes a line of the daemon's may have.
+    init(path: String, longestLine: Int = Limits.lineToClient) {
+        self.path = path
+        self.longestLine = longestLine
+        lines = LineDecoder(limit: longestLine)
+    }
 
     /// The stream that takes the events of this connection; call it once.
     ///
@@ -142,7 +148,7 @@ final class ClientConnection: ChannelDuplexHandler {
         while let line = lines.next() {
             switch line {
             case .line(let bytes): receive(bytes)
-            case .tooLong: giveUp("a line of more than \(Limits.lineToClient >> 20) MiB")
+            case .tooLong: giveUp("a line of more than \(longestLine >> 20) MiB")
             }
         }
     }

@@ -52,16 +52,19 @@ public final class ControlClient: Sendable {
     }
 
     /// The same; calls `turnedAway` each time that the daemon's queue was full.
+    ///
+    /// `longestLine`: how many bytes a line of the daemon's may have.
     static func connect(
         to path: String,
         group: any EventLoopGroup,
+        longestLine: Int = Limits.lineToClient,
         turnedAway: @Sendable () -> Void
     ) async throws(ClientError) -> ControlClient {
         let loop = group.any()
         var attempts = 100
         while true {
             do {
-                return try await open(path, on: loop)
+                return try await open(path, longestLine, on: loop)
             } catch let error as IOError where error.errnoCode == EAGAIN && attempts > 0 {
                 // The queue of the socket is full; the daemon accepts connections from it in a moment.
                 attempts -= 1
@@ -76,12 +79,19 @@ public final class ControlClient: Sendable {
         }
     }
 
-    private static func open(_ path: String, on loop: any EventLoop) async throws -> ControlClient {
+    private static func open(
+        _ path: String,
+        _ longestLine: Int,
+        on loop: any EventLoop
+    ) async throws -> ControlClient {
         let address = try SocketAddress(ofSocket: path)
         return try await loop.flatSubmit {
             // Kept from before the connection is made: a daemon that refuses it may have closed it, and
             // the pipeline be empty, by the time `connect` is done.
-            let connection = NIOLoopBound(ClientConnection(path: path), eventLoop: loop)
+            let connection = NIOLoopBound(
+                ClientConnection(path: path, longestLine: longestLine),
+                eventLoop: loop
+            )
             return ClientBootstrap(group: loop)
                 .channelInitializer { channel in
                     channel.eventLoop.makeCompletedFuture {

@@ -97,6 +97,13 @@ struct ServerTroubleTests {
         let database = try NodeDatabase()
         let (first, second) = try await Self.without(database, "DELETE FROM timerd.lease")
         try database.run(ClusterTables.makingLease)
+        let rows = try database.connect().execute(
+            "SELECT epoch FROM timerd.lease",
+            within: .patient
+        )
+        let epoch = try #require(rows.integer(0, 0))
+        // Above each that grew by one a take-over, and small enough for the upper half of an id of 63 bits.
+        #expect(epoch > 1_000_000_000 && epoch < 1 << 31)
         try await Self.goOn(first, second)
     }
 

@@ -15,7 +15,8 @@ import Testing
         var shares = LineShares<String>(room: 100)
         for number in 0..<20 { shares.put("a\(number)", size: 10, of: ann) }
         for number in 0..<3 { shares.put("b\(number)", size: 10, of: bob) }
-        let (lines, leftOut) = shares.takeAll()
+        let taken = shares.takeAll()
+        let (lines, leftOut) = (taken.lines, taken.leftOut)
         #expect(lines.filter { $0.hasPrefix("a") } == (0..<7).map { "a\($0)" })
         #expect(lines.filter { $0.hasPrefix("b") } == ["b0", "b1", "b2"])
         #expect(leftOut == [ann: 13])
@@ -27,10 +28,26 @@ import Testing
         var shares = LineShares<String>(room: 100)
         for number in 0..<5 { shares.put("a\(number)", size: 1, of: ann) }
         shares.put("b0", size: 1, of: bob)
-        let (lines, leftOut) = shares.takeAll()
+        let taken = shares.takeAll()
+        let (lines, leftOut) = (taken.lines, taken.leftOut)
         #expect(Set(lines.prefix(2)) == ["a0", "b0"])
         #expect(Array(lines.dropFirst(2)) == ["a1", "a2", "a3", "a4"])
         #expect(leftOut.isEmpty)
+    }
+
+    @Test("Of many owners each has one turn after the other, for as long as he has lines")
+    func manyOwners() {
+        var shares = LineShares<String>(room: 10_000)
+        let owners = (0..<100).map { Owner(uid: UInt32(2000 + $0), name: "user\($0)") }
+        // The first has one line, the last has a hundred.
+        for (index, owner) in owners.enumerated() {
+            for turn in 0...index { shares.put("\(turn) \(index)", size: 1, of: owner) }
+        }
+        let lines = shares.takeAll().lines
+        let turns = lines.map { String($0.prefix(while: { $0 != " " })) }
+        #expect(turns == (0..<100).flatMap { Array(repeating: "\($0)", count: 100 - $0) })
+        #expect(Set(lines).count == lines.count)
+        #expect(shares.isEmpty && shares.lines.isEmpty)
     }
 
     @Test("A line that is larger than the room is left out alone")
@@ -38,7 +55,8 @@ import Testing
         var shares = LineShares<String>(room: 100)
         shares.put("b", size: 10, of: bob)
         shares.put("a", size: 101, of: ann)
-        let (lines, leftOut) = shares.takeAll()
+        let taken = shares.takeAll()
+        let (lines, leftOut) = (taken.lines, taken.leftOut)
         #expect(lines == ["b"])
         #expect(leftOut == [ann: 1])
     }

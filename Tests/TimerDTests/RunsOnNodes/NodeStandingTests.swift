@@ -47,6 +47,34 @@ import TimerControl
         )
     }
 
+    @Test("That the relay has no connection is told once, and its return only after that")
+    func relay() {
+        let standing = NodeStanding()
+        // The tables are not made yet.
+        let first = standing.relayBroke("no such relation", knowsDatabase: false)
+        #expect(!first && standing.relayTrouble == "no such relation")
+        let firstConnection = standing.relayConnected()
+        #expect(!firstConnection && standing.relayTrouble == nil)
+        let news = ["starting up", "starting up", "connection refused"].map {
+            standing.relayBroke($0, knowsDatabase: true)
+        }
+        #expect(news == [true, false, false])
+        #expect(standing.relayTrouble == "connection refused")
+        let connections = [standing.relayConnected(), standing.relayConnected()]
+        #expect(connections == [true, false])
+    }
+
+    @Test("That the relay has no connection is not told while the database is away, but after")
+    func relayWithoutDatabase() {
+        let standing = NodeStanding()
+        standing.trouble = NodeStanding.Trouble(.away("connection refused"))
+        let away = standing.relayBroke("connection refused", knowsDatabase: true)
+        standing.trouble = nil
+        let there = standing.relayBroke("connection refused", knowsDatabase: true)
+        let connected = standing.relayConnected()
+        #expect(!away && there && connected)
+    }
+
     @Test(
         "A node that could not begin to lead stands by, unless it is of no use to try again",
         arguments: [
