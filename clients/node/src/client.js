@@ -145,15 +145,14 @@ export class Client {
     if (!link) this.#waiting.set(link = this.newLink(), { isTied: false })
     const use = this.#waiting.get(link)
     use.isBusy = true
+    use.isTied ||= params.whileConnected === true
     try {
-      const result = await link.call(method, params, options)
-      if (params.whileConnected && result.tasks?.length > 0) use.isTied = true
-      return result
+      return await link.call(method, params, options)
     } finally {
       use.isBusy = false
       if (!link.isIdle && !use.isTied) {
         this.#waiting.delete(link)
-        link.leave()
+        link.halfClose()
       }
     }
   }

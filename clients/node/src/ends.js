@@ -9,8 +9,6 @@ import { bounded, textOf } from './reason.js'
 const mostBytes = 256 << 10
 /** What passes, and is tried again. A limit is one of connections here. */
 const passing = ['storageFailed', 'stopping', 'internalError', 'limitReached', 'connectionLost', 'cannotConnect', 'protocolError']
-/** Of one task in a list. */
-export const isPassing = ({ reason }) => ['storageFailed', 'stopping', 'internalError'].includes(reason)
 const methods = ['task.finish', 'task.fail', 'task.release']
 
 export class Ends {
@@ -52,12 +50,6 @@ export class Ends {
     for (const resolve of this.#idle.splice(0)) resolve()
   }
 
-  /** Ahead of the next try; the heartbeat holds the lease meanwhile. */
-  #pause(error) {
-    this.#trouble(error)
-    return new Promise((resolve) => setTimeout(resolve, Math.min(50 * 2 ** this.#tries++, 1000)))
-  }
-
   async #send(method, ends) {
     for (let from = 0; from < ends.length;) {
       const tasks = []
@@ -71,23 +63,17 @@ export class Ends {
       try {
         const answer = await this.#link.call(method, { tasks }, { repeatFor: Infinity, retryFor: Infinity })
         if (answer?.tasks?.length !== tasks.length) throw new ProtocolError(`the answer to '${method}' is not one for ${tasks.length} tasks`)
-        let passes
+        this.#tries = 0
         for (const [index, end] of part.entries()) {
           const told = answer.tasks[index]
-          const error = told?.error && errorOf(told.error)
-          if (error && isPassing(error)) {
-            passes = error
-            this.#waiting.push(end)
-          } else {
-            this.#told(end, error)
-          }
+          this.#told(end, told?.error && errorOf(told.error))
         }
-        if (passes) await this.#pause(passes)
-        else this.#tries = 0
       } catch (error) {
         if (error instanceof ClosedError) continue
         if (passing.includes(error.reason)) {
-          await this.#pause(error)
+          // The heartbeat holds the lease meanwhile.
+          this.#trouble(error)
+          await new Promise((resolve) => setTimeout(resolve, Math.min(50 * 2 ** this.#tries++, 1000)))
           this.#waiting.push(...part)
         } else if (part.length > 1) {
           // One of them had all refused: each is said by itself.

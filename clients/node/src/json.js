@@ -38,8 +38,7 @@ function write(value) {
     while (way.length > 0 && way[way.length - 1].object !== this) way.pop()
     const given = this[key]
     // An application may have given BigInt a toJSON, often one that makes a string: here it stays a number.
-    if (isInteger(given)) return mark + given
-    if (isInteger(converted)) return mark + converted
+    if (typeof given === 'bigint') return mark + given
     const wrong = unsayable(given, converted, way.length === 0 || Array.isArray(this))
     if (wrong) throw new TypeError(`${place(way, key)} is ${wrong}, which JSON cannot say`)
     if (typeof converted === 'object' && converted !== null) way.push({ object: converted, key })
@@ -47,8 +46,6 @@ function write(value) {
   })
   return text.replace(marked, '$1')
 }
-
-const isInteger = (value) => typeof value === 'bigint' || types.isBigIntObject(value)
 
 /** What a value is that JSON.stringify makes null, nothing or an empty object of. `isNeeded`: it cannot be left out. */
 function unsayable(given, converted, isNeeded) {
@@ -65,9 +62,6 @@ function unsayable(given, converted, isNeeded) {
 const opaque = [
   [types.isMap, 'a Map'], [types.isSet, 'a Set'], [types.isWeakMap, 'a WeakMap'], [types.isWeakSet, 'a WeakSet'],
   [types.isPromise, 'a Promise'], [types.isNativeError, 'an Error'], [types.isRegExp, 'a RegExp'], [types.isAnyArrayBuffer, 'an ArrayBuffer'],
-  [ArrayBuffer.isView, 'a typed array or a DataView'], [types.isGeneratorObject, 'a generator'], [types.isSymbolObject, 'a symbol'],
-  [(value) => value instanceof WeakRef, 'a WeakRef'],
-  [(value) => typeof value[Symbol.iterator] === 'function' && Object.keys(value).length === 0, 'iterable and has no fields'], // such as URLSearchParams
 ]
 
 /** Such as 'params.userInfo.rates[2]'. */

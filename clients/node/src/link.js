@@ -77,7 +77,8 @@ export class Link {
       this.#bytes += bytes
       this.#holdProcess()
       const call = { id, method, text, repeatFor, repeatUntil: null, retryFor, retryUntil: null, generation, late, sent: false, repeated: false, over: false }
-      const end = () => {
+      call.settle = (error, result) => {
+        if (call.over) return
         call.over = true
         this.#calls -= 1
         this.#bytes -= bytes
@@ -86,22 +87,16 @@ export class Link {
         signal?.removeEventListener('abort', call.abort)
         this.#queue.delete(call)
         call.text = null
+        if (error) reject(error)
+        else resolve(result)
       }
-      const once = (tell) => (value) => {
-        if (call.over) return
-        end()
-        tell(value)
-      }
-      // Two, for a signal may be aborted with any reason, also null.
-      call.resolve = once(resolve)
-      call.reject = once(reject)
       if (signal) {
-        call.abort = () => call.reject(signal.reason)
+        call.abort = () => call.settle(signal.reason)
         manyMayShare(signal)
         signal.addEventListener('abort', call.abort)
       }
       if (timeout > 0 && timeout < 2 ** 31) {
-        call.timer = setTimeout(() => call.reject(new TimeoutError(
+        call.timer = setTimeout(() => call.settle(new TimeoutError(
           `'${method}' was not answered within ${timeout} ms`, { sent: call.sent })), timeout)
       }
       this.#queue.add(call)
@@ -126,30 +121,14 @@ export class Link {
     this.#socket?.unref()
   }
 
-  /**
-   * Ends it once all is read that the daemon has said: that counts as heard there, and goes to `late`. What it would say later goes back to where
-   * it stood.
-   */
-  leave() {
-    this.#isClosed = true
-    const socket = this.#socket
-    let read = -1
-    const look = () => {
-      if (this.isIdle || !socket || socket !== this.#socket || socket.bytesRead === read) return this.close()
-      read = socket.bytesRead
-      setImmediate(look)
-    }
-    setImmediate(look) // and from then on each time behind a reading
-  }
-
-  close() {
+  close(error = new ClosedError('the client is closed')) {
     this.#isClosed = true
     clearTimeout(this.#retryTimer)
     const socket = this.#socket
     this.#socket = null
     this.#isOpen = false
     socket?.destroy()
-    for (const call of [...this.#inFlight.splice(0), ...this.#queue]) call.reject(new ClosedError('the client is closed', { sent: call.sent }))
+    for (const call of [...this.#inFlight.splice(0), ...this.#queue]) call.settle(error)
   }
 
   #pump() {
@@ -172,7 +151,7 @@ export class Link {
       this.#queue.delete(call)
       call.repeatUntil ??= now + call.repeatFor
       if (call.sent && now >= call.repeatUntil) {
-        call.reject(this.#unanswered(call, true)) // it has waited for too long
+        call.settle(this.#unanswered(call, true)) // it has waited for too long
         continue
       }
       call.repeated = call.sent
@@ -245,7 +224,7 @@ export class Link {
       if (this.#inFlight.length > 0 && ofLine.has(error.reason)) {
         // Replies keep order, so it is the oldest request's. What stands behind it may have been carried out.
         this.#isAnswered = true
-        this.#inFlight.shift().reject(error)
+        this.#inFlight.shift().settle(error)
         return this.#pump()
       }
       error.ofConnection = true
@@ -255,7 +234,7 @@ export class Link {
         return this.#lost(error)
       }
       // Who is not admitted is told so ahead of any answer.
-      for (const call of [...this.#inFlight.splice(0), ...this.#queue]) call.reject(error)
+      for (const call of [...this.#inFlight.splice(0), ...this.#queue]) call.settle(error)
       socket.destroy()
       return this.#lost()
     }
@@ -273,12 +252,12 @@ export class Link {
     } else if (message.error !== undefined) {
       const error = errorOf(message.error)
       error.repeated = call.repeated
-      call.reject(error)
+      call.settle(error)
     } else if (message.result === undefined) {
       this.#inFlight.unshift(call)
       return socket.destroy(new ProtocolError(`the answer to '${call.method}' has neither result nor error`))
     } else {
-      call.resolve(message.result)
+      call.settle(undefined, message.result)
     }
     this.#pump()
   }
@@ -306,12 +285,12 @@ export class Link {
       if (call.over) continue
       call.retryUntil ??= now + call.retryFor
       if (call.sent && cause instanceof ProtocolError) {
-        call.reject(new ProtocolError(cause.message, { sent: true, cause }))
+        call.settle(new ProtocolError(cause.message, { sent: true, cause }))
         continue
       }
       const mayRepeat = (!call.sent || now < call.repeatUntil) && call.generation === undefined
       if (mayRepeat && !isHopeless && now < call.retryUntil) this.#queue.add(call)
-      else call.reject(this.#unanswered(call, wasOpen, cause))
+      else call.settle(this.#unanswered(call, wasOpen, cause))
     }
     if (wasOpen) this.onLost(cause)
     if (this.#queue.size === 0 || this.#isClosed) return

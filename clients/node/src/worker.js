@@ -6,16 +6,13 @@ import { EventEmitter } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { types } from 'node:util'
 import { ClosedError, ConnectionError, DeadlineError, errorOf, LeaseLostError, Release } from './errors.js'
-import { Ends, isPassing } from './ends.js'
+import { Ends } from './ends.js'
 import { Link } from './link.js'
 import { defaultSocketPath } from './paths.js'
 import { bounded } from './reason.js'
 
 const longestTimer = 2 ** 31 - 1
 const units = { ms: 1, s: 1000, min: 60_000, h: 3_600_000, d: 86_400_000 }
-
-/** What the daemon says of a reserve that it would refuse for ever; a limit is one of parameters then. */
-const lasting = ['invalidRequest', 'unknownMethod', 'invalidParams', 'badSchedule', 'notPermitted', 'limitReached']
 
 /**
  * Events: `done`, `failed`, `released`, `lost` (task, error); `trouble` (error), after which it goes on by itself.
@@ -32,7 +29,6 @@ export class Worker extends EventEmitter {
   #cutShort = new AbortController()
   #changed = () => {}
   #run = null
-  #refusal = null
   #tries = 0
 
   /** `handlers`: a function for each queue. Times: `lease` is a duration such as "1min", all others are ms. */
@@ -41,7 +37,6 @@ export class Worker extends EventEmitter {
     super()
     const part = /^([0-9]+)(ms|s|min|h|d)$/.exec(lease)
     if (!part) throw new RangeError(`lease '${lease}' is not understood; accepted is a number with ms, s, min, h or d, such as '1min'`)
-    if (/^0+(ms|s|min|h)?$/.test(wait)) throw new RangeError(`wait '${wait}' is no time; a worker would ask without a pause; accepted are 1ms to 1h`)
     if (!Number.isInteger(concurrency) || concurrency < 1 || concurrency > 1000) {
       throw new RangeError(`concurrency '${concurrency}' is out of range; accepted are 1 to 1000`)
     }
@@ -58,7 +53,7 @@ export class Worker extends EventEmitter {
     this.#ends = new Ends(this.#saying, (entry, error) => this.#told(entry, error), (error) => this.#tell('trouble', error))
   }
 
-  /** Works until it is stopped; what the daemon refuses for good ends it with that error, once what runs is done, as after `stop`. */
+  /** Works until it is stopped. */
   run() { return this.#run ??= this.#work() }
 
   /** Takes nothing more; what runs has `grace` ms to finish, then it is released. Resolves once all is said. */
@@ -66,7 +61,7 @@ export class Worker extends EventEmitter {
     if (grace !== undefined) this.#options.grace = grace
     if (this.#stopping.signal.aborted) this.#cutShort.abort(new ClosedError('the worker was stopped a second time'))
     this.#stopping.abort()
-    await this.#run?.catch(() => {}) // it says itself what it was refused
+    await this.#run
   }
 
   /** To listeners, whose own faults are theirs: as of any emitter they are uncaught, and stop nothing here. */
@@ -84,7 +79,6 @@ export class Worker extends EventEmitter {
     try {
       while (!this.#stopping.signal.aborted) await this.#turn()
       await this.#windUp()
-      if (this.#refusal) throw this.#refusal
     } finally {
       for (const name of names) process.off(name, onSignal)
       clearTimeout(grace)
@@ -112,10 +106,6 @@ export class Worker extends EventEmitter {
       for (const task of tasks) this.#start(task)
     } catch (error) {
       if (this.#stopping.signal.aborted) return
-      if (lasting.includes(error.reason) && !error.ofConnection) {
-        this.#refusal = error
-        return this.#stopping.abort()
-      }
       this.#tell('trouble', error)
       const delay = Math.min(50 * 2 ** this.#tries++, 5000) * (0.5 + Math.random() / 2)
       await sleep(delay, undefined, { signal: this.#stopping.signal }).catch(() => {})
@@ -140,14 +130,10 @@ export class Worker extends EventEmitter {
     if (entries.length === 0) return
     const tasks = entries.map(({ handle }) => handle)
     const told = await link.call('task.extend', { tasks, lease: this.#options.lease, ...more }, { repeatFor: Infinity, ...options })
-    let passes
     for (const [index, entry] of entries.entries()) {
       const error = told.tasks[index]?.error && errorOf(told.tasks[index].error)
-      if (!error || entry.isSaid) continue
-      if (isPassing(error)) passes = error
-      else this.#lose(entry, error)
+      if (error && !entry.isSaid) this.#lose(entry, error)
     }
-    if (passes) throw passes // it is extended again
   }
 
   #beat() {

@@ -98,25 +98,3 @@ script('A daemon that is killed while a worker works and a watcher watches: noth
   assert.deepEqual([...fired.keys()].sort((a, b) => a - b), jobs)
   assert.deepEqual([...fired.values()].filter((times) => times > 1), [])
 })
-
-script('The real daemon: waits that are given up leave no connection and take no task from who waits', async (_, client) => {
-  const other = new Client({ socketPath: client.socketPath })
-  try {
-    const { connections } = await client.status()
-    await other.status()
-    for (const whileConnected of [undefined, true]) {
-      const calls = Array.from({ length: 20 }, () => other.reserve('mails', { wait: '1h', lease: '1h', whileConnected, signal: AbortSignal.timeout(200) }))
-      for (const call of calls) await assert.rejects(call, { name: 'TimeoutError' })
-    }
-    const limit = performance.now() + 20_000
-    while ((await client.status()).connections > connections + 1) {
-      assert.ok(performance.now() < limit, 'connections are left')
-      await new Promise((resolve) => setTimeout(resolve, 20))
-    }
-    await client.add({ schedule: { in: '0s' }, queue: 'mails' })
-    const [task] = await client.reserve('mails', { wait: '20s' })
-    assert.equal(task.attempt, 1)
-  } finally {
-    other.close()
-  }
-})

@@ -34,9 +34,6 @@ test('What JSON cannot say is refused with its place, and is not told as null or
     [{ a: new Date(NaN) }, "'a' is a date that is none"], [{ a: Object(NaN) }, "'a' is NaN"],
     [{ a: Promise.resolve(1) }, "'a' is a Promise"], [{ a: new RangeError('b') }, "'a' is an Error"], [{ a: /b/ }, "'a' is a RegExp"],
     [{ a: new WeakMap() }, "'a' is a WeakMap"], [{ a: new WeakSet() }, "'a' is a WeakSet"], [[new ArrayBuffer(1)], "'[0]' is an ArrayBuffer"],
-    [{ a: new Uint8Array(2) }, "'a' is a typed array or a DataView"], [{ a: new DataView(new ArrayBuffer(2)) }, "'a' is a typed array or a DataView"],
-    [{ a: (function* () {})() }, "'a' is a generator"], [{ a: Object(Symbol('b')) }, "'a' is a symbol"], [{ a: new WeakRef({}) }, "'a' is a WeakRef"],
-    [{ a: new URLSearchParams('b=c') }, "'a' is iterable and has no fields"],
     [{ a: new Map([[1, 2]]) }, "'a' is a Map"], [[new Set([1])], "'[0]' is a Set"],
   ]
   for (const [value, message] of refused) assert.throws(() => stringify(value), { name: 'TypeError', message: `${message}, which JSON cannot say` })

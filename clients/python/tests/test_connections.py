@@ -193,7 +193,7 @@ class ConnectionTests(unittest.TestCase):
         thread.join(LIMIT)
         self.assertFalse(thread.is_alive())
 
-    def test_so_it_is_with_asyncio_and_tasks_for_a_cancelled_reserve_are_given_back_where_others_are_tied(self):
+    def test_so_it_is_with_asyncio_and_tasks_for_a_cancelled_reserve_are_given_back(self):
         reserved, go_on, released = threading.Event(), threading.Event(), threading.Event()
         said = []
 
@@ -205,9 +205,8 @@ class ConnectionTests(unittest.TestCase):
                 said.append((request["method"], request["params"]))
                 result = {"job": {"id": 1}, "tasks": []}
                 if request["method"] == "task.reserve":
-                    if "whileConnected" not in request["params"]:
-                        reserved.set()
-                        go_on.wait(LIMIT)
+                    reserved.set()
+                    go_on.wait(LIMIT)
                     result = {"tasks": [{"fire": 5, "token": 9, "queue": "q"}]}
                 connection.send(id=request["id"], result=result)
                 if request["method"] == "task.release":
@@ -218,7 +217,6 @@ class ConnectionTests(unittest.TestCase):
         async def work():
             loop = asyncio.get_running_loop()
             async with timerd.AsyncClient(server.path, timeout=LIMIT) as client:
-                await client.reserve("q", wait="1h", while_connected=True)
                 reserve = asyncio.ensure_future(client.reserve("q", wait="1h"))
                 await loop.run_in_executor(None, reserved.wait, LIMIT)
                 self.assertEqual(await client.get(1), {"id": 1})
@@ -230,33 +228,6 @@ class ConnectionTests(unittest.TestCase):
 
         self.run_async(work())
         self.assertEqual(said[-1], ("task.release", {"tasks": [{"fire": 5, "token": 9}]}))
-
-    def test_a_wait_that_is_cancelled_or_too_late_leaves_no_connection_with_asyncio(self):
-        waits, ended = threading.Semaphore(0), threading.Semaphore(0)
-
-        def serve(connection):
-            connection.request()
-            waits.release()
-            if connection.request() is None:
-                ended.release()
-
-        server = Server(self, serve)
-
-        async def work():
-            loop = asyncio.get_running_loop()
-            async with timerd.AsyncClient(server.path) as client:
-                for asked in (("task.reserve", {"queues": ["q"], "wait": "1h"}), ("run.output", {"id": 1, "wait": True})):
-                    call = asyncio.ensure_future(client.request(*asked))
-                    self.assertTrue(await loop.run_in_executor(None, waits.acquire, True, LIMIT))
-                    call.cancel()
-                    with self.assertRaises(asyncio.CancelledError):
-                        await call
-                    with self.assertRaises(timerd.TimedOut):
-                        await client.request(*asked, timeout=0.05)
-                    for _ in range(2):
-                        self.assertTrue(await loop.run_in_executor(None, ended.acquire, True, LIMIT))
-
-        self.run_async(work())
 
     def test_tasks_that_come_in_the_moment_of_the_cancelling_are_given_back(self):
         released = threading.Event()

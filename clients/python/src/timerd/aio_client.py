@@ -26,8 +26,8 @@ class AsyncClient(AsyncMethods):
 
     A call says what its arguments are as it begins, which for a task is the next turn of the event loop; what is changed in them later is not said.
 
-    A call that is cancelled may have been carried out. One that waits in the daemon gives up its connection, and with it its place among those who
-    wait; tasks that were on their way are released at once. Where tasks are tied to the connection it stays until the `wait` is over.
+    A call that is cancelled may have been carried out. Tasks that come for a reserve that was cancelled are released at once; until then, or until
+    its `wait` is over, it has its place among those who wait.
     """
 
     def __init__(self, socket: Optional[str] = None, *, timeout: Optional[float] = 30.0, patience: float = 0.0, reconnect: bool = True) -> None:
@@ -105,12 +105,8 @@ class AsyncClient(AsyncMethods):
         attempts = Attempts(asks, self.patience, self.reconnect, time.monotonic(), deadline)
         while True:
             try:
-                is_alone = does_wait and self.reconnect
-                connection = await (self._other() if is_alone else self._main())
-                result = await connection.request(method, said, deadline, is_alone)
-                if params.get("whileConnected") and isinstance(result, dict) and result.get("tasks"):
-                    connection.is_tied = True
-                return result
+                connection = await (self._other() if does_wait and self.reconnect else self._main())
+                return await connection.request(method, said, deadline)
             except Refused as error:  # also one of the whole connection
                 self._forget_lost()
                 return error
@@ -152,9 +148,9 @@ class AsyncClient(AsyncMethods):
     async def _other(self) -> AsyncConnection:
         """A connection on which nothing else waits."""
         loop = asyncio.get_running_loop()
-        self._others = [connection for connection in self._others if connection.loop is loop and connection.lost is None]
+        self._others = [connection for connection in self._others if connection.loop is loop]
         for connection in self._others:
-            if connection.waits_for == 0:
+            if connection.lost is None and connection.waits_for == 0:
                 break
         else:
             connection = self._unless_closed(await AsyncConnection.open(self.path, self.on_end))

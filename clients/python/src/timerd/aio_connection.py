@@ -31,9 +31,6 @@ class AsyncConnection(asyncio.Protocol):
         self._notifications: Deque[Notification] = collections.deque()
         self._wanted: "Optional[asyncio.Future[None]]" = None
         self._is_paused = False
-        self._heard = 0  # bytes
-        #: Whether tasks may be tied to it.
-        self.is_tied = False
         self._on_end = on_end
         mind_forks(self)
 
@@ -53,11 +50,8 @@ class AsyncConnection(asyncio.Protocol):
     def waits_for(self) -> int:
         return self._conversation.waits_for
 
-    async def request(self, method: str, params: Params, deadline: Optional[float], is_alone: bool = False) -> Any:
-        """The result, or a Refused. Whoever is cancelled, or too late, has no answer; tasks that come for such a reserve are given back.
-
-        With `is_alone`, who waits for nothing else here, such a one gives up the connection, and with it the place among those who wait.
-        """
+    async def request(self, method: str, params: Params, deadline: Optional[float]) -> Any:
+        """The result, or a Refused. Whoever is cancelled, or too late, has no answer; tasks that come for such a reserve are given back."""
         left = None if deadline is None else deadline - time.monotonic()
         if left is not None and left <= 0:
             raise TimedOut("timerd did not answer in time")
@@ -82,17 +76,6 @@ class AsyncConnection(asyncio.Protocol):
                 timer.cancel()
             if self._waiting.pop(number, None) is not None:
                 self._conversation.abandon(number)
-                if is_alone and not self.is_tied:
-                    self._leave(number)
-
-    def _leave(self, number: int, heard: Optional[int] = None) -> None:
-        """Closes it once all is read that timerd has said: that counts as heard there. What it would say later goes back to where it stood."""
-        if self.lost is not None or not self._conversation.owes(number):
-            return
-        if self._heard == heard:
-            return self.close()
-        # What can be read in the next turn of the event loop is read behind what was called soon for it.
-        self.loop.call_soon(self.loop.call_soon, self._leave, number, self._heard)
 
     @staticmethod
     def _too_late(future: "asyncio.Future[Any]") -> None:
@@ -132,7 +115,6 @@ class AsyncConnection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self.lost is not None:
             return
-        self._heard += len(data)
         self._conversation.feed(data)
         try:
             while True:

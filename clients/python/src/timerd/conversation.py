@@ -75,10 +75,6 @@ class Conversation:
         if number in self._open:
             self._abandoned.add(number)
 
-    def owes(self, number: int) -> bool:
-        """Whether this one has no answer yet."""
-        return number in self._open
-
     def feed(self, data: bytes) -> None:
         self._rest += data
 
