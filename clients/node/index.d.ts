@@ -161,6 +161,6 @@ export class ConnectionError extends TimerdError { readonly sent: boolean }
 export class ProtocolError extends ConnectionError {}
 export class TimeoutError extends TimerdError { readonly sent: boolean }
 export class BusyError extends TimerdError {}
-export class ClosedError extends TimerdError {}
+export class ClosedError extends TimerdError { readonly sent: boolean }
 export class DeadlineError extends TimerdError {}
 export class Release extends Error { constructor(delay?: string); readonly delay: string }

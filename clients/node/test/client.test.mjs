@@ -222,6 +222,37 @@ script('A connection on which a reserve was aborted ends once its tasks are over
   await (await giveUp()).ended
 })
 
+for (const reason of [null, 0, '', false]) {
+  script(`An abort with the reason ${JSON.stringify(reason)} rejects a call and a watch`, async (fake, client) => {
+    const abort = new AbortController()
+    const rejected = async (call) => {
+      try {
+        await call
+      } catch (error) {
+        return { error }
+      }
+      return 'resolved'
+    }
+    const { signal } = abort
+    const calls = [client.get(1, { signal }), client.reserve('mails', { wait: '1h', signal }), client.watch({ signal }).next()].map(rejected)
+    for (const method of ['job.get', 'task.reserve', 'events.subscribe']) await fake.take(method)
+    abort.abort(reason)
+    assert.deepEqual(await Promise.all(calls), Array(3).fill({ error: reason }))
+  })
+}
+
+script('A client that is closed says which of its calls may have been carried out', async (fake, client) => {
+  const sent = client.get(1)
+  await fake.take('job.get')
+  const other = new Client({ socketPath: fake.path })
+  const unsent = other.get(2) // over a connection that is not made yet
+  client.close()
+  other.close()
+  for (const [call, isSent] of [[sent, true], [unsent, false]]) {
+    await assert.rejects(call, (error) => error instanceof timerd.ClosedError && error.sent === isSent)
+  }
+})
+
 script('Many calls may share one signal, and node warns of no leak', async (fake, client) => {
   const warnings = []
   const note = (warning) => warnings.push(warning.message)
