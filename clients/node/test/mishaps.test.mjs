@@ -282,6 +282,47 @@ worked('Of a list that is refused each is said by itself, and what cannot be sai
   assert.deepEqual(failed.params.tasks, [{ fire: 1, token: 101, reason: 'task.finish: invalidParams' }])
 })
 
+worked('What cannot be taken of a list for a while is said again, and the rest is not', () => {}, async (fake, worker) => {
+  worker.on('trouble', () => {})
+  ;(await fake.take('task.reserve')).reply({ tasks: [task(1), task(2)] })
+  const done = once(worker, 'done')
+  ;(await fake.take('task.finish')).reply({ tasks: [{ fire: 1, error: { reason: 'storageFailed', message: 'full' } }, { fire: 2, state: 'done' }] })
+  assert.equal((await done)[0].fire, 2)
+  const again = await fake.take('task.finish')
+  assert.deepEqual(again.params.tasks, [{ fire: 1, token: 101 }])
+  const last = once(worker, 'done')
+  again.reply({ tasks: [{ fire: 1, state: 'done' }] })
+  assert.equal((await last)[0].fire, 1)
+})
+
+for (const reason of ['invalidParams', 'notPermitted', 'unknownMethod']) {
+  test(`A worker whose reserve is refused for good ends with ${reason}, once what runs is done`, { timeout: 30_000 }, async () => {
+    const fake = await new Fake().listen()
+    let go
+    const worker = new Worker({ socketPath: fake.path, concurrency: 2, handlers: { mails: () => new Promise((resolve) => { go = resolve }) } })
+    const run = worker.run()
+    try {
+      ;(await fake.take('daemon.status')).reply({})
+      ;(await fake.take('task.reserve')).reply({ tasks: [task(1)] })
+      ;(await fake.take('task.reserve')).refuse(reason)
+      ;(await fake.take('task.extend')).reply({ tasks: [{ fire: 1, state: 'reserved' }] })
+      go()
+      ;(await fake.take('task.finish')).reply({ tasks: [{ fire: 1, state: 'done' }] })
+      await assert.rejects(run, { reason })
+      await worker.stop()
+    } finally {
+      fake.close()
+    }
+  })
+}
+
+test('A worker with too many queues, or one that would not wait, is said at once', () => {
+  const queues = (count) => Object.fromEntries(Array.from({ length: count }, (_, number) => [`q${number}`, () => {}]))
+  assert.throws(() => new Worker({ handlers: queues(65) }), /65 queues; accepted are 64/)
+  new Worker({ handlers: queues(64), wait: '100ms' })
+  for (const wait of ['0s', '0', '00ms']) assert.throws(() => new Worker({ handlers: queues(1), wait }), /wait '0.*' is too short/)
+})
+
 test('A handler that is no function is said at once', () => {
   assert.throws(() => new Worker({ handlers: { mails: 'send' } }), /'mails' is no function/)
 })
