@@ -34,14 +34,19 @@ test('What JSON cannot say is refused with its place, and is not told as null or
     [{ a: new Date(NaN) }, "'a' is a date that is none"], [{ a: Object(NaN) }, "'a' is NaN"],
     [{ a: Promise.resolve(1) }, "'a' is a Promise"], [{ a: new RangeError('b') }, "'a' is an Error"], [{ a: /b/ }, "'a' is a RegExp"],
     [{ a: new WeakMap() }, "'a' is a WeakMap"], [{ a: new WeakSet() }, "'a' is a WeakSet"], [[new ArrayBuffer(1)], "'[0]' is an ArrayBuffer"],
+    [{ a: new DataView(new ArrayBuffer(2)) }, "'a' is a DataView"], [{ a: new Uint8Array(3) }, "'a' is a Uint8Array"],
+    [{ a: new URLSearchParams('b=1') }, "'a' is a URLSearchParams"], [{ a: (function* () {})() }, "'a' is a Generator"],
+    [{ a: new WeakRef({}) }, "'a' is a WeakRef"], [{ a: Object(Symbol('b')) }, "'a' is a Symbol"], [{ a: Object.assign(new Map(), { b: 1 }) }, "'a' is a Map"],
     [{ a: new Map([[1, 2]]) }, "'a' is a Map"], [[new Set([1])], "'[0]' is a Set"],
   ]
   for (const [value, message] of refused) assert.throws(() => stringify(value), { name: 'TypeError', message: `${message}, which JSON cannot say` })
   const shared = { n: 1 }
   const value = { left: undefined, none: null, big: 2n ** 70n, date: new Date(0), twice: [shared, shared], own: { toJSON: () => 'own', f() {} },
-    error: Object.assign(new Error('no'), { toJSON: () => 'no' }) }
+    error: Object.assign(new Error('no'), { toJSON: () => 'no' }), boxed: [Object(1n), Object(true), Object('')], said: { toJSON: () => 2n ** 64n },
+    fields: new (class Order { n = 1 })(), none2: Object.create(null), bytes: Buffer.from('b') }
   assert.equal(stringify(value),
-    '{"none":null,"big":1180591620717411303424,"date":"1970-01-01T00:00:00.000Z","twice":[{"n":1},{"n":1}],"own":"own","error":"no"}')
+    '{"none":null,"big":1180591620717411303424,"date":"1970-01-01T00:00:00.000Z","twice":[{"n":1},{"n":1}],"own":"own","error":"no",' +
+    '"boxed":[1,true,""],"said":18446744073709551616,"fields":{"n":1},"none2":{},"bytes":{"type":"Buffer","data":[98]}}')
 })
 
 script('A userInfo that JSON cannot say is refused before it is sent', async (fake, client) => {
