@@ -60,8 +60,14 @@ export class TimeoutError extends TimerdError {
 /** Too many calls wait already, in number or in bytes. It was not sent. */
 export class BusyError extends TimerdError { static reason = 'clientBusy' }
 
-/** The client was closed. */
-export class ClosedError extends TimerdError { static reason = 'closed' }
+/** The client was closed. `sent` is as of ConnectionError. */
+export class ClosedError extends TimerdError {
+  static reason = 'closed'
+  constructor(message, { sent = false, ...rest } = {}) {
+    super(message, rest)
+    this.sent = sent
+  }
+}
 
 /** What a handler's signal is aborted with when its time is over. */
 export class DeadlineError extends TimerdError { static reason = 'deadline' }

@@ -77,7 +77,7 @@ export class Link {
       this.#bytes += bytes
       this.#holdProcess()
       const call = { id, method, text, repeatFor, repeatUntil: null, retryFor, retryUntil: null, generation, late, sent: false, repeated: false, over: false }
-      call.settle = (error, result) => {
+      const settle = (end, value) => {
         if (call.over) return
         call.over = true
         this.#calls -= 1
@@ -87,16 +87,18 @@ export class Link {
         signal?.removeEventListener('abort', call.abort)
         this.#queue.delete(call)
         call.text = null
-        if (error) reject(error)
-        else resolve(result)
+        end(value)
       }
+      // The reason of an abort may be anything, also what is taken for false.
+      call.resolve = (result) => settle(resolve, result)
+      call.reject = (error) => settle(reject, error)
       if (signal) {
-        call.abort = () => call.settle(signal.reason)
+        call.abort = () => call.reject(signal.reason)
         manyMayShare(signal)
         signal.addEventListener('abort', call.abort)
       }
       if (timeout > 0 && timeout < 2 ** 31) {
-        call.timer = setTimeout(() => call.settle(new TimeoutError(
+        call.timer = setTimeout(() => call.reject(new TimeoutError(
           `'${method}' was not answered within ${timeout} ms`, { sent: call.sent })), timeout)
       }
       this.#queue.add(call)
@@ -121,14 +123,14 @@ export class Link {
     this.#socket?.unref()
   }
 
-  close(error = new ClosedError('the client is closed')) {
+  close() {
     this.#isClosed = true
     clearTimeout(this.#retryTimer)
     const socket = this.#socket
     this.#socket = null
     this.#isOpen = false
     socket?.destroy()
-    for (const call of [...this.#inFlight.splice(0), ...this.#queue]) call.settle(error)
+    for (const call of [...this.#inFlight.splice(0), ...this.#queue]) call.reject(new ClosedError('the client was closed', { sent: call.sent }))
   }
 
   #pump() {
@@ -151,7 +153,7 @@ export class Link {
       this.#queue.delete(call)
       call.repeatUntil ??= now + call.repeatFor
       if (call.sent && now >= call.repeatUntil) {
-        call.settle(this.#unanswered(call, true)) // it has waited for too long
+        call.reject(this.#unanswered(call, true)) // it has waited for too long
         continue
       }
       call.repeated = call.sent
@@ -224,7 +226,7 @@ export class Link {
       if (this.#inFlight.length > 0 && ofLine.has(error.reason)) {
         // Replies keep order, so it is the oldest request's. What stands behind it may have been carried out.
         this.#isAnswered = true
-        this.#inFlight.shift().settle(error)
+        this.#inFlight.shift().reject(error)
         return this.#pump()
       }
       error.ofConnection = true
@@ -234,7 +236,7 @@ export class Link {
         return this.#lost(error)
       }
       // Who is not admitted is told so ahead of any answer.
-      for (const call of [...this.#inFlight.splice(0), ...this.#queue]) call.settle(error)
+      for (const call of [...this.#inFlight.splice(0), ...this.#queue]) call.reject(error)
       socket.destroy()
       return this.#lost()
     }
@@ -252,12 +254,12 @@ export class Link {
     } else if (message.error !== undefined) {
       const error = errorOf(message.error)
       error.repeated = call.repeated
-      call.settle(error)
+      call.reject(error)
     } else if (message.result === undefined) {
       this.#inFlight.unshift(call)
       return socket.destroy(new ProtocolError(`the answer to '${call.method}' has neither result nor error`))
     } else {
-      call.settle(undefined, message.result)
+      call.resolve(message.result)
     }
     this.#pump()
   }
@@ -285,12 +287,12 @@ export class Link {
       if (call.over) continue
       call.retryUntil ??= now + call.retryFor
       if (call.sent && cause instanceof ProtocolError) {
-        call.settle(new ProtocolError(cause.message, { sent: true, cause }))
+        call.reject(new ProtocolError(cause.message, { sent: true, cause }))
         continue
       }
       const mayRepeat = (!call.sent || now < call.repeatUntil) && call.generation === undefined
       if (mayRepeat && !isHopeless && now < call.retryUntil) this.#queue.add(call)
-      else call.settle(this.#unanswered(call, wasOpen, cause))
+      else call.reject(this.#unanswered(call, wasOpen, cause))
     }
     if (wasOpen) this.onLost(cause)
     if (this.#queue.size === 0 || this.#isClosed) return

@@ -35,16 +35,20 @@ export function watch(newLink, { since, types, jobs, cursor, signal, onSubscribe
   let saving = null
   let taken = null // what the consumer works on
 
-  const end = (error) => {
+  const end = () => {
     if (isOver) return
     isOver = true
-    failure ??= error ?? null
     link?.close()
     signal?.removeEventListener('abort', abort)
     onEnd()
     wake()
   }
-  const abort = () => end(signal.reason)
+  /** What it is given may be anything, also what is taken for false. */
+  const fail = (error) => {
+    if (!isOver) failure = { error }
+    end()
+  }
+  const abort = () => fail(signal.reason)
 
   const put = (event, bytes) => {
     queue.push({ event, bytes })
@@ -66,7 +70,7 @@ export function watch(newLink, { since, types, jobs, cursor, signal, onSubscribe
     wanted = null
     saving = Promise.resolve(value).then((value) => keeper.save(value)).then(
       () => { saving = null; save() },
-      (error) => { saving = null; end(error) })
+      (error) => { saving = null; fail(error) })
   }
   const keep = (seq) => {
     wanted = { seq, fires: [...fires] }
@@ -91,7 +95,7 @@ export function watch(newLink, { since, types, jobs, cursor, signal, onSubscribe
         return
       } catch (error) {
         if (isOver) return
-        if (!passes(error)) return end(error)
+        if (!passes(error)) return fail(error)
         await new Promise((resolve) => setTimeout(resolve, Math.min(20 * 2 ** tries, 1000)))
       }
     }
@@ -108,7 +112,7 @@ export function watch(newLink, { since, types, jobs, cursor, signal, onSubscribe
     link.keepsAlive = true
     link.onNotification = take
     link.onLost = (cause) => {
-      if (cause instanceof ProtocolError) end(cause)
+      if (cause instanceof ProtocolError) fail(cause)
       else if (cause?.ofConnection) setTimeout(subscribe, 1000) // the events cannot be read for a while
       else if (!isOver) subscribe()
     }
@@ -126,10 +130,10 @@ export function watch(newLink, { since, types, jobs, cursor, signal, onSubscribe
   const next = async () => {
     if (!isStarted) {
       isStarted = true
-      if (signal?.aborted) end(signal.reason)
+      if (signal?.aborted) fail(signal.reason)
       manyMayShare(signal)
       signal?.addEventListener('abort', abort)
-      start().catch(end)
+      start().catch(fail)
     }
     if (taken !== null) {
       keep(taken)
@@ -137,7 +141,7 @@ export function watch(newLink, { since, types, jobs, cursor, signal, onSubscribe
     }
     for (;;) {
       if (failure) {
-        const error = failure
+        const { error } = failure
         failure = null
         throw error
       }

@@ -5,13 +5,14 @@
 import { EventEmitter } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { types } from 'node:util'
-import { ClosedError, ConnectionError, DeadlineError, errorOf, LeaseLostError, Release } from './errors.js'
-import { Ends } from './ends.js'
+import { ClosedError, ConnectionError, DeadlineError, errorOf, ProtocolError, Release } from './errors.js'
+import { Ends, passes } from './ends.js'
 import { Link } from './link.js'
 import { defaultSocketPath } from './paths.js'
 import { bounded } from './reason.js'
 
 const longestTimer = 2 ** 31 - 1
+const mostQueues = 64
 const units = { ms: 1, s: 1000, min: 60_000, h: 3_600_000, d: 86_400_000 }
 
 /**
@@ -29,6 +30,7 @@ export class Worker extends EventEmitter {
   #cutShort = new AbortController()
   #changed = () => {}
   #run = null
+  #refusal = null
   #tries = 0
 
   /** `handlers`: a function for each queue. Times: `lease` is a duration such as "1min", all others are ms. */
@@ -42,6 +44,9 @@ export class Worker extends EventEmitter {
     }
     const queues = Object.keys(handlers ?? {})
     const wrong = queues.find((queue) => typeof handlers[queue] !== 'function')
+    if (queues.length > mostQueues) throw new RangeError(`there are handlers for ${queues.length} queues; accepted are ${mostQueues} at most`)
+    // Answered at once, it would ask without a pause.
+    if (/^0+[a-z]*$/.test(wait)) throw new RangeError(`wait '${wait}' is too short; accepted is how long the daemon is to wait for a task, such as '1h'`)
     if (queues.length === 0) throw new TypeError('there is no handler; accepted is an object with a function for each queue')
     if (wrong !== undefined) throw new TypeError(`the handler of the queue '${wrong}' is no function`)
     const idle = queues.find((queue) => types.isGeneratorFunction(handlers[queue]))
@@ -53,7 +58,7 @@ export class Worker extends EventEmitter {
     this.#ends = new Ends(this.#saying, (entry, error) => this.#told(entry, error), (error) => this.#tell('trouble', error))
   }
 
-  /** Works until it is stopped. */
+  /** Works until it is stopped. Rejects with what the daemon refuses for good, such as a lease that is too long, once what runs has been wound up. */
   run() { return this.#run ??= this.#work() }
 
   /** Takes nothing more; what runs has `grace` ms to finish, then it is released. Resolves once all is said. */
@@ -61,7 +66,7 @@ export class Worker extends EventEmitter {
     if (grace !== undefined) this.#options.grace = grace
     if (this.#stopping.signal.aborted) this.#cutShort.abort(new ClosedError('the worker was stopped a second time'))
     this.#stopping.abort()
-    await this.#run
+    await this.#run?.catch(() => {}) // which is told to who has called `run`
   }
 
   /** To listeners, whose own faults are theirs: as of any emitter they are uncaught, and stop nothing here. */
@@ -79,6 +84,7 @@ export class Worker extends EventEmitter {
     try {
       while (!this.#stopping.signal.aborted) await this.#turn()
       await this.#windUp()
+      if (this.#refusal) throw this.#refusal
     } finally {
       for (const name of names) process.off(name, onSignal)
       clearTimeout(grace)
@@ -100,12 +106,17 @@ export class Worker extends EventEmitter {
         return
       }
       const late = ({ tasks }) => { for (const task of tasks) this.#ends.add({ task, handle: handleOf(task), method: 'task.release' }) }
-      const { tasks } = await this.#reserving.call('task.reserve', { queues, count: room, lease, wait, whileConnected: true },
-        { generation: this.#bound, signal: this.#stopping.signal, late })
+      const { tasks } = (await this.#reserving.call('task.reserve', { queues, count: room, lease, wait, whileConnected: true },
+        { generation: this.#bound, signal: this.#stopping.signal, late })) ?? {}
+      if (!Array.isArray(tasks)) throw new ProtocolError("the answer to 'task.reserve' has no tasks")
       this.#tries = 0
       for (const task of tasks) this.#start(task)
     } catch (error) {
       if (this.#stopping.signal.aborted) return
+      if (!passes(error)) {
+        this.#refusal = error
+        return this.#stopping.abort()
+      }
       this.#tell('trouble', error)
       const delay = Math.min(50 * 2 ** this.#tries++, 5000) * (0.5 + Math.random() / 2)
       await sleep(delay, undefined, { signal: this.#stopping.signal }).catch(() => {})
@@ -130,9 +141,10 @@ export class Worker extends EventEmitter {
     if (entries.length === 0) return
     const tasks = entries.map(({ handle }) => handle)
     const told = await link.call('task.extend', { tasks, lease: this.#options.lease, ...more }, { repeatFor: Infinity, ...options })
+    if (told?.tasks?.length !== tasks.length) throw new ProtocolError(`the answer to 'task.extend' is not one for ${tasks.length} tasks`)
     for (const [index, entry] of entries.entries()) {
       const error = told.tasks[index]?.error && errorOf(told.tasks[index].error)
-      if (error && !entry.isSaid) this.#lose(entry, error)
+      if (isLost(error) && !entry.isSaid) this.#lose(entry, error)
     }
   }
 
@@ -184,7 +196,7 @@ export class Worker extends EventEmitter {
   /** What was said has been answered. */
   #told({ task, method, entry, cause }, error) {
     if (entry) this.#remove(entry)
-    if (error instanceof LeaseLostError || error?.reason === 'notFound') {
+    if (isLost(error)) {
       if (entry && !entry.isLost) this.#tell('lost', task, error)
       return
     }
@@ -236,6 +248,9 @@ export class Worker extends EventEmitter {
     if (!isSaid) this.#tell('trouble', new ConnectionError('of some tasks it could not be said what became of them; they may come again'))
   }
 }
+
+/** Whether the task is this attempt's no more. */
+function isLost(error) { return error?.reason === 'leaseLost' || error?.reason === 'notFound' }
 
 /** What names this attempt: as it came, whatever the handler makes of its task. */
 function handleOf({ fire, token }) { return { fire, token } }

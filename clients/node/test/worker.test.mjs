@@ -66,7 +66,9 @@ script('A finish whose answer is lost is said again with the same token', { hand
 script('A handler that runs keeps its lease by extends, and its signal is aborted once that is lost',
   { lease: '100ms', handlers: { mails: (_, { signal }) => once(signal, 'abort') } }, async (fake, worker) => {
     ;(await fake.take('task.reserve')).reply({ tasks: [task(1)] })
-    ;(await fake.take('task.extend')).reply({ tasks: [{ fire: 1, state: 'reserved' }] })
+    for (const told of [{ state: 'reserved' }, { error: { reason: 'storageFailed', message: 'full' } }, { state: 'reserved' }]) {
+      ;(await fake.take('task.extend')).reply({ tasks: [{ fire: 1, ...told }] })
+    }
     const lost = once(worker, 'lost')
     ;(await fake.take('task.extend')).reply({ tasks: [{ fire: 1, error: { reason: 'leaseLost', message: 'gone' } }] })
     assert.ok((await lost)[1] instanceof LeaseLostError)
