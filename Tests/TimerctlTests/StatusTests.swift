@@ -141,7 +141,7 @@ import TimerWords
         #expect(Finding.reload(status) == nil)
         status.reload = .init(waiting: ["listen"])
         let waiting = Finding.reload(status)
-        #expect(waiting?.text.hasPrefix("on 'alpha', which leads: changed, and not in force") == true)
+        #expect(waiting?.text.hasPrefix("on 'alpha', which leads: changed, and not") == true)
         #expect(waiting?.advice?.hasPrefix("restart timerd on that host") == true)
         status.reload?.refused = "/c:1: there is no setting 'x'"
         let refused = Finding.reload(status)

@@ -260,6 +260,7 @@ class WatcherTests(unittest.TestCase):
         left.close()
         told.append(next(watcher))
         watcher.close()
+        self.assertRaises(StopIteration, next, watcher)
         self.assertEqual([event["seq"] for event in told], [4, 5, 6])
 
     def test_a_loss_that_was_not_dealt_with_is_told_again(self):
