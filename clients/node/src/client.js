@@ -204,4 +204,4 @@ function target(job) {
 }
 
 const fires = (which) => (Array.isArray(which) ? { fires: which } : typeof which === 'object' ? which : { fires: [which] })
-const isZero = (wait) => wait === undefined || /^0+(ms|s|min|h)?$/.test(wait)
+const isZero = (wait) => wait === undefined || !/[1-9]/.test(wait)

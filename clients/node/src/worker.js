@@ -46,7 +46,7 @@ export class Worker extends EventEmitter {
     const wrong = queues.find((queue) => typeof handlers[queue] !== 'function')
     if (queues.length > mostQueues) throw new RangeError(`there are handlers for ${queues.length} queues; accepted are ${mostQueues} at most`)
     // Answered at once, it would ask without a pause.
-    if (/^0+[a-z]*$/.test(wait)) throw new RangeError(`wait '${wait}' is too short; accepted is how long the daemon is to wait for a task, such as '1h'`)
+    if (!/[1-9]/.test(wait)) throw new RangeError(`wait '${wait}' is too short; accepted is how long the daemon is to wait for a task, such as '1h'`)
     if (queues.length === 0) throw new TypeError('there is no handler; accepted is an object with a function for each queue')
     if (wrong !== undefined) throw new TypeError(`the handler of the queue '${wrong}' is no function`)
     const idle = queues.find((queue) => types.isGeneratorFunction(handlers[queue]))
@@ -118,8 +118,7 @@ export class Worker extends EventEmitter {
         return this.#stopping.abort()
       }
       this.#tell('trouble', error)
-      const delay = Math.min(50 * 2 ** this.#tries++, 5000) * (0.5 + Math.random() / 2)
-      await sleep(delay, undefined, { signal: this.#stopping.signal }).catch(() => {})
+      await pause(this.#tries++, this.#stopping.signal)
     }
   }
 
@@ -233,11 +232,23 @@ export class Worker extends EventEmitter {
     })
   }
 
+  /** Withdraws the waiting reserve with its connection, once the leases have gone over to the other one. */
+  async #withdraw(limit) {
+    for (let tries = 0; !limit.aborted; tries++) {
+      try {
+        await this.#extend(this.#saying, this.#held(), { whileConnected: true }, { retryFor: Infinity, signal: limit })
+        return this.#reserving.halfClose()
+      } catch (error) {
+        this.#tell('trouble', error)
+        if (!passes(error)) return
+        await pause(tries, limit)
+      }
+    }
+  }
+
   async #windUp() {
     const limit = this.#cutShort.signal
-    // The leases go over to the other connection, so that the waiting reserve can be withdrawn with its own.
-    const moved = this.#extend(this.#saying, this.#held(), { whileConnected: true }, { retryFor: Infinity, signal: limit })
-    await moved.then(() => this.#reserving.halfClose(), (error) => this.#tell('trouble', error))
+    await this.#withdraw(limit)
     while (this.#running.size > 0 && !limit.aborted) await this.#untilChanged(limit)
     for (const entry of this.#held().filter((entry) => !entry.isSaid)) {
       entry.abort.abort(new ClosedError('the worker is stopped'))
@@ -247,6 +258,12 @@ export class Worker extends EventEmitter {
     const isSaid = await Promise.race([this.#ends.empty().then(() => true), sleep(5000, false, { ref: false })])
     if (!isSaid) this.#tell('trouble', new ConnectionError('of some tasks it could not be said what became of them; they may come again'))
   }
+}
+
+/** Before the next of `tries`; the signal ends it. */
+function pause(tries, signal) {
+  const delay = Math.min(50 * 2 ** tries, 5000) * (0.5 + Math.random() / 2)
+  return sleep(delay, undefined, { signal }).catch(() => {})
 }
 
 /** Whether the task is this attempt's no more. */

@@ -60,7 +60,8 @@ script('What is given up leaves no connection and no place in the queue, and a c
     for (let count = 0; count < 5; count++) {
       for (const [method, params] of waits) {
         await assert.rejects(other.call(method, params, { signal: AbortSignal.timeout(50) }), { name: 'TimeoutError' })
-        await assert.rejects(other.call(method, params, { timeout: 50 }), { reason: 'timedOut', sent: true })
+        // Whether it was sent within that time is the host's matter.
+        await assert.rejects(other.call(method, params, { timeout: 50 }), { reason: 'timedOut' })
       }
     }
     // Of `other` its connections for what waits may be none, and its first one was never made.

@@ -325,7 +325,7 @@ test('A worker with too many queues, or one that would not wait, is said at once
   const queues = (count) => Object.fromEntries(Array.from({ length: count }, (_, number) => [`q${number}`, () => {}]))
   assert.throws(() => new Worker({ handlers: queues(65) }), /65 queues; accepted are 64/)
   new Worker({ handlers: queues(64), wait: '100ms' })
-  for (const wait of ['0s', '0', '00ms']) assert.throws(() => new Worker({ handlers: queues(1), wait }), /wait '0.*' is too short/)
+  for (const wait of ['0s', '0', '00ms', '0d', '0days', '0 min', '']) assert.throws(() => new Worker({ handlers: queues(1), wait }), /wait '.*' is too short/)
 })
 
 test('A handler that is no function is said at once', () => {
@@ -400,6 +400,18 @@ worked('A stop is heard while the worker ties its leases to a connection whose d
   fake.disconnect()
   await fake.take('task.extend')
   await worker.stop({ grace: 50 })
+})
+
+worked('An extend that passes at a stop is said again, and the waiting reserve is withdrawn then', held, async (fake, worker) => {
+  ;(await fake.take('task.reserve')).reply({ tasks: [task(1)] })
+  const waiting = await fake.take('task.reserve')
+  const withdrawn = once(waiting.socket, 'end')
+  worker.stop({ grace: 20_000 })
+  ;(await fake.take('task.extend')).refuse('storageFailed')
+  const again = await fake.take('task.extend')
+  assert.deepEqual([again.params.whileConnected, again.params.tasks], [true, [{ fire: 1, token: 101 }]])
+  again.reply({ tasks: [{ fire: 1, state: 'reserved' }] })
+  await withdrawn
 })
 
 test('A stop is heard while the daemon does not answer at all', { timeout: 30_000 }, async () => {

@@ -253,7 +253,7 @@ class WatcherTests(unittest.TestCase):
             watcher.close()
             return [event["seq"] for event in told]
 
-        self.assertEqual(asyncio.run(watch()), [4, 5, 6])
+        self.assertEqual((asyncio.run(watch()), self.asked), ([4, 5, 6], [{"since": 0}]))
         watcher = timerd.Watcher(folder + "/s", since=0, reconnect=False)
         left = iter(watcher)
         told = [next(left), next(watcher)]
@@ -261,7 +261,7 @@ class WatcherTests(unittest.TestCase):
         told.append(next(watcher))
         watcher.close()
         self.assertRaises(StopIteration, next, watcher)
-        self.assertEqual([event["seq"] for event in told], [4, 5, 6])
+        self.assertEqual(([event["seq"] for event in told], self.asked), ([4, 5, 6], [{"since": 0}] * 2))
 
     def test_a_loss_that_was_not_dealt_with_is_told_again(self):
         lost = wire.Notification("events.lost", {"after": 5, "through": 100})

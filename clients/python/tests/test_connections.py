@@ -266,7 +266,7 @@ class ConnectionTests(unittest.TestCase):
                     await give_up(call)
                     self.assertTrue(await loop.run_in_executor(None, ended.acquire, True, LIMIT))
                 with self.assertRaises(timerd.TimedOut):
-                    await client.request("task.reserve", {"queues": ["q"], "wait": "1h"}, timeout=0.05)
+                    await client.request("task.reserve", {"queues": ["q"], "wait": "1h"}, timeout=1)
                 self.assertTrue(await loop.run_in_executor(None, ended.acquire, True, LIMIT))
                 self.assertTrue(waiting.acquire(timeout=LIMIT))
                 self.assertEqual(client._others, [])
@@ -355,7 +355,7 @@ class ConnectionTests(unittest.TestCase):
 
         async def work():
             async with timerd.AsyncClient(server.path) as client:
-                first = asyncio.ensure_future(client.request("job.get", {"id": 1}, timeout=0.05))
+                first = asyncio.ensure_future(client.request("job.get", {"id": 1}, timeout=1))
                 second = asyncio.ensure_future(client.get(2))
                 with self.assertRaises(timerd.TimedOut):
                     await first
@@ -389,9 +389,9 @@ class ConnectionTests(unittest.TestCase):
         with timerd.Client(server.path, timeout=LIMIT) as client:
             self.assertEqual([task.fire for task in client.reserve("q", while_connected=True)], [1])
             with self.assertRaises(timerd.TimedOut):
-                client.request("job.get", {"id": 5}, timeout=0.05)
+                client.request("job.get", {"id": 5}, timeout=1)
             with self.assertRaises(timerd.TimedOut):
-                client.request("task.reserve", {"queues": ["q"]}, timeout=0.05)
+                client.request("task.reserve", {"queues": ["q"]}, timeout=1)
             self.assertRaises(ValueError, client.add, user_info=float("nan"))
             # The late answers come ahead of its own, and the late tasks are given back.
             self.assertEqual(client.get(7), {"id": 7})
