@@ -285,7 +285,7 @@ class WorkerTests(unittest.TestCase):
 
         first = threading.Event()
         fires = self.add(1)
-        self.begin(handler, lease="600ms", concurrency=2)
+        self.begin(handler, lease="2s", concurrency=2)
         self.addCleanup(go_on.set)
         self.assertTrue(first.wait(10))
         with self.daemon.changed:
