@@ -9,12 +9,22 @@ extension Finding {
         guard let reload = status.reload, let sentence = reload.sentence(at: status.now) else {
             return nil
         }
+        guard let node = status.node?.name else {
+            return .warning(
+                "settings",
+                sentence,
+                reload.refused == nil
+                    ? "restart timerd, and they are in force: runs go on"
+                    : "mend what it says, and have timerd read it again: systemctl reload timerd, or kill -HUP \(status.pid)"
+            )
+        }
+        // The node that leads may be on another host, where its process has that number.
         return .warning(
             "settings",
-            sentence,
+            "on '\(node)', which leads: \(sentence)",
             reload.refused == nil
-                ? "restart timerd, and they are in force: runs go on"
-                : "mend what it says, and have timerd read it again: systemctl reload timerd, or kill -HUP \(status.pid)"
+                ? "restart timerd on that host, and they are in force: runs go on"
+                : "mend what it says, and have timerd read it again, on that host: systemctl reload timerd"
         )
     }
 }

@@ -118,6 +118,38 @@ import TimerWords
         #expect(finding?.advice?.hasSuffix("systemctl reload timerd, or kill -HUP 42") == true)
     }
 
+    @Test("What a reload has left to be done where nodes share their jobs is of the one that leads")
+    func reloadOfNode() {
+        var status = StatusReply(
+            version: timerdVersion,
+            pid: 42,
+            startedAt: testNow,
+            now: testNow,
+            database: "/d",
+            socket: "/s",
+            scheduled: 0,
+            paused: 0,
+            armed: 0,
+            running: 0,
+            connections: 1,
+            watchers: 0,
+            seq: 0,
+            nextFireDate: nil,
+            trouble: nil
+        )
+        status.node = .init(name: "alpha", leadsSince: testNow, epoch: 1, standby: ["beta"])
+        #expect(Finding.reload(status) == nil)
+        status.reload = .init(waiting: ["listen"])
+        let waiting = Finding.reload(status)
+        #expect(waiting?.text.hasPrefix("on 'alpha', which leads: changed, and not") == true)
+        #expect(waiting?.advice?.hasPrefix("restart timerd on that host") == true)
+        status.reload?.refused = "/c:1: there is no setting 'x'"
+        let refused = Finding.reload(status)
+        #expect(refused?.text.hasPrefix("on 'alpha', which leads: the last reload was") == true)
+        #expect(refused?.advice?.hasSuffix("on that host: systemctl reload timerd") == true)
+        #expect(refused?.advice?.contains("kill") == false)
+    }
+
     @Test("Of daemons that share their jobs the one that leads is told, and who stands by")
     func node() {
         var node = StatusReply.Node(

@@ -24,6 +24,13 @@ async function answer(command) {
     return { result: null }
   }
   if (command.call !== undefined) return call(command)
+  if (command.giveUp !== undefined) {
+    const signal = AbortSignal.timeout(200)
+    return client.call(command.giveUp, command.params, { signal }).then((result) => ({ result }), (error) => {
+      if (error !== signal.reason) throw error
+      return { result: null }
+    })
+  }
   if (command.calls !== undefined) return { results: await Promise.all(command.calls.map(call)) }
   if (command.watch !== undefined) {
     return new Promise((resolve) => {

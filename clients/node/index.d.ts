@@ -116,6 +116,7 @@ export interface WorkerOptions {
   socketPath?: string
   concurrency?: number
   lease?: string
+  /** How long the daemon waits for a task before it answers; not `0s`. */
   wait?: string
   /** Milliseconds for each task; its signal is aborted then. */
   deadline?: number
@@ -126,6 +127,7 @@ export interface WorkerOptions {
 }
 export class Worker {
   constructor(options: WorkerOptions)
+  /** Rejects with what the daemon refuses for good, such as a lease that is too long. */
   run(): Promise<void>
   stop(options?: { grace?: number }): Promise<void>
   on(event: 'done' | 'failed' | 'released' | 'lost', listener: (task: Task, error?: Error) => void): this

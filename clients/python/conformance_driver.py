@@ -45,6 +45,11 @@ class Driver:
         assert self.client is not None
         if "call" in command:
             return {"result": self.client.request(command["call"], command.get("params", {}))}
+        if "giveUp" in command:
+            try:
+                return {"result": self.client.request(command["giveUp"], command.get("params", {}), timeout=0.2)}
+            except timerd.TimedOut:
+                return {"result": None}
         if "calls" in command:
             return {"results": [item(x) for x in self.client.calls([(c["call"], c.get("params", {})) for c in command["calls"]])]}
         if "watch" in command:
@@ -71,6 +76,11 @@ class AsyncDriver:
             return {"result": None}
         if "call" in command:
             return {"result": await self.client.request(command["call"], command.get("params", {}))}
+        if "giveUp" in command:
+            try:
+                return {"result": await asyncio.wait_for(self.client.request(command["giveUp"], command.get("params", {})), 0.2)}
+            except asyncio.TimeoutError:
+                return {"result": None}
         if "calls" in command:
             return {"results": [item(x) for x in await self.client.calls([(c["call"], c.get("params", {})) for c in command["calls"]])]}
         if "watch" in command:

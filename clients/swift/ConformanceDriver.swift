@@ -33,6 +33,9 @@ struct Driver {
             if case .string(let method)? = command["call"] {
                 return try await call(method, command["params"])
             }
+            if case .string(let method)? = command["giveUp"] {
+                return try await giveUp(method, command["params"])
+            }
             if let parameters = command["watch"] { return try await watch(parameters) }
             if command["next"] != nil { return await next() }
             if command["close"] != nil {
@@ -69,6 +72,19 @@ struct Driver {
             self.client = nil
         }
         return answer
+    }
+
+    /// A `ControlClient` is one connection: whoever gives up a call that waits closes it.
+    private mutating func giveUp(
+        _ method: String,
+        _ parameters: JSONValue?
+    ) async throws -> JSONValue {
+        let given = limit
+        limit = .milliseconds(200)
+        defer { limit = given }
+        let answer = try await call(method, parameters)
+        let isGivenUp = answer["error"]?["reason"] == JSONValue.string("timedOut")
+        return isGivenUp ? .object(["result": .null]) : answer
     }
 
     private mutating func all(_ calls: [JSONValue]) async throws -> JSONValue {

@@ -3,6 +3,7 @@
 import json
 import os
 import queue
+import select
 import shutil
 import socket
 import struct
@@ -173,6 +174,8 @@ class Player:
         replies = expanded(step.get("replies") or ([step["reply"]] if "reply" in step else []))
         sends = expanded(step["send"]) if "send" in step else [{"reply": reply, "to": i} for i, reply in enumerate(replies)]
         self._send(sends, step.get("pieces"))
+        if step.get("ended"):
+            self._ended()
         if step.get("close"):
             self.server.close_connections()
         allowed = expanded(step.get("givesOneOf") or ([step["gives"]] if "gives" in step else None))
@@ -195,6 +198,8 @@ class Player:
         if do is None or step.get("request", True) is None:
             return []
         calls = do["calls"] if "calls" in do else [do] if "call" in do else []
+        if "giveUp" in do:
+            calls = [{"call": do["giveUp"], "params": do.get("params", {})}]
         wanted = [{"method": call["call"], "params": call.get("params", {})} for call in calls]
         if "watch" in do:
             wanted = [{"method": "events.subscribe", "params": do["watch"]}]
@@ -373,6 +378,16 @@ class Player:
         if isinstance(came.get("error"), dict) and isinstance(expected.get("error"), dict) and "message" not in expected["error"]:
             return {**came, "error": {key: value for key, value in came["error"].items() if key != "message"}}
         return came
+
+    def _ended(self):
+        """A client that has only shut down its writing is still there to the daemon."""
+        for connection, request in self.open:
+            poll = select.poll()
+            poll.register(connection, 0)  # POLLHUP, once it is over both ways, is told in any case
+            while not poll.poll(50):
+                self._skip_unsupported()
+                if time.monotonic() > self.deadline:
+                    raise Failed("the client has not ended the connection of the request %s" % show(request))
 
     def _quiet(self):
         try:

@@ -25,8 +25,8 @@ extension Diagnosis {
         return Finding(
             level: .ok,
             subject: "host",
-            text: "what is said of runner, limits, storage and database is of '\(leader.name)', "
-                + "which leads on \(host); not looked at were this host's timerd-runner, "
+            text: "what is said of settings, runner, limits, storage and database "
+                + "is of '\(leader.name)', which leads on \(host); not looked at were this host's timerd-runner, "
                 + "\(unseen), and that host's disk and service",
             advice: "timerctl doctor on \(host) looks at those there; timerctl nodes says whether "
                 + "this host's timerd-runner answers, and journalctl -u timerd -u timerd-runner "

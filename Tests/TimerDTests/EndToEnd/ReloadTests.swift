@@ -28,6 +28,16 @@ struct ReloadTests {
         }
     }
 
+    /// What `status --json` says once it has `text`, for which there is a minute.
+    private func status(of daemon: DaemonProcess, with text: String) async throws -> String {
+        let deadline = ContinuousClock.now + .seconds(60)
+        while true {
+            let said = try await daemon.timerctl("status", "--json").output
+            if said.contains(text) { return said }
+            try #require(ContinuousClock.now < deadline, "'\(text)' is not in \(said)")
+        }
+    }
+
     @Test("Limits and the level of the log follow the file, and runs in progress go on")
     func limits() async throws {
         try await with(#"{"maxRuns": 1}"#) { daemon, reload in
@@ -67,10 +77,7 @@ struct ReloadTests {
             let slip = "timerd.json:3: there is no setting 'maxRun'"
             #expect(daemon.log.contains(slip))
             // Told a moment after it is logged.
-            var status = ""
-            while !status.contains(slip) {
-                status = try await daemon.timerctl("status", "--json").output
-            }
+            let status = try await self.status(of: daemon, with: slip)
             #expect(status.contains(#""refusedAt""#))
             let doctor = try await daemon.timerctl("doctor").output
             #expect(doctor.contains("the last reload was refused"), "\(doctor)")
@@ -107,10 +114,7 @@ struct ReloadTests {
             )
             try write(daemon.socket, 3)
             kill(daemon.pid, SIGHUP)
-            var told = ""
-            while !told.contains(#""maxRuns":3"#) {
-                told = try await daemon.timerctl("status", "--json").output
-            }
+            let told = try await self.status(of: daemon, with: #""maxRuns":3"#)
             #expect(!told.contains(#""waiting":["#), "it is as it was")
         }
     }
@@ -146,11 +150,7 @@ struct ReloadTests {
     func deniedWatcher() async throws {
         try await with("{}") { daemon, reload in
             async let watching = daemon.timerctl(as: 70_001, ["watch"])
-            var status = ""
-            // The test's limit ends it.
-            while !status.contains(#""watchers":1"#) {
-                status = try await daemon.timerctl("status", "--json").output
-            }
+            _ = try await self.status(of: daemon, with: #""watchers":1"#)
             try reload(#"{"deny": [70001]}"#)
             let ended = try await watching
             #expect(ended.status == 77 && !ended.errors.contains("go on with"), "\(ended)")

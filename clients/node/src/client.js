@@ -11,7 +11,9 @@ import { watch } from './watch.js'
 export class Client {
   #options
   #main
-  #waiting = new Map()
+  #waiting = new Map() // of each connection for what waits: whether somebody waits on it
+  #tied = new Map() // of each task that is tied to one of these, by its token: which
+  #left = new Set() // those whose caller has gone, until they have ended
   #watches = new Set()
   #isClosed = false
 
@@ -46,7 +48,10 @@ export class Client {
     const waits = (method === 'task.reserve' && !isZero(params.wait)) || (method === 'run.output' && params.wait === true)
     const all = { timeout: waits ? 0 : timeout, retryFor, repeatFor: repeatableFor(method, params), ...options }
     if (method === 'task.reserve') return this.#reserve(params, all)
-    return waits ? this.#onOwnLink(method, params, all) : this.#main.call(method, params, all)
+    if (waits) return this.#onOwnLink(method, params, all)
+    const result = await this.#main.call(method, params, all)
+    if (this.#tied.size > 0 && endings.has(method)) this.#untie(params, result)
+    return result
   }
 
   async add(job, options) {
@@ -105,7 +110,7 @@ export class Client {
   close() {
     this.#isClosed = true
     this.#main.close()
-    for (const link of this.#waiting.keys()) link.close()
+    for (const link of [...this.#waiting.keys(), ...this.#left]) link.close()
     for (const events of [...this.#watches]) events.return()
   }
   async [Symbol.asyncDispose ?? Symbol.for('timerd.asyncDispose')]() { this.close() }
@@ -138,27 +143,58 @@ export class Client {
     return this.#onOwnLink('task.reserve', params, { ...options, late })
   }
 
-  /** A connection on which nothing else waits. One that has tasks tied to it stays until the client is closed. */
+  /** A connection on which nothing else waits. It ends with a call that is given up, unless tasks are tied to it, which would go back. */
   async #onOwnLink(method, params, options) {
-    // On one whose caller has gone the answer may still be on its way.
-    let link = [...this.#waiting].find(([link, use]) => !use.isBusy && link.isIdle)?.[0]
-    if (!link) this.#waiting.set(link = this.newLink(), { isTied: false })
-    const use = this.#waiting.get(link)
-    use.isBusy = true
+    // On one that has stayed for its tasks the answer to a call that was given up may still be to come.
+    const link = [...this.#waiting].find(([link, isBusy]) => !isBusy && link.isIdle)?.[0] ?? this.#newLinkOfItsOwn()
+    this.#waiting.set(link, true)
     try {
       const result = await link.call(method, params, options)
-      if (params.whileConnected && result.tasks?.length > 0) use.isTied = true
+      if (params.whileConnected) for (const { token } of result?.tasks ?? []) this.#tied.set(token, link)
       return result
     } finally {
-      use.isBusy = false
-      if (!link.isIdle && !use.isTied) {
-        this.#waiting.delete(link)
-        link.leave()
-      }
+      this.#waiting.set(link, false)
+      this.#leave(link)
     }
+  }
+
+  #newLinkOfItsOwn() {
+    const link = this.newLink()
+    // With the connection its tasks have gone back.
+    link.onLost = () => { for (const [token, tied] of this.#tied) if (tied === link) this.#tied.delete(token) }
+    return link
+  }
+
+  /**
+   * Ends a connection on which nobody waits for the answer that is to come, unless tasks are tied to it. An answer that is on its way is heard: its tasks
+   * would wait for their leases to end.
+   */
+  #leave(link) {
+    if (link.isIdle || [...this.#tied.values()].includes(link)) return
+    this.#waiting.delete(link)
+    link.halfClose()
+    this.#left.add(link)
+    const end = () => {
+      link.close()
+      this.#left.delete(link)
+    }
+    // A timer is served ahead of the sockets, where an answer may have come while the program was busy, and an immediate behind them.
+    setTimeout(() => setImmediate(end), hearingTime).unref()
+  }
+
+  /** What has ended is tied to nothing; what was refused perhaps is. */
+  #untie(params, result) {
+    const told = result?.tasks ?? [result?.task]
+    for (const [index, { token }] of (params.tasks ?? [params]).entries()) {
+      if (told[index]?.state !== undefined) this.#tied.delete(token)
+    }
+    for (const [link, isBusy] of [...this.#waiting]) if (!isBusy) this.#leave(link)
   }
 }
 
+/** For how many ms an answer that was on its way as its caller went is waited for. */
+const hearingTime = 100
+const endings = new Set(['task.finish', 'task.fail', 'task.release'])
 const callOptions = ['signal', 'timeout', 'retryFor']
 
 function target(job) {
@@ -168,4 +204,4 @@ function target(job) {
 }
 
 const fires = (which) => (Array.isArray(which) ? { fires: which } : typeof which === 'object' ? which : { fires: [which] })
-const isZero = (wait) => wait === undefined || /^0+(ms|s|min|h)?$/.test(wait)
+const isZero = (wait) => wait === undefined || !/[1-9]/.test(wait)

@@ -7,10 +7,7 @@ import { parse, stringify } from './json.js'
 import { bounded, textOf } from './reason.js'
 
 const mostBytes = 256 << 10
-/** What passes, and is tried again. A limit is one of connections here. */
 const passing = ['storageFailed', 'stopping', 'internalError', 'limitReached', 'connectionLost', 'cannotConnect', 'protocolError']
-/** Of one task in a list. */
-export const isPassing = ({ reason }) => ['storageFailed', 'stopping', 'internalError'].includes(reason)
 const methods = ['task.finish', 'task.fail', 'task.release']
 
 export class Ends {
@@ -52,12 +49,6 @@ export class Ends {
     for (const resolve of this.#idle.splice(0)) resolve()
   }
 
-  /** Ahead of the next try; the heartbeat holds the lease meanwhile. */
-  #pause(error) {
-    this.#trouble(error)
-    return new Promise((resolve) => setTimeout(resolve, Math.min(50 * 2 ** this.#tries++, 1000)))
-  }
-
   async #send(method, ends) {
     for (let from = 0; from < ends.length;) {
       const tasks = []
@@ -71,24 +62,15 @@ export class Ends {
       try {
         const answer = await this.#link.call(method, { tasks }, { repeatFor: Infinity, retryFor: Infinity })
         if (answer?.tasks?.length !== tasks.length) throw new ProtocolError(`the answer to '${method}' is not one for ${tasks.length} tasks`)
-        let passes
-        for (const [index, end] of part.entries()) {
-          const told = answer.tasks[index]
-          const error = told?.error && errorOf(told.error)
-          if (error && isPassing(error)) {
-            passes = error
-            this.#waiting.push(end)
-          } else {
-            this.#told(end, error)
-          }
-        }
-        if (passes) await this.#pause(passes)
+        const errors = answer.tasks.map((told) => told?.error && errorOf(told.error))
+        const again = part.filter((_, index) => passes(errors[index]))
+        for (const [index, end] of part.entries()) if (!passes(errors[index])) this.#told(end, errors[index])
+        if (again.length > 0) await this.#later(again, errors.find(passes))
         else this.#tries = 0
       } catch (error) {
         if (error instanceof ClosedError) continue
-        if (passing.includes(error.reason)) {
-          await this.#pause(error)
-          this.#waiting.push(...part)
+        if (passes(error)) {
+          await this.#later(part, error)
         } else if (part.length > 1) {
           // One of them had all refused: each is said by itself.
           for (const end of part) await this.#send(method, [end])
@@ -101,7 +83,17 @@ export class Ends {
       }
     }
   }
+
+  /** Has them said again after a pause. The heartbeat holds the leases meanwhile. */
+  async #later(ends, error) {
+    this.#trouble(error)
+    await new Promise((resolve) => setTimeout(resolve, Math.min(50 * 2 ** this.#tries++, 1000)))
+    this.#waiting.push(...ends)
+  }
 }
+
+/** Whether it may be said a little later. A limit is one of connections here. */
+export function passes(error) { return passing.includes(error?.reason) }
 
 /** With its item of a list, a plain copy: it is made once, and what a handler has put there is not asked again. */
 function sayable(end) {

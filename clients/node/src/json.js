@@ -38,8 +38,8 @@ function write(value) {
     while (way.length > 0 && way[way.length - 1].object !== this) way.pop()
     const given = this[key]
     // An application may have given BigInt a toJSON, often one that makes a string: here it stays a number.
-    if (isInteger(given)) return mark + given
-    if (isInteger(converted)) return mark + converted
+    const integer = types.isBigIntObject(given) ? BigInt.prototype.valueOf.call(given) : typeof given === 'bigint' ? given : converted
+    if (typeof integer === 'bigint') return mark + integer
     const wrong = unsayable(given, converted, way.length === 0 || Array.isArray(this))
     if (wrong) throw new TypeError(`${place(way, key)} is ${wrong}, which JSON cannot say`)
     if (typeof converted === 'object' && converted !== null) way.push({ object: converted, key })
@@ -47,8 +47,6 @@ function write(value) {
   })
   return text.replace(marked, '$1')
 }
-
-const isInteger = (value) => typeof value === 'bigint' || types.isBigIntObject(value)
 
 /** What a value is that JSON.stringify makes null, nothing or an empty object of. `isNeeded`: it cannot be left out. */
 function unsayable(given, converted, isNeeded) {
@@ -58,17 +56,17 @@ function unsayable(given, converted, isNeeded) {
   if (value === undefined && isNeeded) return 'undefined'
   if (value === null && types.isDate(given)) return 'a date that is none'
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
-  return opaque.find(([is]) => is(value))?.[1]
+  const kind = Object.prototype.toString.call(value).slice(8, -1)
+  if (!opaque.some((is) => is(value)) && (tellable.has(kind) || Object.keys(value).length > 0)) return undefined
+  return `${/^[AEIO]/.test(kind) ? 'an' : 'a'} ${kind}`
 }
 
-// Of these JSON.stringify says nothing, or not what they are.
+// Of these JSON.stringify says nothing, or not what they are, whatever else they have; so it does of all that is of a kind of its own and has nothing else.
 const opaque = [
-  [types.isMap, 'a Map'], [types.isSet, 'a Set'], [types.isWeakMap, 'a WeakMap'], [types.isWeakSet, 'a WeakSet'],
-  [types.isPromise, 'a Promise'], [types.isNativeError, 'an Error'], [types.isRegExp, 'a RegExp'], [types.isAnyArrayBuffer, 'an ArrayBuffer'],
-  [ArrayBuffer.isView, 'a typed array or a DataView'], [types.isGeneratorObject, 'a generator'], [types.isSymbolObject, 'a symbol'],
-  [(value) => value instanceof WeakRef, 'a WeakRef'],
-  [(value) => typeof value[Symbol.iterator] === 'function' && Object.keys(value).length === 0, 'iterable and has no fields'], // such as URLSearchParams
+  types.isMap, types.isSet, types.isWeakMap, types.isWeakSet, types.isPromise, types.isNativeError, types.isRegExp, types.isSymbolObject,
+  types.isAnyArrayBuffer, ArrayBuffer.isView,
 ]
+const tellable = new Set(['Object', 'String', 'Boolean'])
 
 /** Such as 'params.userInfo.rates[2]'. */
 function place(way, key) {

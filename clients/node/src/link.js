@@ -77,7 +77,8 @@ export class Link {
       this.#bytes += bytes
       this.#holdProcess()
       const call = { id, method, text, repeatFor, repeatUntil: null, retryFor, retryUntil: null, generation, late, sent: false, repeated: false, over: false }
-      const end = () => {
+      const settle = (end, value) => {
+        if (call.over) return
         call.over = true
         this.#calls -= 1
         this.#bytes -= bytes
@@ -86,15 +87,11 @@ export class Link {
         signal?.removeEventListener('abort', call.abort)
         this.#queue.delete(call)
         call.text = null
+        end(value)
       }
-      const once = (tell) => (value) => {
-        if (call.over) return
-        end()
-        tell(value)
-      }
-      // Two, for a signal may be aborted with any reason, also null.
-      call.resolve = once(resolve)
-      call.reject = once(reject)
+      // The reason of an abort may be anything, also what is taken for false.
+      call.resolve = (result) => settle(resolve, result)
+      call.reject = (error) => settle(reject, error)
       if (signal) {
         call.abort = () => call.reject(signal.reason)
         manyMayShare(signal)
@@ -126,22 +123,6 @@ export class Link {
     this.#socket?.unref()
   }
 
-  /**
-   * Ends it once all is read that the daemon has said: that counts as heard there, and goes to `late`. What it would say later goes back to where
-   * it stood.
-   */
-  leave() {
-    this.#isClosed = true
-    const socket = this.#socket
-    let read = -1
-    const look = () => {
-      if (this.isIdle || !socket || socket !== this.#socket || socket.bytesRead === read) return this.close()
-      read = socket.bytesRead
-      setImmediate(look)
-    }
-    setImmediate(look) // and from then on each time behind a reading
-  }
-
   close() {
     this.#isClosed = true
     clearTimeout(this.#retryTimer)
@@ -149,7 +130,7 @@ export class Link {
     this.#socket = null
     this.#isOpen = false
     socket?.destroy()
-    for (const call of [...this.#inFlight.splice(0), ...this.#queue]) call.reject(new ClosedError('the client is closed', { sent: call.sent }))
+    for (const call of [...this.#inFlight.splice(0), ...this.#queue]) call.reject(new ClosedError('the client was closed', { sent: call.sent }))
   }
 
   #pump() {

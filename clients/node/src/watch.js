@@ -27,7 +27,7 @@ export function watch(newLink, { since, types, jobs, cursor, signal, onSubscribe
   let fires = []
   let wakes = [] // of those who ask for the next event
   const wake = () => { for (const go of wakes.splice(0)) go() }
-  let failure = null // with its `error`, which may be null: a signal may be aborted with any reason
+  let failure = null
   let isOver = false
   let isStarted = false
   let isSubscribing = false
@@ -35,16 +35,20 @@ export function watch(newLink, { since, types, jobs, cursor, signal, onSubscribe
   let saving = null
   let taken = null // what the consumer works on
 
-  const end = (failed = null) => {
+  const end = () => {
     if (isOver) return
     isOver = true
-    failure ??= failed
     link?.close()
     signal?.removeEventListener('abort', abort)
     onEnd()
     wake()
   }
-  const abort = () => end({ error: signal.reason })
+  /** What it is given may be anything, also what is taken for false. */
+  const fail = (error) => {
+    if (!isOver) failure = { error }
+    end()
+  }
+  const abort = () => fail(signal.reason)
 
   const put = (event, bytes) => {
     queue.push({ event, bytes })
@@ -66,7 +70,7 @@ export function watch(newLink, { since, types, jobs, cursor, signal, onSubscribe
     wanted = null
     saving = Promise.resolve(value).then((value) => keeper.save(value)).then(
       () => { saving = null; save() },
-      (error) => { saving = null; end({ error }) })
+      (error) => { saving = null; fail(error) })
   }
   const keep = (seq) => {
     wanted = { seq, fires: [...fires] }
@@ -91,7 +95,7 @@ export function watch(newLink, { since, types, jobs, cursor, signal, onSubscribe
         return
       } catch (error) {
         if (isOver) return
-        if (!passes(error)) return end({ error })
+        if (!passes(error)) return fail(error)
         await new Promise((resolve) => setTimeout(resolve, Math.min(20 * 2 ** tries, 1000)))
       }
     }
@@ -108,7 +112,7 @@ export function watch(newLink, { since, types, jobs, cursor, signal, onSubscribe
     link.keepsAlive = true
     link.onNotification = take
     link.onLost = (cause) => {
-      if (cause instanceof ProtocolError) end({ error: cause })
+      if (cause instanceof ProtocolError) fail(cause)
       else if (cause?.ofConnection) setTimeout(subscribe, 1000) // the events cannot be read for a while
       else if (!isOver) subscribe()
     }
@@ -126,10 +130,10 @@ export function watch(newLink, { since, types, jobs, cursor, signal, onSubscribe
   const next = async () => {
     if (!isStarted) {
       isStarted = true
-      if (signal?.aborted) abort()
+      if (signal?.aborted) fail(signal.reason)
       manyMayShare(signal)
       signal?.addEventListener('abort', abort)
-      start().catch((error) => end({ error }))
+      start().catch(fail)
     }
     if (taken !== null) {
       keep(taken)

@@ -5,17 +5,15 @@
 import { EventEmitter } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { types } from 'node:util'
-import { ClosedError, ConnectionError, DeadlineError, errorOf, LeaseLostError, Release } from './errors.js'
-import { Ends, isPassing } from './ends.js'
+import { ClosedError, ConnectionError, DeadlineError, errorOf, ProtocolError, Release } from './errors.js'
+import { Ends, passes } from './ends.js'
 import { Link } from './link.js'
 import { defaultSocketPath } from './paths.js'
 import { bounded } from './reason.js'
 
 const longestTimer = 2 ** 31 - 1
+const mostQueues = 64
 const units = { ms: 1, s: 1000, min: 60_000, h: 3_600_000, d: 86_400_000 }
-
-/** What the daemon says of a reserve that it would refuse for ever; a limit is one of parameters then. */
-const lasting = ['invalidRequest', 'unknownMethod', 'invalidParams', 'badSchedule', 'notPermitted', 'limitReached']
 
 /**
  * Events: `done`, `failed`, `released`, `lost` (task, error); `trouble` (error), after which it goes on by itself.
@@ -41,12 +39,14 @@ export class Worker extends EventEmitter {
     super()
     const part = /^([0-9]+)(ms|s|min|h|d)$/.exec(lease)
     if (!part) throw new RangeError(`lease '${lease}' is not understood; accepted is a number with ms, s, min, h or d, such as '1min'`)
-    if (/^0+(ms|s|min|h)?$/.test(wait)) throw new RangeError(`wait '${wait}' is no time; a worker would ask without a pause; accepted are 1ms to 1h`)
     if (!Number.isInteger(concurrency) || concurrency < 1 || concurrency > 1000) {
       throw new RangeError(`concurrency '${concurrency}' is out of range; accepted are 1 to 1000`)
     }
     const queues = Object.keys(handlers ?? {})
     const wrong = queues.find((queue) => typeof handlers[queue] !== 'function')
+    if (queues.length > mostQueues) throw new RangeError(`there are handlers for ${queues.length} queues; accepted are ${mostQueues} at most`)
+    // Answered at once, it would ask without a pause.
+    if (!/[1-9]/.test(wait)) throw new RangeError(`wait '${wait}' is too short; accepted is how long the daemon is to wait for a task, such as '1h'`)
     if (queues.length === 0) throw new TypeError('there is no handler; accepted is an object with a function for each queue')
     if (wrong !== undefined) throw new TypeError(`the handler of the queue '${wrong}' is no function`)
     const idle = queues.find((queue) => types.isGeneratorFunction(handlers[queue]))
@@ -58,7 +58,7 @@ export class Worker extends EventEmitter {
     this.#ends = new Ends(this.#saying, (entry, error) => this.#told(entry, error), (error) => this.#tell('trouble', error))
   }
 
-  /** Works until it is stopped; what the daemon refuses for good ends it with that error, once what runs is done, as after `stop`. */
+  /** Works until it is stopped. Rejects with what the daemon refuses for good, such as a lease that is too long, once what runs has been wound up. */
   run() { return this.#run ??= this.#work() }
 
   /** Takes nothing more; what runs has `grace` ms to finish, then it is released. Resolves once all is said. */
@@ -66,7 +66,7 @@ export class Worker extends EventEmitter {
     if (grace !== undefined) this.#options.grace = grace
     if (this.#stopping.signal.aborted) this.#cutShort.abort(new ClosedError('the worker was stopped a second time'))
     this.#stopping.abort()
-    await this.#run?.catch(() => {}) // it says itself what it was refused
+    await this.#run?.catch(() => {}) // which is told to who has called `run`
   }
 
   /** To listeners, whose own faults are theirs: as of any emitter they are uncaught, and stop nothing here. */
@@ -106,19 +106,19 @@ export class Worker extends EventEmitter {
         return
       }
       const late = ({ tasks }) => { for (const task of tasks) this.#ends.add({ task, handle: handleOf(task), method: 'task.release' }) }
-      const { tasks } = await this.#reserving.call('task.reserve', { queues, count: room, lease, wait, whileConnected: true },
-        { generation: this.#bound, signal: this.#stopping.signal, late })
+      const { tasks } = (await this.#reserving.call('task.reserve', { queues, count: room, lease, wait, whileConnected: true },
+        { generation: this.#bound, signal: this.#stopping.signal, late })) ?? {}
+      if (!Array.isArray(tasks)) throw new ProtocolError("the answer to 'task.reserve' has no tasks")
       this.#tries = 0
       for (const task of tasks) this.#start(task)
     } catch (error) {
       if (this.#stopping.signal.aborted) return
-      if (lasting.includes(error.reason) && !error.ofConnection) {
+      if (!passes(error)) {
         this.#refusal = error
         return this.#stopping.abort()
       }
       this.#tell('trouble', error)
-      const delay = Math.min(50 * 2 ** this.#tries++, 5000) * (0.5 + Math.random() / 2)
-      await sleep(delay, undefined, { signal: this.#stopping.signal }).catch(() => {})
+      await pause(this.#tries++, this.#stopping.signal)
     }
   }
 
@@ -140,14 +140,11 @@ export class Worker extends EventEmitter {
     if (entries.length === 0) return
     const tasks = entries.map(({ handle }) => handle)
     const told = await link.call('task.extend', { tasks, lease: this.#options.lease, ...more }, { repeatFor: Infinity, ...options })
-    let passes
+    if (told?.tasks?.length !== tasks.length) throw new ProtocolError(`the answer to 'task.extend' is not one for ${tasks.length} tasks`)
     for (const [index, entry] of entries.entries()) {
       const error = told.tasks[index]?.error && errorOf(told.tasks[index].error)
-      if (!error || entry.isSaid) continue
-      if (isPassing(error)) passes = error
-      else this.#lose(entry, error)
+      if (isLost(error) && !entry.isSaid) this.#lose(entry, error)
     }
-    if (passes) throw passes // it is extended again
   }
 
   #beat() {
@@ -198,7 +195,7 @@ export class Worker extends EventEmitter {
   /** What was said has been answered. */
   #told({ task, method, entry, cause }, error) {
     if (entry) this.#remove(entry)
-    if (error instanceof LeaseLostError || error?.reason === 'notFound') {
+    if (isLost(error)) {
       if (entry && !entry.isLost) this.#tell('lost', task, error)
       return
     }
@@ -235,11 +232,23 @@ export class Worker extends EventEmitter {
     })
   }
 
+  /** Withdraws the waiting reserve with its connection, once the leases have gone over to the other one. */
+  async #withdraw(limit) {
+    for (let tries = 0; !limit.aborted; tries++) {
+      try {
+        await this.#extend(this.#saying, this.#held(), { whileConnected: true }, { retryFor: Infinity, signal: limit })
+        return this.#reserving.halfClose()
+      } catch (error) {
+        this.#tell('trouble', error)
+        if (!passes(error)) return
+        await pause(tries, limit)
+      }
+    }
+  }
+
   async #windUp() {
     const limit = this.#cutShort.signal
-    // The leases go over to the other connection, so that the waiting reserve can be withdrawn with its own.
-    const moved = this.#extend(this.#saying, this.#held(), { whileConnected: true }, { retryFor: Infinity, signal: limit })
-    await moved.then(() => this.#reserving.halfClose(), (error) => this.#tell('trouble', error))
+    await this.#withdraw(limit)
     while (this.#running.size > 0 && !limit.aborted) await this.#untilChanged(limit)
     for (const entry of this.#held().filter((entry) => !entry.isSaid)) {
       entry.abort.abort(new ClosedError('the worker is stopped'))
@@ -250,6 +259,15 @@ export class Worker extends EventEmitter {
     if (!isSaid) this.#tell('trouble', new ConnectionError('of some tasks it could not be said what became of them; they may come again'))
   }
 }
+
+/** Before the next of `tries`; the signal ends it. */
+function pause(tries, signal) {
+  const delay = Math.min(50 * 2 ** tries, 5000) * (0.5 + Math.random() / 2)
+  return sleep(delay, undefined, { signal }).catch(() => {})
+}
+
+/** Whether the task is this attempt's no more. */
+function isLost(error) { return error?.reason === 'leaseLost' || error?.reason === 'notFound' }
 
 /** What names this attempt: as it came, whatever the handler makes of its task. */
 function handleOf({ fire, token }) { return { fire, token } }

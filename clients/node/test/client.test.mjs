@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { test } from 'node:test'
 import { mkdtempSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -8,7 +9,7 @@ import * as timerd from 'timerd'
 import { Fake } from './fake.mjs'
 
 const { Client, parse, stringify } = timerd
-const script = (name, body) => test(name, async () => {
+const script = (name, body) => test(name, { timeout: 30_000 }, async () => {
   const fake = await new Fake().listen()
   const client = new Client({ socketPath: fake.path })
   try { await body(fake, client) } finally { client.close(); fake.close() }
@@ -138,8 +139,9 @@ script('A call ends with its signal and with its time, and the late answer is no
   const late = await fake.take('job.get')
   abort.abort()
   await assert.rejects(aborted, { name: 'AbortError' })
-  await assert.rejects(client.get(2, { timeout: 20 }), timerd.TimeoutError)
+  const tooLate = assert.rejects(client.get(2, { timeout: 1000 }), (error) => error instanceof timerd.TimeoutError && error.sent)
   const second = await fake.take('job.get')
+  await tooLate
   const third = client.get(3)
   const last = await fake.take('job.get')
   for (const [request, id] of [[late, 1], [second, 2], [last, 3]]) request.reply({ job: { id } })
@@ -151,7 +153,7 @@ script('What waits for a daemon that does not answer is bounded by number and by
   const calls = [1, 2, 3].map((id) => client.get(id))
   await assert.rejects(client.get(4), timerd.BusyError)
   client.close()
-  for (const call of calls) await assert.rejects(call, (error) => error instanceof timerd.ClosedError && error.sent === false)
+  for (const call of calls) await assert.rejects(call, timerd.ClosedError)
 })
 
 script('Tasks that come for a reserve that was aborted are released at once', async (fake, client) => {
@@ -190,6 +192,66 @@ script('A connection that tasks are tied to is used again, also behind a reserve
   for (const request of sockets) request.reply({ tasks: [] })
   await Promise.all(again)
   assert.deepEqual(new Set(sockets.map(({ socket }) => socket)), new Set([tied.socket, beside.socket]))
+})
+
+script('A connection on which a reserve was aborted ends once its tasks are over, or at once', async (fake, client) => {
+  const reserve = (options) => client.reserve('mails', { wait: '1h', whileConnected: true, ...options })
+  const first = reserve()
+  const tied = await fake.take('task.reserve')
+  tied.reply({ tasks: [{ fire: 5, token: 9 }, { fire: 6, token: 10 }] })
+  const tasks = await first
+  const giveUp = async () => {
+    const abort = new AbortController()
+    const aborted = reserve({ signal: abort.signal })
+    const request = await fake.take('task.reserve')
+    const ended = once(request.socket, 'end').then(() => 'ended')
+    abort.abort()
+    await assert.rejects(aborted, { name: 'AbortError' })
+    return { socket: request.socket, ended }
+  }
+  const { socket, ended } = await giveUp()
+  assert.equal(socket, tied.socket)
+  for (const [index, task] of tasks.entries()) {
+    const finished = client.finish(index === 0 ? task : [task])
+    assert.equal(await Promise.race([ended, fake.take('task.finish').then((request) => {
+      const told = { fire: task.fire, state: 'done' }
+      request.reply(index === 0 ? { task: told } : { tasks: [told] })
+    })]), undefined)
+    await finished
+  }
+  await ended
+  await (await giveUp()).ended
+})
+
+for (const reason of [null, 0, '', false]) {
+  script(`An abort with the reason ${JSON.stringify(reason)} rejects a call and a watch`, async (fake, client) => {
+    const abort = new AbortController()
+    const rejected = async (call) => {
+      try {
+        await call
+      } catch (error) {
+        return { error }
+      }
+      return 'resolved'
+    }
+    const { signal } = abort
+    const calls = [client.get(1, { signal }), client.reserve('mails', { wait: '1h', signal }), client.watch({ signal }).next()].map(rejected)
+    for (const method of ['job.get', 'task.reserve', 'events.subscribe']) await fake.take(method)
+    abort.abort(reason)
+    assert.deepEqual(await Promise.all(calls), Array(3).fill({ error: reason }))
+  })
+}
+
+script('A client that is closed says which of its calls may have been carried out', async (fake, client) => {
+  const sent = client.get(1)
+  await fake.take('job.get')
+  const other = new Client({ socketPath: fake.path })
+  const unsent = other.get(2) // over a connection that is not made yet
+  client.close()
+  other.close()
+  for (const [call, isSent] of [[sent, true], [unsent, false]]) {
+    await assert.rejects(call, (error) => error instanceof timerd.ClosedError && error.sent === isSent)
+  }
 })
 
 script('Many calls may share one signal, and node warns of no leak', async (fake, client) => {

@@ -34,17 +34,19 @@ test('What JSON cannot say is refused with its place, and is not told as null or
     [{ a: new Date(NaN) }, "'a' is a date that is none"], [{ a: Object(NaN) }, "'a' is NaN"],
     [{ a: Promise.resolve(1) }, "'a' is a Promise"], [{ a: new RangeError('b') }, "'a' is an Error"], [{ a: /b/ }, "'a' is a RegExp"],
     [{ a: new WeakMap() }, "'a' is a WeakMap"], [{ a: new WeakSet() }, "'a' is a WeakSet"], [[new ArrayBuffer(1)], "'[0]' is an ArrayBuffer"],
-    [{ a: new Uint8Array(2) }, "'a' is a typed array or a DataView"], [{ a: new DataView(new ArrayBuffer(2)) }, "'a' is a typed array or a DataView"],
-    [{ a: (function* () {})() }, "'a' is a generator"], [{ a: Object(Symbol('b')) }, "'a' is a symbol"], [{ a: new WeakRef({}) }, "'a' is a WeakRef"],
-    [{ a: new URLSearchParams('b=c') }, "'a' is iterable and has no fields"],
+    [{ a: new DataView(new ArrayBuffer(2)) }, "'a' is a DataView"], [{ a: new Uint8Array(3) }, "'a' is a Uint8Array"],
+    [{ a: new URLSearchParams('b=1') }, "'a' is a URLSearchParams"], [{ a: (function* () {})() }, "'a' is a Generator"],
+    [{ a: new WeakRef({}) }, "'a' is a WeakRef"], [{ a: Object(Symbol('b')) }, "'a' is a Symbol"], [{ a: Object.assign(new Map(), { b: 1 }) }, "'a' is a Map"],
     [{ a: new Map([[1, 2]]) }, "'a' is a Map"], [[new Set([1])], "'[0]' is a Set"],
   ]
   for (const [value, message] of refused) assert.throws(() => stringify(value), { name: 'TypeError', message: `${message}, which JSON cannot say` })
   const shared = { n: 1 }
   const value = { left: undefined, none: null, big: 2n ** 70n, date: new Date(0), twice: [shared, shared], own: { toJSON: () => 'own', f() {} },
-    error: Object.assign(new Error('no'), { toJSON: () => 'no' }) }
+    error: Object.assign(new Error('no'), { toJSON: () => 'no' }), boxed: [Object(1n), Object(true), Object('')], said: { toJSON: () => 2n ** 64n },
+    fields: new (class Order { n = 1 })(), none2: Object.create(null), bytes: Buffer.from('b') }
   assert.equal(stringify(value),
-    '{"none":null,"big":1180591620717411303424,"date":"1970-01-01T00:00:00.000Z","twice":[{"n":1},{"n":1}],"own":"own","error":"no"}')
+    '{"none":null,"big":1180591620717411303424,"date":"1970-01-01T00:00:00.000Z","twice":[{"n":1},{"n":1}],"own":"own","error":"no",' +
+    '"boxed":[1,true,""],"said":18446744073709551616,"fields":{"n":1},"none2":{},"bytes":{"type":"Buffer","data":[98]}}')
 })
 
 script('A userInfo that JSON cannot say is refused before it is sent', async (fake, client) => {
@@ -285,6 +287,47 @@ worked('Of a list that is refused each is said by itself, and what cannot be sai
   assert.deepEqual(failed.params.tasks, [{ fire: 1, token: 101, reason: 'task.finish: invalidParams' }])
 })
 
+worked('What cannot be taken of a list for a while is said again, and the rest is not', () => {}, async (fake, worker) => {
+  worker.on('trouble', () => {})
+  ;(await fake.take('task.reserve')).reply({ tasks: [task(1), task(2)] })
+  const done = once(worker, 'done')
+  ;(await fake.take('task.finish')).reply({ tasks: [{ fire: 1, error: { reason: 'storageFailed', message: 'full' } }, { fire: 2, state: 'done' }] })
+  assert.equal((await done)[0].fire, 2)
+  const again = await fake.take('task.finish')
+  assert.deepEqual(again.params.tasks, [{ fire: 1, token: 101 }])
+  const last = once(worker, 'done')
+  again.reply({ tasks: [{ fire: 1, state: 'done' }] })
+  assert.equal((await last)[0].fire, 1)
+})
+
+for (const reason of ['invalidParams', 'notPermitted', 'unknownMethod']) {
+  test(`A worker whose reserve is refused for good ends with ${reason}, once what runs is done`, { timeout: 30_000 }, async () => {
+    const fake = await new Fake().listen()
+    let go
+    const worker = new Worker({ socketPath: fake.path, concurrency: 2, handlers: { mails: () => new Promise((resolve) => { go = resolve }) } })
+    const run = worker.run()
+    try {
+      ;(await fake.take('daemon.status')).reply({})
+      ;(await fake.take('task.reserve')).reply({ tasks: [task(1)] })
+      ;(await fake.take('task.reserve')).refuse(reason)
+      ;(await fake.take('task.extend')).reply({ tasks: [{ fire: 1, state: 'reserved' }] })
+      go()
+      ;(await fake.take('task.finish')).reply({ tasks: [{ fire: 1, state: 'done' }] })
+      await assert.rejects(run, { reason })
+      await worker.stop()
+    } finally {
+      fake.close()
+    }
+  })
+}
+
+test('A worker with too many queues, or one that would not wait, is said at once', () => {
+  const queues = (count) => Object.fromEntries(Array.from({ length: count }, (_, number) => [`q${number}`, () => {}]))
+  assert.throws(() => new Worker({ handlers: queues(65) }), /65 queues; accepted are 64/)
+  new Worker({ handlers: queues(64), wait: '100ms' })
+  for (const wait of ['0s', '0', '00ms', '0d', '0days', '0 min', '']) assert.throws(() => new Worker({ handlers: queues(1), wait }), /wait '.*' is too short/)
+})
+
 test('A handler that is no function is said at once', () => {
   assert.throws(() => new Worker({ handlers: { mails: 'send' } }), /'mails' is no function/)
 })
@@ -357,6 +400,18 @@ worked('A stop is heard while the worker ties its leases to a connection whose d
   fake.disconnect()
   await fake.take('task.extend')
   await worker.stop({ grace: 50 })
+})
+
+worked('An extend that passes at a stop is said again, and the waiting reserve is withdrawn then', held, async (fake, worker) => {
+  ;(await fake.take('task.reserve')).reply({ tasks: [task(1)] })
+  const waiting = await fake.take('task.reserve')
+  const withdrawn = once(waiting.socket, 'end')
+  worker.stop({ grace: 20_000 })
+  ;(await fake.take('task.extend')).refuse('storageFailed')
+  const again = await fake.take('task.extend')
+  assert.deepEqual([again.params.whileConnected, again.params.tasks], [true, [{ fire: 1, token: 101 }]])
+  again.reply({ tasks: [{ fire: 1, state: 'reserved' }] })
+  await withdrawn
 })
 
 test('A stop is heard while the daemon does not answer at all', { timeout: 30_000 }, async () => {

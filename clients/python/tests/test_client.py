@@ -239,6 +239,30 @@ class WatcherTests(unittest.TestCase):
 
         self.assertEqual((asyncio.run(watch()), kept), ([4, 5, 6, 7], [4, 5, 6, 7]))
 
+    def test_next_goes_on_where_an_iteration_was_left_whatever_becomes_of_that(self):
+        folder = self.server([[("event", {"type": "job.added", "seq": seq}) for seq in (4, 5, 6)]] * 2)
+
+        async def watch():
+            watcher = timerd.AsyncWatcher(folder + "/s", since=0, reconnect=False)
+            async for event in watcher:
+                told = [event]
+                break
+            told.append(await watcher.__anext__())
+            await asyncio.sleep(0)  # the loop ends the iteration that was left
+            told.append(await watcher.__anext__())
+            watcher.close()
+            return [event["seq"] for event in told]
+
+        self.assertEqual((asyncio.run(watch()), self.asked), ([4, 5, 6], [{"since": 0}]))
+        watcher = timerd.Watcher(folder + "/s", since=0, reconnect=False)
+        left = iter(watcher)
+        told = [next(left), next(watcher)]
+        left.close()
+        told.append(next(watcher))
+        watcher.close()
+        self.assertRaises(StopIteration, next, watcher)
+        self.assertEqual(([event["seq"] for event in told], self.asked), ([4, 5, 6], [{"since": 0}] * 2))
+
     def test_a_loss_that_was_not_dealt_with_is_told_again(self):
         lost = wire.Notification("events.lost", {"after": 5, "through": 100})
         progress = Progress(None, 5, None, None)

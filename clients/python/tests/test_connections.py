@@ -193,8 +193,8 @@ class ConnectionTests(unittest.TestCase):
         thread.join(LIMIT)
         self.assertFalse(thread.is_alive())
 
-    def test_so_it_is_with_asyncio_and_tasks_for_a_cancelled_reserve_are_given_back_where_others_are_tied(self):
-        reserved, go_on, released = threading.Event(), threading.Event(), threading.Event()
+    def test_so_it_is_with_asyncio_and_tasks_for_a_cancelled_reserve_are_given_back(self):
+        reserved, go_on, answered, released = threading.Event(), threading.Event(), threading.Event(), threading.Event()
         said = []
 
         def serve(connection):
@@ -205,11 +205,12 @@ class ConnectionTests(unittest.TestCase):
                 said.append((request["method"], request["params"]))
                 result = {"job": {"id": 1}, "tasks": []}
                 if request["method"] == "task.reserve":
-                    if "whileConnected" not in request["params"]:
-                        reserved.set()
-                        go_on.wait(LIMIT)
+                    reserved.set()
+                    go_on.wait(LIMIT)
                     result = {"tasks": [{"fire": 5, "token": 9, "queue": "q"}]}
                 connection.send(id=request["id"], result=result)
+                if request["method"] == "task.reserve":
+                    answered.set()
                 if request["method"] == "task.release":
                     released.set()
 
@@ -218,43 +219,94 @@ class ConnectionTests(unittest.TestCase):
         async def work():
             loop = asyncio.get_running_loop()
             async with timerd.AsyncClient(server.path, timeout=LIMIT) as client:
-                await client.reserve("q", wait="1h", while_connected=True)
                 reserve = asyncio.ensure_future(client.reserve("q", wait="1h"))
                 await loop.run_in_executor(None, reserved.wait, LIMIT)
                 self.assertEqual(await client.get(1), {"id": 1})
+                go_on.set()
+                answered.wait(LIMIT)  # while the event loop reads nothing
                 reserve.cancel()
                 with self.assertRaises(asyncio.CancelledError):
                     await reserve
-                go_on.set()
+                self.assertEqual(client._others, [])
                 self.assertTrue(await loop.run_in_executor(None, released.wait, LIMIT))
 
         self.run_async(work())
         self.assertEqual(said[-1], ("task.release", {"tasks": [{"fire": 5, "token": 9}]}))
 
-    def test_a_wait_that_is_cancelled_or_too_late_leaves_no_connection_with_asyncio(self):
-        waits, ended = threading.Semaphore(0), threading.Semaphore(0)
+    def test_a_wait_that_is_given_up_ends_its_connection_unless_tasks_are_tied_to_that(self):
+        waiting, ended = threading.Semaphore(0), threading.Semaphore(0)
 
         def serve(connection):
-            connection.request()
-            waits.release()
-            if connection.request() is None:
-                ended.release()
+            while True:
+                request = connection.request()
+                if request is None:
+                    return ended.release()
+                params = request["params"]
+                if request["method"] == "task.finish":
+                    connection.send(id=request["id"], result={"task": {"fire": 5, "state": "done"}})
+                elif params.get("queues") == ["full"]:
+                    connection.send(id=request["id"], result={"tasks": [{"fire": 5, "token": 9, "queue": "full"}]})
+                else:
+                    waiting.release()
 
         server = Server(self, serve)
 
         async def work():
             loop = asyncio.get_running_loop()
-            async with timerd.AsyncClient(server.path) as client:
-                for asked in (("task.reserve", {"queues": ["q"], "wait": "1h"}), ("run.output", {"id": 1, "wait": True})):
-                    call = asyncio.ensure_future(client.request(*asked))
-                    self.assertTrue(await loop.run_in_executor(None, waits.acquire, True, LIMIT))
-                    call.cancel()
-                    with self.assertRaises(asyncio.CancelledError):
-                        await call
-                    with self.assertRaises(timerd.TimedOut):
-                        await client.request(*asked, timeout=0.05)
-                    for _ in range(2):
-                        self.assertTrue(await loop.run_in_executor(None, ended.acquire, True, LIMIT))
+
+            async def give_up(call):
+                asked = asyncio.ensure_future(call)
+                self.assertTrue(await loop.run_in_executor(None, waiting.acquire, True, LIMIT))
+                asked.cancel()
+                with self.assertRaises(asyncio.CancelledError):
+                    await asked
+
+            async with timerd.AsyncClient(server.path, timeout=LIMIT) as client:
+                for call in (client.reserve("q", wait="1h"), client.reserve("q", wait="1h", while_connected=True), client.call("run.output", id=1, wait=True)):
+                    await give_up(call)
+                    self.assertTrue(await loop.run_in_executor(None, ended.acquire, True, LIMIT))
+                with self.assertRaises(timerd.TimedOut):
+                    await client.request("task.reserve", {"queues": ["q"], "wait": "1h"}, timeout=1)
+                self.assertTrue(await loop.run_in_executor(None, ended.acquire, True, LIMIT))
+                self.assertTrue(waiting.acquire(timeout=LIMIT))
+                self.assertEqual(client._others, [])
+                first = await client.reserve("full", wait="1h", while_connected=True)
+                await give_up(client.reserve("q", wait="1h", while_connected=True))
+                self.assertEqual(len(client._others), 1)
+                await client.finish(first[0])
+                self.assertEqual(client._others, [])
+                self.assertTrue(await loop.run_in_executor(None, ended.acquire, True, LIMIT))
+
+        self.run_async(work())
+
+    def test_tasks_whose_answer_is_read_behind_the_cancelling_are_given_back(self):
+        released = threading.Event()
+
+        def serve(connection):
+            request = connection.request()
+            connection.send(id=request["id"], result={"tasks": [{"fire": 5, "token": 9, "queue": "q"}]})
+            if connection.request()["params"] == {"tasks": [{"fire": 5, "token": 9}]}:
+                released.set()
+
+        server = Server(self, serve)
+
+        async def work():
+            client = timerd.AsyncClient(server.path, timeout=LIMIT)
+            reserve = asyncio.ensure_future(client.reserve("q", wait="1h"))
+            while not client._others:
+                await asyncio.sleep(0)
+            connection = client._others[0]
+            answered = connection._answer
+
+            def cancel_and_answer(answer):
+                reserve.cancel()
+                answered(answer)
+
+            connection._answer = cancel_and_answer
+            with self.assertRaises(asyncio.CancelledError):
+                await reserve
+            self.assertTrue(await asyncio.get_running_loop().run_in_executor(None, released.wait, LIMIT))
+            await client.close()
 
         self.run_async(work())
 
@@ -303,7 +355,7 @@ class ConnectionTests(unittest.TestCase):
 
         async def work():
             async with timerd.AsyncClient(server.path) as client:
-                first = asyncio.ensure_future(client.request("job.get", {"id": 1}, timeout=0.05))
+                first = asyncio.ensure_future(client.request("job.get", {"id": 1}, timeout=1))
                 second = asyncio.ensure_future(client.get(2))
                 with self.assertRaises(timerd.TimedOut):
                     await first
@@ -337,9 +389,9 @@ class ConnectionTests(unittest.TestCase):
         with timerd.Client(server.path, timeout=LIMIT) as client:
             self.assertEqual([task.fire for task in client.reserve("q", while_connected=True)], [1])
             with self.assertRaises(timerd.TimedOut):
-                client.request("job.get", {"id": 5}, timeout=0.05)
+                client.request("job.get", {"id": 5}, timeout=1)
             with self.assertRaises(timerd.TimedOut):
-                client.request("task.reserve", {"queues": ["q"]}, timeout=0.05)
+                client.request("task.reserve", {"queues": ["q"]}, timeout=1)
             self.assertRaises(ValueError, client.add, user_info=float("nan"))
             # The late answers come ahead of its own, and the late tasks are given back.
             self.assertEqual(client.get(7), {"id": 7})

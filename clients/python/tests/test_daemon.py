@@ -103,6 +103,35 @@ class DaemonTests(unittest.TestCase):
             if tied:
                 self.assertEqual([task.attempt for task in self.client.reserve(["q"])], [1])
 
+    def test_waits_that_are_given_up_leave_no_connection_and_lose_no_task(self):
+        self.needs_queues()
+        count = 100
+        self.client.add_all([timerd.job(in_="0s", queue="hasty") for _ in range(count)])
+        before = self.client.call("daemon.status")["connections"]
+        taken = set()
+
+        async def work():
+            async with timerd.AsyncClient(self.socket, patience=30) as client:
+                for delay in range(100):
+                    try:
+                        tasks = await asyncio.wait_for(client.reserve("hasty", wait="1h", lease="1h"), delay / 20000)
+                        taken.update(task.fire for task in tasks)
+                        await client.finish_all(tasks)
+                    except asyncio.TimeoutError:
+                        pass
+                while len(taken) < count:
+                    tasks = await client.reserve("hasty", count=count, wait="20s")
+                    self.assertTrue(tasks, "%d tasks wait for the end of their lease" % (count - len(taken)))
+                    taken.update(task.fire for task in tasks)
+                    await client.finish_all(tasks)
+                for while_connected in (False, True) * 10:
+                    with self.assertRaises(asyncio.TimeoutError):
+                        await asyncio.wait_for(client.reserve("hasty", wait="1h", lease="1h", while_connected=while_connected), 0.02)
+                # Its first connection, and none that waits.
+                self.assertTrue(waited(lambda: self.client.call("daemon.status")["connections"] <= before + 1))
+
+        asyncio.run(work())
+
     def test_a_watcher_misses_nothing_over_kill_9_of_the_daemon(self):
         cursor = timerd.FileCursor(self.folder + "/cursor")
         watcher = timerd.Watcher(self.socket, cursor=cursor, since=0, types=["fire.fired"])

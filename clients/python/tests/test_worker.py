@@ -132,7 +132,7 @@ class WorkerTests(unittest.TestCase):
             self.daemon.until(lambda: len([1 for name, _ in self.daemon.asked if name == "task.extend"]) >= 6)
 
         fires = self.add(1)
-        self.begin(handler, lease="300ms")
+        self.begin(handler, lease="3s")
         self.all_are("done", fires)
         self.assertEqual(self.daemon.tasks[fires[0]]["attempt"], 1)
 
@@ -147,7 +147,7 @@ class WorkerTests(unittest.TestCase):
                     told.set()
 
         fires = self.add(1)
-        self.begin(handler, lease="300ms", concurrency=1)
+        self.begin(handler, lease="3s", concurrency=1)
         self.assertTrue(first.wait(10))
         with self.daemon.changed:
             self.daemon.tasks[fires[0]]["state"] = "ready"  # as a job that was ended with kill, and so on
@@ -285,7 +285,7 @@ class WorkerTests(unittest.TestCase):
 
         first = threading.Event()
         fires = self.add(1)
-        self.begin(handler, lease="600ms", concurrency=2)
+        self.begin(handler, lease="2s", concurrency=2)
         self.addCleanup(go_on.set)
         self.assertTrue(first.wait(10))
         with self.daemon.changed:

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 import warnings
 from types import TracebackType
-from typing import Any, Callable, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple, Type, TypeVar
 
 from .aio_connection import AsyncConnection
 from .aio_methods import AsyncMethods
 from .call import Call
 from .client import time_limit
 from .conversation import LONGEST_NUMBER, Conversation
-from .errors import ConnectionFailed, ConnectionLost, Refused
+from .errors import ConnectionFailed, ConnectionLost, Refused, TimerdError
 from .paths import default_socket
 from .repeats import Attempts
 from .wire import encode_params
 
 T = TypeVar("T")
+
+_ENDINGS = ("task.finish", "task.fail", "task.release")
 
 
 class AsyncClient(AsyncMethods):
@@ -26,8 +29,8 @@ class AsyncClient(AsyncMethods):
 
     A call says what its arguments are as it begins, which for a task is the next turn of the event loop; what is changed in them later is not said.
 
-    A call that is cancelled may have been carried out. One that waits in the daemon gives up its connection, and with it its place among those who
-    wait; tasks that were on their way are released at once. Where tasks are tied to the connection it stays until the `wait` is over.
+    A call that is cancelled may have been carried out. One that waits in the daemon gives up its place with its connection, unless tasks are tied to that;
+    tasks that came for a reserve by then are released at once.
     """
 
     def __init__(self, socket: Optional[str] = None, *, timeout: Optional[float] = 30.0, patience: float = 0.0, reconnect: bool = True) -> None:
@@ -37,6 +40,8 @@ class AsyncClient(AsyncMethods):
         self.reconnect = reconnect
         self._connection: Optional[AsyncConnection] = None
         self._others: List[AsyncConnection] = []  # each for one call that waits
+        self._tied: Dict[int, AsyncConnection] = {}  # of each task that is tied to one of these, by its token
+        self._releasing: "Set[asyncio.Task[None]]" = set()
         self._opening: "Optional[Tuple[asyncio.AbstractEventLoop, asyncio.Lock]]" = None
         self._closed = False
         #: Called at each end of a connection; it must not hold the client.
@@ -105,12 +110,14 @@ class AsyncClient(AsyncMethods):
         attempts = Attempts(asks, self.patience, self.reconnect, time.monotonic(), deadline)
         while True:
             try:
-                is_alone = does_wait and self.reconnect
-                connection = await (self._other() if is_alone else self._main())
-                result = await connection.request(method, said, deadline, is_alone)
-                if params.get("whileConnected") and isinstance(result, dict) and result.get("tasks"):
-                    connection.is_tied = True
-                return result
+                connection = await (self._other() if does_wait and self.reconnect else self._main())
+                try:
+                    answer = await connection.request(method, said, deadline)
+                finally:
+                    if connection.waits_in_vain and connection in self._others:
+                        self._leave(connection)
+                self._note_ties(method, params, answer, connection)
+                return answer
             except Refused as error:  # also one of the whole connection
                 self._forget_lost()
                 return error
@@ -120,6 +127,30 @@ class AsyncClient(AsyncMethods):
                 if pause is None:
                     raise attempts.final(error)
             await asyncio.sleep(pause)
+
+    def _leave(self, connection: AsyncConnection) -> None:
+        """Ends a connection on which nobody waits any more. One that tasks are tied to stays, for they would go back."""
+        if connection in self._tied.values():
+            return
+        self._others.remove(connection)
+        for tasks in connection.leave():
+            releasing = asyncio.ensure_future(self._release(tasks))
+            self._releasing.add(releasing)
+            releasing.add_done_callback(self._releasing.discard)
+
+    async def _release(self, tasks: List[Any]) -> None:
+        with contextlib.suppress(TimerdError):  # then they come back with the end of their leases
+            await self._ask("task.release", {"tasks": tasks}, None)
+
+    def _note_ties(self, method: str, params: Mapping[str, Any], answer: Any, connection: AsyncConnection) -> None:
+        if method == "task.reserve" and params.get("whileConnected") and connection in self._others:
+            self._tied.update((token, connection) for token in map(_token, _tasks(answer)) if token is not None)
+        elif self._tied and method in _ENDINGS:
+            for said, told in zip(_tasks(params), _tasks(answer)):
+                if isinstance(told, dict) and "state" in told:  # what was refused is perhaps tied
+                    self._tied.pop(_token(said), None)
+            for other in [other for other in self._others if other.waits_in_vain]:
+                self._leave(other)
 
     def has_ended(self) -> bool:
         """With `reconnect` false: whether the connection has ended, which is said once, here or by a call."""
@@ -132,6 +163,7 @@ class AsyncClient(AsyncMethods):
         if self._connection is not None and self._connection.lost is not None:
             self._connection = None
         self._others = [connection for connection in self._others if connection.lost is None]
+        self._tied = {token: connection for token, connection in self._tied.items() if connection.lost is None}
 
     async def _main(self) -> AsyncConnection:
         loop = asyncio.get_running_loop()
@@ -152,9 +184,9 @@ class AsyncClient(AsyncMethods):
     async def _other(self) -> AsyncConnection:
         """A connection on which nothing else waits."""
         loop = asyncio.get_running_loop()
-        self._others = [connection for connection in self._others if connection.loop is loop and connection.lost is None]
+        self._others = [connection for connection in self._others if connection.loop is loop]
         for connection in self._others:
-            if connection.waits_for == 0:
+            if connection.lost is None and connection.waits_for == 0:
                 break
         else:
             connection = self._unless_closed(await AsyncConnection.open(self.path, self.on_end))
@@ -166,3 +198,15 @@ class AsyncClient(AsyncMethods):
             connection.close()
             raise ConnectionLost("the client was closed")
         return connection
+
+
+def _tasks(said: Any) -> List[Any]:
+    """Of a request or an answer that is about one task, or about a list."""
+    if not isinstance(said, Mapping):
+        return []
+    tasks = said.get("tasks", [said.get("task", said)])
+    return tasks if isinstance(tasks, list) else []
+
+
+def _token(task: Any) -> Any:
+    return task.get("token") if isinstance(task, Mapping) else None

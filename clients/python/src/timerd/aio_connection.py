@@ -8,7 +8,7 @@ import contextlib
 import os
 import socket
 import time
-from typing import Any, Callable, Deque, Dict, Optional
+from typing import Any, Callable, Deque, Dict, List, Optional, Tuple
 
 from .conversation import Answer, Conversation, Params, TurnedAway
 from .dialing import dial, is_over, said
@@ -27,13 +27,10 @@ class AsyncConnection(asyncio.Protocol):
         self._socket = socket_
         self._transport: Optional[asyncio.Transport] = None
         self._conversation = Conversation()
-        self._waiting: "Dict[int, asyncio.Future[Any]]" = {}
+        self._waiting: "Dict[int, Tuple[str, asyncio.Future[Any]]]" = {}  # with the method
         self._notifications: Deque[Notification] = collections.deque()
         self._wanted: "Optional[asyncio.Future[None]]" = None
         self._is_paused = False
-        self._heard = 0  # bytes
-        #: Whether tasks may be tied to it.
-        self.is_tied = False
         self._on_end = on_end
         mind_forks(self)
 
@@ -53,11 +50,8 @@ class AsyncConnection(asyncio.Protocol):
     def waits_for(self) -> int:
         return self._conversation.waits_for
 
-    async def request(self, method: str, params: Params, deadline: Optional[float], is_alone: bool = False) -> Any:
-        """The result, or a Refused. Whoever is cancelled, or too late, has no answer; tasks that come for such a reserve are given back.
-
-        With `is_alone`, who waits for nothing else here, such a one gives up the connection, and with it the place among those who wait.
-        """
+    async def request(self, method: str, params: Params, deadline: Optional[float]) -> Any:
+        """The result, or a Refused. Whoever is cancelled, or too late, has no answer; tasks that come for such a reserve are given back."""
         left = None if deadline is None else deadline - time.monotonic()
         if left is not None and left <= 0:
             raise TimedOut("timerd did not answer in time")
@@ -67,7 +61,7 @@ class AsyncConnection(asyncio.Protocol):
             raise self.lost if isinstance(self.lost, Refused) else NotSent(str(self.lost))
         number, line = self._conversation.ask(method, params)
         future: "asyncio.Future[Any]" = self.loop.create_future()
-        self._waiting[number] = future
+        self._waiting[number] = (method, future)
         timer = None if left is None else self.loop.call_later(left, self._too_late, future)
         try:
             self._transport.write(line)
@@ -82,17 +76,6 @@ class AsyncConnection(asyncio.Protocol):
                 timer.cancel()
             if self._waiting.pop(number, None) is not None:
                 self._conversation.abandon(number)
-                if is_alone and not self.is_tied:
-                    self._leave(number)
-
-    def _leave(self, number: int, heard: Optional[int] = None) -> None:
-        """Closes it once all is read that timerd has said: that counts as heard there. What it would say later goes back to where it stood."""
-        if self.lost is not None or not self._conversation.owes(number):
-            return
-        if self._heard == heard:
-            return self.close()
-        # What can be read in the next turn of the event loop is read behind what was called soon for it.
-        self.loop.call_soon(self.loop.call_soon, self._leave, number, self._heard)
 
     @staticmethod
     def _too_late(future: "asyncio.Future[Any]") -> None:
@@ -111,13 +94,35 @@ class AsyncConnection(asyncio.Protocol):
             self._transport.resume_reading()
         return self._notifications.popleft()
 
+    @property
+    def waits_in_vain(self) -> bool:
+        return self.lost is None and self._conversation.waits_in_vain
+
+    def leave(self) -> List[List[Any]]:
+        """Ends a connection that waits in vain; the tasks of answers that had come, to be given back over another one.
+
+        From the shutdown on the daemon can hand over nothing here, and keeps what it would have; what it had handed over is read. So no task is lost between the two.
+        """
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+            while True:
+                data = self._socket.recv(262144)
+                if not data:
+                    break
+                self._conversation.feed(data)
+        with contextlib.suppress(ConnectionFailed):
+            while self._conversation.next() is not None:
+                pass
+        self.close()
+        return self._conversation.take_late()
+
     def close(self, why: Optional[TimerdError] = None) -> None:
         if self.lost is not None:
             return
         self.lost = why or ConnectionLost("the connection was closed")
         if self._transport is not None and not self.loop.is_closed():
             self._transport.abort()
-        for future in self._waiting.values():
+        for _, future in self._waiting.values():
             if not future.done():
                 future.set_exception(self.lost)
         self._wake()
@@ -132,7 +137,6 @@ class AsyncConnection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self.lost is not None:
             return
-        self._heard += len(data)
         self._conversation.feed(data)
         try:
             while True:
@@ -162,8 +166,10 @@ class AsyncConnection(asyncio.Protocol):
         self.close(ConnectionLost("the connection to timerd is over: %s" % said(error) if error else "timerd closed the connection"))
 
     def _answer(self, answer: Answer) -> None:
-        future = self._waiting.pop(answer.number)
-        if not future.done():
+        method, future = self._waiting.pop(answer.number)
+        if future.done():  # its caller goes, and has not come to say so
+            self._conversation.give_back(method, answer.value)
+        else:
             future.set_result(answer.value)
 
     def _wake(self) -> None:

@@ -68,6 +68,7 @@ class AsyncWatcher:
 
     async def __anext__(self) -> "Json | Lost":
         """The event behind the one that was told last, which has been dealt with."""
+        self._iteration = None  # the end of one that was left may come later, and is not to drop this connection
         try:
             told = await self._following()
         except BaseException:

@@ -42,7 +42,7 @@ class Conversation:
         self._rest = bytearray()
         self._looked = 0
         self._was_answered = False
-        self._unsent = b""
+        self._late: List[List[Any]] = []  # of each answer that nobody took, the tasks
 
     @property
     def waits_for(self) -> int:
@@ -75,16 +75,26 @@ class Conversation:
         if number in self._open:
             self._abandoned.add(number)
 
-    def owes(self, number: int) -> bool:
-        """Whether this one has no answer yet."""
-        return number in self._open
-
     def feed(self, data: bytes) -> None:
         self._rest += data
 
     def take_unsent(self) -> bytes:
-        unsent, self._unsent = self._unsent, b""
+        unsent = b""
+        for tasks in self.take_late():
+            number, line = self.ask("task.release", {"tasks": tasks})
+            self.abandon(number)
+            unsent += line
         return unsent
+
+    def take_late(self) -> List[List[Any]]:
+        """The tasks that came for each reserve whose caller has gone, to be given back by who takes them."""
+        late, self._late = self._late, []
+        return late
+
+    @property
+    def waits_in_vain(self) -> bool:
+        """Whether something is asked whose caller has gone, other than what gives tasks back."""
+        return any(self._open.get(number) != "task.release" for number in self._abandoned)
 
     def next(self) -> Optional[Event]:
         """What the next line says, or None where it is not there yet. After a ConnectionFailed the connection is of no use."""
@@ -143,6 +153,4 @@ class Conversation:
         tasks = result.get("tasks") if method == "task.reserve" and isinstance(result, dict) else None
         held: List[Any] = [{"fire": task["fire"], "token": task["token"]} for task in tasks or () if "token" in task]
         if held:
-            number, line = self.ask("task.release", {"tasks": held})
-            self.abandon(number)
-            self._unsent += line
+            self._late.append(held)

@@ -82,6 +82,7 @@ class Watcher:
 
     def __next__(self) -> "Json | Lost":
         """The event behind the one that was told last, which has been dealt with."""
+        self._iteration = None  # the end of one that was left may come later, and is not to drop this connection
         try:
             told = self._following()
         except BaseException:
