@@ -134,8 +134,6 @@ final class NodeDaemon {
         case .lead(let epoch, let formerClock): try await lead(epoch, formerClock)
         case .drains(let drains): await takeNote(ofDraining: drains)
         case .stopLeading(.drains): handOver()
-        // Another is to lead first, as where this one cannot store.
-        case .stopLeading(.relayAway): await stopLeading(StopReason.relayAway.words, ofCopy: true)
         case .stopLeading(let reason): await stopLeading("\(reason.words)")
         case .drained(let epoch) where epoch == leading?.epoch: await stopLeading("it drains")
         case .lost(let epoch, let error) where epoch == leading?.epoch:

@@ -97,6 +97,7 @@ final class KeeperLoop {
             let sent = Fence.now()
             let answer = try ask(request, on: connection, within: within)
             perform(.answered(request, answer, sent: sent))
+            if leadership.asksForRelays { askForRelays(on: connection) }
             if trouble != nil {
                 trouble = nil
                 listeners.onRecovered()
@@ -109,6 +110,15 @@ final class KeeperLoop {
             if error.isOfName { perform(.nameTaken) }
             tell(error)
         }
+    }
+
+    /// Behind the answer, so that no second statement delays what a renewal is for.
+    private func askForRelays(on connection: PostgresConnection) {
+        let limit = Duration.microseconds(settings.terms.statement)
+        // try?: without an answer it leads on, and asks again with the next renewal.
+        let carry = try? statements.othersCarry(on: connection, within: limit)
+        if !connection.isUsable { self.connection = nil }
+        perform(.othersCarry(carry ?? false))
     }
 
     /// The connection, made anew where there is none.
@@ -184,22 +194,7 @@ final class KeeperLoop {
     ) throws(PostgresError) -> LeaseStatements.Reply? {
         switch request {
         case .renew(let epoch):
-            var reply = try statements.renew(
-                epoch: epoch,
-                mailbox.row,
-                on: connection,
-                within: limit
-            )
-            guard reply != nil, leadership.asksForRelays else { return reply }
-            do throws(PostgresError) {
-                reply?.answer.othersCarry = try statements.othersCarry(
-                    on: connection,
-                    within: limit
-                )
-            } catch {
-                // The lease is renewed; the next renewal asks again.
-            }
-            return reply
+            return try statements.renew(epoch: epoch, mailbox.row, on: connection, within: limit)
         case .release(let epoch):
             return try statements.release(epoch, on: connection, within: limit)
         case .take(let seen):

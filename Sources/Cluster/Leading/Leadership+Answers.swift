@@ -33,7 +33,6 @@ extension Leadership {
         renewAt = sent + terms.renewal
         rank = answer.rank
         othersMayLead = answer.othersMayLead
-        othersCarry = answer.othersCarry
         if drains != answer.drains {
             drains = answer.drains
             effects.append(.drains(drains))

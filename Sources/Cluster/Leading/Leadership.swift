@@ -62,6 +62,8 @@ package struct Leadership: Sendable {
         case couldNotLead
         /// The relay has no connection with the database, so that no other node is reached; or has one again.
         case relay(isAway: Bool)
+        /// Whether another node that may lead has a connection of its relay.
+        case othersCarry(Bool)
         case time
     }
 
@@ -99,10 +101,10 @@ package struct Leadership: Sendable {
     var drains = false
     /// Whether a node is there, beside this one, that does not drain.
     var othersMayLead = true
-    /// See `LeaseAnswer`.
-    var othersCarry = false
     /// Since when the relay has no connection; nil while it has one.
     var relayAwaySince: Int64?
+    /// How often it has handed over since then.
+    var relayHandOvers = 0
     var leaves = false
     var failures = 0
     /// When the node's row is due.
@@ -167,10 +169,8 @@ package struct Leadership: Sendable {
         switch role {
         case .standsBy:
             if leaves { return .done }
-            // Nodes that reach the others come before it.
-            let delay = othersMayLead && lacksRelay(at: now) ? terms.renewal / 2 : 0
-            if !isToStandBy, let lease, let takeAt, max(takeAt + delay, standsBackUntil) < due {
-                due = max(takeAt + delay, standsBackUntil)
+            if !isToStandBy, let lease, let takeAt, max(takeAt, standsBackUntil) < due {
+                due = max(takeAt, standsBackUntil)
                 request = .take(lease.seen(at: now))
             }
         case .leads(let epoch, let end), .handsOver(let epoch, let end):
@@ -207,15 +207,20 @@ package struct Leadership: Sendable {
             leaves = true
             handOver(.leaves, &effects)
         case .coreBegan: ledSince = now
-        case .coreStopped: coreStopped(now, &effects)
+        case .coreStopped:
+            coreStopped(now, &effects)
+            // Nodes that reach the others come before it.
+            if lacksRelay(at: now) { standsBackUntil = max(standsBackUntil, now + terms.renewal) }
         case .couldNotLead:
             coreStopped(now, &effects)
             failedLeads += 1
             standsBackUntil = now + terms.standBack(afterFailures: failedLeads)
-        case .relay(let isAway): relayAwaySince = isAway ? relayAwaySince ?? now : nil
+        case .relay(let isAway):
+            relayAwaySince = isAway ? relayAwaySince ?? now : nil
+            if !isAway { relayHandOvers = 0 }
+        case .othersCarry(let carry): if carry { endWithoutRelay(now, &effects) }
         case .time: break
         }
-        endWithoutRelay(now, &effects)
         return effects
     }
 
@@ -233,10 +238,13 @@ package struct Leadership: Sendable {
 
     /// Hands over where this node has led for long without reaching the others, and one of these could lead and reach them.
     ///
-    /// Where none could, as where the database has no connection left for any relay, nobody would gain.
+    /// Where none could, as where the database has no connection left for any relay, nobody would gain. Each time it leads
+    /// for twice as long as before: whoever reaches the others may be unable to lead.
     private mutating func endWithoutRelay(_ now: Int64, _ effects: inout [Effect]) {
-        guard othersCarry, lacksRelay(at: now), let ledSince, now - ledSince >= terms.relayPatience
+        guard case .leads = role, lacksRelay(at: now), let ledSince,
+            now - ledSince >= terms.relayPatience << Int64(min(relayHandOvers, 10))
         else { return }
+        relayHandOvers += 1
         handOver(.relayAway, &effects)
     }
 

@@ -20,8 +20,6 @@ package struct LeaseAnswer: Sendable, Equatable {
     package var drains: Bool
     /// Whether a node is there, beside this one, that does not drain.
     package var othersMayLead: Bool
-    /// Whether one of these has a relay's connection; asked only by a node that leads and has none.
-    package var othersCarry = false
     /// By how much the wall clock of the node that wrote the jobs last is ahead of the database's, in µs.
     ///
     /// As of its last renewal; nil where none has.

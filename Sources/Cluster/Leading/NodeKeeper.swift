@@ -106,7 +106,8 @@ package final class NodeKeeper: Sendable {
 
     /// The relay has no connection with the database, or has one again.
     ///
-    /// Where it has none for two leases this node gives the lead back, if another could lead that has one.
+    /// Where it has none for two leases this node, once it has led for as long, gives the lead back, if another could lead
+    /// that has one.
     package func relayIsAway(_ isAway: Bool) { mailbox.add(.relay(isAway: isAway)) }
 
     /// Leaves in order: has the core stop, gives the lease back once it has, and ends the thread.

@@ -92,71 +92,61 @@ extension LeadershipTests {
         #expect(node.epoch != nil)
     }
 
-    @Test("One whose relay is away for two leases hands over, where that of another is not")
+    @Test("One whose relay is away for two leases hands over where another's is not")
     func relayAway() {
         let (lease, renewal) = (10 * Self.second, Leadership.Request.renew(epoch: 6))
-        func renewed(othersCarry: Bool) -> LeaseAnswer {
-            var answer = Self.look(.renewed, epoch: 6, holder: "me", remaining: lease)
-            answer.othersCarry = othersCarry
-            return answer
+        let renewed = Self.look(.renewed, epoch: 6, holder: "me", remaining: lease)
+        /// Renews the lease for so long, and says each time whether others carry: what came of the last time.
+        func lead(_ node: inout Leadership, _ now: inout Int64, for time: Int64, othersCarry: Bool)
+            -> [Leadership.Effect]
+        {
+            let end = now + time
+            var effects: [Leadership.Effect] = []
+            while now < end, effects == [] {
+                now += 3 * Self.second
+                _ = node.receive(.answered(renewal, renewed, sent: now), at: now)
+                effects = node.receive(.othersCarry(othersCarry), at: now)
+            }
+            return effects
         }
+        let over: [Leadership.Effect] = [.stopLeading(.relayAway), .leader(nil)]
         var (node, now) = (Self.standby(), Self.start)
         Self.lead(&node, for: 0, &now)
         #expect(!node.asksForRelays)
         #expect(node.receive(.relay(isAway: true), at: now) == [])
         #expect(node.asksForRelays)
-        let since = now
         // While nobody would gain it leads on.
-        while now < since + 3 * lease {
-            now += 3 * Self.second
-            let answer = Leadership.Event.answered(renewal, renewed(othersCarry: false), sent: now)
-            #expect(node.receive(answer, at: now) == [.openFence(until: now + 9 * Self.second)])
-        }
-        let answer = Leadership.Event.answered(renewal, renewed(othersCarry: true), sent: now)
-        #expect(
-            node.receive(answer, at: now) == [
-                .openFence(until: now + 9 * Self.second), .stopLeading(.relayAway), .leader(nil),
-            ]
-        )
-        #expect(node.receive(.couldNotLead, at: now) == [.closeFence])
+        var effects = lead(&node, &now, for: 3 * lease, othersCarry: false)
+        #expect(effects == [])
+        effects = lead(&node, &now, for: 3 * Self.second, othersCarry: true)
+        #expect(effects == over)
+        #expect(node.receive(.othersCarry(true), at: now) == [])
+        #expect(node.receive(.coreStopped, at: now) == [.closeFence])
         #expect(node.standsBackUntil == now + 3_333_333)
-        // In vain where the connection is back in time, or was away for less than that of this lead.
-        for (away, isBack) in [(lease, false), (3 * lease, true)] {
+        #expect(node.relayHandOvers == 1)
+
+        // In vain where it was away for less than that, of this lead; of a second lead, for less than twice that.
+        for (handOvers, patience) in [(0, 2 * lease), (1, 4 * lease)] {
             var (node, now) = (Self.standby(), Self.start)
             Self.lead(&node, for: 0, &now)
+            node.relayHandOvers = handOvers
             _ = node.receive(.relay(isAway: true), at: now)
-            let end = now + away
-            while now < end {
-                now += 3 * Self.second
-                if isBack { _ = node.receive(.relay(isAway: false), at: now) }
-                let answer = Leadership.Event.answered(
-                    renewal,
-                    renewed(othersCarry: true),
-                    sent: now
-                )
-                #expect(node.receive(answer, at: now) == [.openFence(until: now + 9 * Self.second)])
-            }
+            let short = patience - 4 * Self.second
+            effects = lead(&node, &now, for: short, othersCarry: true)
+            #expect(effects == [])
+            effects = lead(&node, &now, for: 6 * Self.second, othersCarry: true)
+            #expect(effects == over)
         }
-    }
-
-    @Test("One whose relay is away takes a free lease later than the others would")
-    func relayAwayOfStandby() {
-        var node = Self.standby()
-        _ = node.receive(.relay(isAway: true), at: Self.start)
-        let now = Self.start + 20 * Self.second
-        let free = Self.look(epoch: 6, holder: nil, remaining: 0)
-        _ = node.receive(.answered(.renew(epoch: nil), free, sent: now), at: now)
-        let later = now + 1_666_666
-        #expect(node.next(at: now) == .wait(until: later))
-        guard case .send(.take, _) = node.next(at: later) else {
-            Issue.record("it takes no lease: \(node.next(at: later))")
-            return
-        }
-        _ = node.receive(.relay(isAway: false), at: now)
-        guard case .send(.take, _) = node.next(at: now) else {
-            Issue.record("it takes no lease: \(node.next(at: now))")
-            return
-        }
+        // And where it is back in time.
+        (node, now) = (Self.standby(), Self.start)
+        Self.lead(&node, for: 0, &now)
+        node.relayHandOvers = 1
+        _ = node.receive(.relay(isAway: true), at: now)
+        _ = lead(&node, &now, for: lease, othersCarry: true)
+        #expect(node.receive(.relay(isAway: false), at: now) == [])
+        #expect(!node.asksForRelays && node.relayHandOvers == 0)
+        effects = lead(&node, &now, for: 3 * lease, othersCarry: true)
+        #expect(effects == [])
     }
 
     @Test("One that hands over while its runs go on stops leading once its lease is over or lost")
