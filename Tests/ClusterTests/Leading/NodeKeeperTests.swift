@@ -46,10 +46,10 @@ struct NodeKeeperTests {
     @Test("A node that leads without a relay's connection hands over to one that has it")
     func relayAway() async throws {
         let database = try NodeDatabase()
-        let first = try WatchedNode("first", on: database, length: 3_000_000)
+        let first = try WatchedNode("first", on: database, length: 3000)
         try first.leads()
         first.keeper.coreBegan()
-        let second = try WatchedNode("second", on: database, length: 3_000_000)
+        let second = try WatchedNode("second", on: database, length: 3000)
         try second.waitFor(.leader("first"))
         let relay = try database.connect("timerd relay second")
         first.keeper.relayIsAway(true)
