@@ -24,7 +24,8 @@ package struct LeaseTerms: Sendable, Equatable {
     /// How long after a renewal the next is due: two may fail before the lease is over.
     package var renewal: Int64 { length / 3 }
 
-    /// How long a node leads without a connection of its relay, and how long it is tried before others are to lead first.
+    /// How long the relay of a node that leads may be without a connection, and how long the node leads at the least, before
+    /// it hands over for that.
     var relayPatience: Int64 { 2 * length }
 
     /// How long a statement may take; a server that hangs is found by nothing else.
