@@ -290,8 +290,15 @@ final class RecordingRunner: CommandRunner {
 /// Keeps every event that was published, in order.
 final class RecordingSink: EventPublisher {
     private let events = Locked<[Event]>([])
+    private let first = Locked<(@Sendable () -> Void)?>(nil)
 
-    func publish(_ event: Event) { events.withLock { $0.append(event) } }
+    func publish(_ event: Event) {
+        events.withLock { $0.append(event) }
+        first.withLock { $0.take() }?()
+    }
+
+    /// Has `body` called once, as the next event is published.
+    func atNext(_ body: @escaping @Sendable () -> Void) { first.withLock { $0 = body } }
 
     var all: [Event] { events.withLock { $0 } }
     func all(_ type: Event.Kind) -> [Event] { all.filter { $0.type == type } }
