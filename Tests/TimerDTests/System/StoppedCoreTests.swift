@@ -29,15 +29,21 @@ import Testing
     }
 
     private let folder: TemporaryFolder
+    /// One that the core began would be this process's child, for which nobody waits: see `reap`.
+    private let runner: RunnerProcess
 
-    init() throws { folder = try TemporaryFolder() }
+    init() throws {
+        folder = try TemporaryFolder()
+        runner = try RunnerProcess(in: folder)
+    }
 
     /// Leads once: with a job that fires, one that waits, one tied to this process, and a client.
     private func lead() async throws -> Kept {
-        let configuration = Configuration(
+        var configuration = Configuration(
             database: "\(folder.path)/jobs.db",
             socket: "\(folder.path)/socket"
         )
+        configuration.runner = runner.path
         let parts = try await DaemonParts.start(
             configuration,
             ServiceManager(environment: [:], pid: 1),
