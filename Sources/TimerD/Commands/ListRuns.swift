@@ -90,7 +90,7 @@ extension CommandHandler {
         case .gone:
             if let refusal = await refusal(ofStray: id, caller) { throw refusal }
             guard run.state != .reserved || run.outcome != nil else {
-                throw ControlError.workerHas(run.fire, of: run.job)
+                throw ControlError.workerHas(run.fire, of: run.job, as: id)
             }
             throw ControlError(.conflict, "run \(id) is not in progress")
         case .refused:
@@ -133,11 +133,14 @@ extension ControlError {
         Self(.notFound, "there is no fire \(id); 'timerctl runs --json' shows those that are kept")
     }
 
-    /// A task that only its worker, or the end of its job, ends.
-    static func workerHas(_ task: FireID, of job: JobID) -> Self {
-        Self(
+    /// A task that only its worker, or the end of its job, ends; `run`: the attempt that was asked for, if it was that.
+    static func workerHas(_ task: FireID, of job: JobID, as run: RunID? = nil) -> Self {
+        let what =
+            run.map { "run \($0) is a worker's attempt at task \(task)" }
+            ?? "a worker has task \(task)"
+        return Self(
             .conflict,
-            "a worker has task \(task); 'timerctl invalidate --kill \(job)' takes it away"
+            "\(what); 'timerctl invalidate --kill \(job)' ends its job, and takes it away"
         )
     }
 

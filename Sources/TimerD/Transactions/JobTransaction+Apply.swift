@@ -37,8 +37,14 @@ struct AppliedChanges: Sendable {
     var invalidated = ChangedJobs()
     var changed: [StoredJob] = []
     var added: [StoredJob] = []
-    /// How many tasks each queue still has of those of `changed` that are of no queue.
-    var leftTasks: [QueueKey: Int] = [:]
+    /// What each queue still has of those of `changed` that are of no queue.
+    var leftTasks: [QueueKey: LeftTasks] = [:]
+
+    /// How many tasks a queue has, and of which jobs.
+    struct LeftTasks: Sendable {
+        var count = 0
+        var jobs: [JobID] = []
+    }
 
     /// Those of `added` that were there, by their key; nil for none.
     var existing: [JobID]? { added.existing }
@@ -46,17 +52,39 @@ struct AppliedChanges: Sendable {
     /// Adds the tasks that the job leaves in queues.
     mutating func note(_ left: [(queue: String, count: Int)], of job: StoredJob) {
         for (queue, count) in left {
-            leftTasks[QueueKey(owner: job.ownerID, name: queue), default: 0] += count
+            let key = QueueKey(owner: job.ownerID, name: queue)
+            leftTasks[key, default: LeftTasks()].count += count
+            leftTasks[key]?.jobs.append(job.id)
         }
     }
 
-    /// What the answer says of tasks that are left in their queues, of ten queues at most; nil for none.
+    /// How many queues the answer names of those that keep tasks.
+    private static let namedQueues = 10
+
+    /// What the answer says of tasks that are left in their queues; nil for none.
     var notes: [String]? {
         guard !leftTasks.isEmpty else { return nil }
-        return leftTasks.sorted { $0.key.name < $1.key.name }.prefix(10).map { key, count in
-            "queue '\(key.name)' keeps \(count) \(count == 1 ? "task" : "tasks") of what is of no queue any more; "
-                + "'timerctl queue tasks \(key.name)' shows \(count == 1 ? "it" : "them")"
+        let queues = leftTasks.sorted { $0.key.name < $1.key.name }
+        var notes = queues.prefix(Self.namedQueues).map { Self.note(of: $0.key.name, $0.value) }
+        let others = queues.count - notes.count
+        if others > 0 {
+            notes.append(
+                others == 1
+                    ? "another queue keeps such tasks; 'timerctl queue list' shows it"
+                    : "\(others) more queues keep such tasks; 'timerctl queue list' shows them"
+            )
         }
+        return notes
+    }
+
+    private static func note(of queue: String, _ left: LeftTasks) -> String {
+        let tasks = left.count == 1 ? "1 task" : "\(left.count) tasks"
+        var whose = "\(left.jobs.count) jobs that are of no queue any more"
+        if left.jobs.count == 1, let job = left.jobs.first {
+            whose = "job \(job), which is of no queue any more"
+        }
+        return "queue '\(queue)' keeps \(tasks) of \(whose); "
+            + "'timerctl queue tasks \(queue)' shows \(left.count == 1 ? "it" : "them")"
     }
 }
 

@@ -68,7 +68,12 @@ struct TaskCareTests {
             let refusal = await #expect(throws: ControlError.self) {
                 _ = try await test.handler().handle(kill, from: 0).get()
             }
-            #expect(refusal == ControlError.workerHas(task.fire, of: task.job))
+            #expect(refusal?.reason == .conflict)
+            #expect(
+                refusal?.message
+                    == "run \(run) is a worker's attempt at task \(task.fire); "
+                    + "'timerctl invalidate --kill \(task.job)' ends its job, and takes it away"
+            )
             _ = try await test.finish(task)
             let over = await #expect(throws: ControlError.self) {
                 _ = try await test.handler().handle(kill, from: 0).get()

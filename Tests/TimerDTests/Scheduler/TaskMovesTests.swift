@@ -151,7 +151,8 @@ struct TaskMovesTests {
             let job = try await test.add(ScheduleWords(every: "1h")) { $0.queue = "old" }
             let (_, fire) = try await test.scheduler.fire(.id(job.id), caller: TestScheduler.root)
             let note =
-                "queue 'old' keeps 1 task of what is of no queue any more; 'timerctl queue tasks old' shows it"
+                "queue 'old' keeps 1 task of job \(job.id), which is of no queue any more; "
+                + "'timerctl queue tasks old' shows it"
             let tried = try await change(job, test, isDryRun: true) {
                 ($0.queue, $0.command) = (nil, isCommand ? ["true"] : nil)
             }
@@ -170,5 +171,26 @@ struct TaskMovesTests {
             }
             #expect(next.notes == nil)
         }
+    }
+
+    @Test("Of many queues ten are named, and the answer says how many others there are")
+    func manyQueues() {
+        var applied = AppliedChanges()
+        #expect(applied.notes == nil)
+        let jobs = [JobID(rawValue: 1), JobID(rawValue: 2)]
+        for number in 10..<22 {
+            let key = QueueKey(owner: OwnerID(rawValue: 1), name: "q\(number)")
+            applied.leftTasks[key] = AppliedChanges.LeftTasks(count: 3, jobs: jobs)
+        }
+        #expect(applied.notes?.count == 11)
+        #expect(
+            applied.notes?.first
+                == "queue 'q10' keeps 3 tasks of 2 jobs that are of no queue any more; "
+                + "'timerctl queue tasks q10' shows them"
+        )
+        #expect(
+            applied.notes?.last
+                == "2 more queues keep such tasks; 'timerctl queue list' shows them"
+        )
     }
 }
