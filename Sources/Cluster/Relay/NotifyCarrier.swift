@@ -97,7 +97,7 @@ package final class NotifyCarrier: NodeCarrier {
                     state.unsent = 0
                 }
                 tell(.broken(reason: error.message))
-                // Where connections break soon, as those on which NOTIFY fails, it does not make many a second.
+                // Where connections break soon, it does not make many a second.
                 if let connected, SuspendingClock.now - connected > Self.longestPause {
                     pause = Self.firstPause
                 }
@@ -124,8 +124,13 @@ package final class NotifyCarrier: NodeCarrier {
         state.withLock { $0.secret = secret }
         let channel = NodeChannel.name(of: node, secret: secret)
         _ = try connection.execute("LISTEN \(channel)", [], within: Self.patience)
+        // Whoever hears and cannot speak reaches nobody, and would seem to be connected again with each try.
+        _ = try connection.execute(Self.trial, [], within: Self.patience)
         return connection
     }
+
+    /// To a channel on which nobody listens.
+    private static let trial = "SELECT pg_notify('timerd_trial', '')"
 
     /// A random number that was drawn when the tables were made; only the role that owns them may read it.
     private func readSecret(_ connection: PostgresConnection) throws(PostgresError) -> String {

@@ -79,7 +79,8 @@ extension CommandHandler {
                     zone: zone,
                     isAdded: areAdded
                 )
-                job.refusal = (job.refusal ?? tooLongHistory(of: job)).map { name($0, index) }
+                job.refusal = job.refusal.map { name($0, index) }
+                job.historyRefusal = tooLongHistory(of: job).map { name($0, index) }
                 try requireNeeds(of: definitions[index])
                 try requireNiceness(of: job)
                 try requireHosts(for: job)

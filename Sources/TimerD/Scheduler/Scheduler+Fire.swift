@@ -68,17 +68,24 @@ extension Scheduler {
 
     /// Disarms the job and lets the store decide what comes next.
     ///
-    /// `delay`: see `record`.
-    private func replace(
+    /// `delay`, `durable`: see `record`.
+    private func replace<T: Sendable>(
         _ entry: ArmedJob,
         within delay: Duration = .zero,
-        _ body: @escaping @Sendable (inout JobTransaction, StoredJob) throws -> Void
+        _ body: @escaping @Sendable (inout JobTransaction, StoredJob) throws -> T,
+        durable: (@Sendable (isolated Scheduler, T) -> Void)? = nil
     ) {
         disarm(entry.job.id)
         let job = awaitingStore(entry.job)
-        record(of: job, within: delay, share: entry.share) { writer in
-            try writer.attributing(entry.hasWaited ? .overload : nil) { try body(&$0, job) }
-        }
+        record(
+            of: job,
+            within: delay,
+            share: entry.share,
+            { writer in
+                try writer.attributing(entry.hasWaited ? .overload : nil) { try body(&$0, job) }
+            },
+            durable: durable
+        )
     }
 
     // MARK: - The effect
@@ -86,11 +93,13 @@ extension Scheduler {
     private func fire(_ entry: ArmedJob) {
         guard let claim = entry.job.claim else { return }
         if let queue = entry.job.policy.queue?.queue {
-            counters.countFire(of: entry.job, claim, at: clock.now())
-            let key = QueueKey(owner: entry.job.ownerID, name: queue)
+            let (job, moment) = (entry.job, clock.now())
+            let key = QueueKey(owner: job.ownerID, name: queue)
             // What is asked of the store right behind it wakes the store, for both.
             replace(entry, within: canServeAhead(key) ? .milliseconds(50) : .zero) {
                 try $0.recordTask($1)
+            } durable: { scheduler, isTask in
+                if isTask { scheduler.counters.countFire(of: job, claim, at: moment) }
             }
             return serveAhead(key)
         }

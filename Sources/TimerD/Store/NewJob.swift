@@ -21,9 +21,10 @@ struct NewJob: Sendable {
     var process: ProcessIdentity?
     /// Remarks for the user on how the words were understood.
     var notes: [String]
-    /// Why it can only be the job that has its key already: none of its dates is to come, or it is to keep more runs than
-    /// are allowed, which a change refuses to a job that had not as many.
+    /// Why it can only be the job that has its key already: none of its dates is to come.
     var refusal: ControlError?
+    /// Why it can only be a job that has been given as many runs to keep before: they are more than are allowed.
+    var historyRefusal: ControlError?
 
     /// The same with the URLs of `old` where something stands for them.
     ///

@@ -5,7 +5,7 @@ import SQLite
 /// How records are applied: together where they follow each other, and each alone once one of them fails; on the
 /// thread of the store.
 extension WriteQueue {
-    /// Applies the records that are held, up to the first that fails.
+    /// Applies the records that are kept, up to the first that fails.
     func applyRecords() {
         guard batch.error == nil, !keptRecords.isEmpty else { return }
         do {
@@ -21,7 +21,7 @@ extension WriteQueue {
         }
     }
 
-    /// Applies the records that are held in one group, with the records right before them.
+    /// Applies the records that are kept in one group, with the records right before them.
     private func applyTogether() throws {
         if group == nil {
             let isFirst = try beginIfFirst()
@@ -39,7 +39,7 @@ extension WriteQueue {
         keptRecords = []
     }
 
-    /// Undoes the records of the group, and holds them again.
+    /// Undoes the records of the group, and keeps them again.
     private func undoGroup(_ error: any Error) {
         guard let group else { return }
         self.group = nil
@@ -75,7 +75,7 @@ extension WriteQueue {
         try tally.store(in: database)
     }
 
-    /// Applies the records that are held each in a savepoint of its own, up to the first that fails.
+    /// Applies the records that are kept each in a savepoint of its own, up to the first that fails.
     private func applyEach() {
         var applied = 0
         for record in keptRecords {

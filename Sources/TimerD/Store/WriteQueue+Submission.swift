@@ -69,7 +69,7 @@ extension WriteQueue {
         try await write { _ in }
     }
 
-    /// Commits what is queued, tries what is held once more, checkpoints and closes the database.
+    /// Commits what is queued, tries what is kept once more, checkpoints and closes the database.
     ///
     /// Commands submitted later fail, and records are dropped. Called twice, it does nothing the
     /// second time.

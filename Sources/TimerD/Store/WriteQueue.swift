@@ -281,9 +281,9 @@ actor WriteQueue {
     }
 
     private func publish(_ outcome: Batch, committedIn duration: Duration?) {
-        let (writes, held) = (writes, keptRecords.count)
+        let (writes, kept) = (writes, keptRecords.count)
         let turn = published.withLock {
-            $0.note(writes: writes, committedIn: duration, held: held, error: outcome.error)
+            $0.note(writes: writes, committedIn: duration, kept: kept, error: outcome.error)
         }
         switch turn {
         case nil: break

@@ -29,10 +29,10 @@ struct WriteStatistics: Sendable {
     mutating func note(
         writes: Int,
         committedIn duration: Duration?,
-        held: Int,
+        kept: Int,
         error: DatabaseError?
     ) -> Turn? {
-        keptRecords = held
+        keptRecords = kept
         if let duration {
             commits += 1
             self.writes += writes
@@ -43,7 +43,7 @@ struct WriteStatistics: Sendable {
             trouble = error
             return wasInTrouble ? nil : .trouble(error)
         }
-        guard wasInTrouble, duration != nil, held == 0 else { return nil }
+        guard wasInTrouble, duration != nil, kept == 0 else { return nil }
         trouble = nil
         return .recovery
     }

@@ -80,6 +80,7 @@ extension JobTransaction {
                     "job \(holder) has the name '\(name)'; take another, or have it replaced: 'add --replace'"
                 )
             }
+            try requireHistory(new, inPlaceOf: old)
             let new = try new.unmasked(by: old.unread == nil ? old.definition : nil)
             guard old.unread == nil, !old.definition.isTied, !new.definition.isTied else {
                 return try self.replace(old, with: new)
@@ -90,6 +91,7 @@ extension JobTransaction {
             if isInMaintenance, !isPaused { try enterMaintenance(&old) }
             return try redate(old, to: new, isPaused: isPaused || isInMaintenance)
         }
+        try requireHistory(new, inPlaceOf: nil)
         return try insert(try new.unmasked(by: nil), of: owner, depth: depth)
     }
 

@@ -147,12 +147,7 @@ extension JobTransaction {
         let id = change.id
         guard var job = try job(id, for: caller) else { throw ControlError.noJob(id) }
         try requireChangeable(job, to: change.to, caller: caller)
-        // Of a change it is of the history alone; a client states the whole definition, whatever it changes.
-        if let refusal = change.to.refusal,
-            job.unread != nil || change.to.policy.keepRuns != job.policy.keepRuns
-        {
-            throw refusal
-        }
+        try requireHistory(change.to, inPlaceOf: job)
         try requireQueue(change.to.policy.queue, of: job, hadOne: job.policy.queue != nil)
         try requireFree(change.to.definition.key, for: job, isDeclared: true)
         if let revision = change.ifRevision, revision != job.definitionRevision {
@@ -180,6 +175,15 @@ extension JobTransaction {
         job.policy = new.policy
         try closeOvertaken(of: &job, was: old)
         return try goOn(as: job, from: was, isPaused: isPaused)
+    }
+
+    /// Refuses to keep more runs than are allowed, but where the job before keeps as many: a client states the whole
+    /// definition, whatever it changes.
+    func requireHistory(_ new: NewJob, inPlaceOf old: StoredJob?) throws {
+        guard let refusal = new.historyRefusal else { return }
+        guard let old, old.unread == nil, old.policy.keepRuns == new.policy.keepRuns else {
+            throw refusal
+        }
     }
 
     /// Whether the job is to be paused as what it is changed to.

@@ -32,8 +32,7 @@ extension JobTransaction {
         // Also where a late loop has not moved the window on to now.
         if goneZone(of: job) == nil { try resolve(&job, isDueAnyway: true) }
         guard job.claim?.isPast == true else { return try resolveAndPut(job) }
-        outcome.tasksAtOnce += 1
-        try recordTask(job)
+        if try recordTask(job) { outcome.tasksAtOnce += 1 }
         return outcome.jobs.last ?? job
     }
 

@@ -11,9 +11,14 @@ extension JobTransaction {
 
     /// Records that the date of a job with a queue has come, and moves the job on: a task is ready, or the date is
     /// skipped.
-    mutating func recordTask(_ job: StoredJob) throws {
-        guard let claim = job.claim, let queue = job.policy.queue else { return }
-        if let reason = try refusal(of: job) { return try recordSkipped(job, reason) }
+    ///
+    /// - Returns: whether there is a task.
+    mutating func recordTask(_ job: StoredJob) throws -> Bool {
+        guard let claim = job.claim, let queue = job.policy.queue else { return false }
+        if let reason = try refusal(of: job) {
+            try recordSkipped(job, reason)
+            return false
+        }
         try makeRoom(for: job)
         let fireDate = job.wallFireDate(at: moment) ?? moment.wall
         let dueBy = job.dueBy(of: claim, at: moment)
@@ -27,6 +32,7 @@ extension JobTransaction {
         )
         try noteBegin(claim.fire, of: job, fireDate: fireDate, dueBy: dueBy, at: moment.wall)
         try moveOn(job, GoingOn())
+        return true
     }
 
     /// Why the job's fire does not become a task; nil if it does.

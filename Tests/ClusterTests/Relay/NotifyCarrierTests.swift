@@ -116,6 +116,29 @@ struct NotifyCarrierTests {
         #expect(next.read(exactly: 1) == [2])
     }
 
+    @Test("One that can send nothing does not count as connected, and does once it can")
+    func mute() throws {
+        let server = try PostgresServer()
+        let own = try PostgresAddress(server.address)
+        let admin = try PostgresConnection(own, application: "test", within: .seconds(10))
+        func run(_ sql: String) throws { _ = try admin.execute(sql, [], within: .seconds(10)) }
+        try run("CREATE ROLE mute LOGIN")
+        try run("REVOKE EXECUTE ON FUNCTION pg_notify(text, text) FROM PUBLIC")
+        let address = try PostgresAddress(server.address(user: "mute", database: "postgres"))
+        let carrier = try NotifyCarrier(node: "a", secret: "secret", address: address)
+        let connected = Locked(0)
+        let broken = Locked(0)
+        try carrier.start { event in
+            if case .connected = event { connected.withLock { $0 += 1 } }
+            if case .broken = event { broken.withLock { $0 += 1 } }
+        }
+        #expect(waits { broken.withLock { $0 } >= 3 })
+        #expect(connected.withLock { $0 } == 0)
+        try run("GRANT EXECUTE ON FUNCTION pg_notify(text, text) TO PUBLIC")
+        #expect(waits { connected.withLock { $0 } == 1 })
+        carrier.stop()
+    }
+
     @Test("A server that stands still is given up in time, and used again when it goes on")
     func paused() throws {
         let cluster = try PostgresCluster()

@@ -8,8 +8,16 @@ import TimerControl
 
 /// What a change may say of the jobs that it was made of.
 extension ApplyJobsTests {
+    /// `job.add` with `replace`.
+    private func replace(_ test: TestScheduler, _ name: String, keepRuns: Int) async throws -> Job {
+        let definition = Self.definition { ($0.name, $0.keepRuns) = (name, keepRuns) }
+        let request = AddJobs(definition, replace: true)
+        let reply = try await test.handler().handle(.addJobs(request), from: 0).get()
+        return try #require(reply as? JobReply).job
+    }
+
     @Test(
-        "A job with more runs kept than are allowed by now is changed as before; more that it had not are refused"
+        "A job with more runs kept than are allowed by now is changed, or replaced, as before; more that it had not are refused"
     )
     func loweredHistory() async throws {
         try await TestScheduler.with { test in
@@ -40,6 +48,13 @@ extension ApplyJobsTests {
             }
             await #expect(throws: refused("", 300)) {
                 try await add(test, Self.definition { ($0.name, $0.keepRuns) = ("new", 300) })
+            }
+            #expect(try await replace(test, "renamed", keepRuns: 300).id == job.id)
+            await #expect(throws: refused("", 301)) {
+                try await replace(test, "renamed", keepRuns: 301)
+            }
+            await #expect(throws: refused("", 300)) {
+                try await replace(test, "other", keepRuns: 300)
             }
         }
     }

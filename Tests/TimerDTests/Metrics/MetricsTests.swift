@@ -47,6 +47,19 @@ struct MetricsTests {
         }
     }
 
+    @Test("A date that is skipped, as a task of its job is not over, counts as no task")
+    func skippedTasks() async throws {
+        try await TestScheduler.with { test in
+            _ = try await test.add(ScheduleWords(every: "5s")) { $0.queue = "mails" }
+            try await test.advance(by: .seconds(16))
+            try await test.settle()
+            let counters = await test.scheduler.measures().counters
+            #expect(counters.fires.task == 1)
+            #expect(counters.fires.lateness.count == 1)
+            #expect(counters.skipped["overlap"] == 2)
+        }
+    }
+
     @Test("A command that waits for a place is counted once it begins, with how long it has waited")
     func waited() async throws {
         var keeping = TestScheduler.Keeping()

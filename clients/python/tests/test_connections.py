@@ -233,6 +233,34 @@ class ConnectionTests(unittest.TestCase):
         self.run_async(work())
         self.assertEqual(said[-1], ("task.release", {"tasks": [{"fire": 5, "token": 9}]}))
 
+    def test_a_client_that_is_closed_right_behind_the_cancelling_has_given_them_back(self):
+        answered = threading.Event()
+        said = []
+
+        def serve(connection):
+            while True:
+                request = connection.request()
+                if request is None:
+                    return
+                said.append((request["method"], request["params"]))
+                connection.send(id=request["id"], result={"tasks": [{"fire": 5, "token": 9, "queue": "q"}]})
+                answered.set()
+
+        server = Server(self, serve)
+
+        async def work():
+            async with timerd.AsyncClient(server.path, timeout=LIMIT) as client:
+                reserve = asyncio.ensure_future(client.reserve("q", wait="1h"))
+                while not client._others:
+                    await asyncio.sleep(0)
+                answered.wait(LIMIT)  # while the event loop reads nothing
+                reserve.cancel()
+                with self.assertRaises(asyncio.CancelledError):
+                    await reserve
+
+        self.run_async(work())
+        self.assertEqual(said[1:], [("task.release", {"tasks": [{"fire": 5, "token": 9}]})])
+
     def test_a_wait_that_is_given_up_ends_its_connection_unless_tasks_are_tied_to_that(self):
         waiting, ended = threading.Semaphore(0), threading.Semaphore(0)
 

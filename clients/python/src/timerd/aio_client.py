@@ -63,12 +63,19 @@ class AsyncClient(AsyncMethods):
                 connection.loop.call_soon_threadsafe(connection.close)
 
     async def close(self) -> None:
-        self._closed = True
-        connections, self._others = [*self._others, self._connection], []
-        self._connection = None
-        for connection in connections:
-            if connection is not None:
-                connection.close()
+        """Ends all connections; tasks that came for a reserve that was given up are released before, where that takes no longer than a second."""
+        here = asyncio.get_running_loop()
+        releasing = [one for one in self._releasing if one.get_loop() is here]
+        try:
+            if releasing:
+                await asyncio.wait(releasing, timeout=1.0)
+        finally:
+            self._closed = True
+            connections, self._others = [*self._others, self._connection], []
+            self._connection = None
+            for connection in connections:
+                if connection is not None:
+                    connection.close()
 
     async def call(self, method: str, **params: Any) -> Any:
         """The result of any method of docs/protocol.md, by its parameters' own names."""
