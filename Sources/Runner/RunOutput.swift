@@ -100,6 +100,16 @@ package final class RunOutput: Sendable {
         }
     }
 
+    /// Goes on with what another keeps, `limit` bytes of each stream, and sends from the first on; there are none yet.
+    ///
+    /// `passed`: up to where a daemon before has passed it on.
+    func goOn(limit: Int, passed: OutputPosition) {
+        state.change { state in
+            state.log = OutputLog(limit: limit)
+            for index in state.echoes.indices { state.echoes[index].goOn(from: passed) }
+        }
+    }
+
     /// From now on what is appended goes to `echo` too.
     package func echo(to echo: RunEcho) { state.change { $0.echoes.append(echo) } }
 

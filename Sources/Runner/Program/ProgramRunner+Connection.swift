@@ -202,7 +202,7 @@ extension ProgramRunner {
                     // It was stored, and the runner has not heard of that.
                     state.entries[run]?.isForgotten = isAgain
                 }
-                state.entries[run]?.known = known
+                state.entries[run]?.hear(known)
             }
             return unexpected.sorted()
         }

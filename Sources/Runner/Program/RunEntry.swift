@@ -69,7 +69,7 @@ struct RunEntry: Sendable {
     /// One that the runner knows, and nobody has taken up.
     init(known: KnownRun) {
         isOfBefore = true
-        passed = OutputPosition(stdout: known.stdoutPassed, stderr: known.stderrPassed)
+        passed = known.passed
         output = RunOutput(limit: known.outputKept)
         isOrdered = true
         self.known = known
@@ -84,6 +84,15 @@ struct RunEntry: Sendable {
         self.request = request
         command = request.argv.isEmpty ? nil : CommandLookup(request)
         self.started = started
+    }
+
+    /// The runner has said what it knows of it: of one that was expected, by whose rules its output is kept.
+    mutating func hear(_ known: KnownRun) {
+        if isOfBefore, self.known == nil {
+            passed = known.passed
+            output.goOn(limit: known.outputKept, passed: passed)
+        }
+        self.known = known
     }
 
     /// Whether its end has not come.
@@ -132,5 +141,12 @@ struct RunEntry: Sendable {
             endedAtMicroseconds: date,
             output: output.captured
         )
+    }
+}
+
+extension KnownRun {
+    /// Up to where a daemon before has passed on what it wrote.
+    fileprivate var passed: OutputPosition {
+        OutputPosition(stdout: stdoutPassed, stderr: stderrPassed)
     }
 }

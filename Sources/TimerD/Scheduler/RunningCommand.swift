@@ -16,12 +16,13 @@ struct RunningCommand: Sendable {
     /// What it has written up to now.
     let output = RunOutput()
     /// Whether it has begun.
-    let start = RunStart()
+    let start: RunStart
     /// Nil until it has begun.
     var task: Task<Void, Never>?
-    /// Whether a daemon before this one has begun it.
-    var isTakenUp = false
-    /// How many bytes the runner keeps of each stream, where a daemon before this one has begun it and the runner has said so.
+    /// Whether a daemon before this one has begun it, or may have.
+    let isTakenUp: Bool
+    /// How many bytes the runner keeps of each stream, where a daemon before this one has begun it and the runner had said so
+    /// when it was taken up; where that says so later, `output` has that limit.
     var outputBegun: Int?
     /// Whether its output is kept, as its job or the settings had it when it began.
     var keepsOutput = true
@@ -35,4 +36,17 @@ struct RunningCommand: Sendable {
     var stoppedBy: RunStop? { stops.first?.by }
 
     var job: StoredJob { fire.job }
+
+    init(
+        run: RunID,
+        place: RunPlace,
+        fire: CommandFire,
+        command: [String],
+        input: [UInt8]? = nil,
+        isTakenUp: Bool = false
+    ) {
+        (self.run, self.place, self.fire) = (run, place, fire)
+        (self.command, self.input, self.isTakenUp) = (command, input, isTakenUp)
+        start = RunStart(hasBegun: isTakenUp)
+    }
 }

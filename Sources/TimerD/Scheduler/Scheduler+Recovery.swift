@@ -159,10 +159,11 @@ extension Scheduler {
             fire: fire,
             command: left.handler.map {
                 settings.runDefaults.command(of: $0, for: definition) ?? []
-            } ?? definition.command ?? []
+            } ?? definition.command ?? [],
+            isTakenUp: true
         )
         command.outputBegun = process?.outputKept
-        (command.isTakenUp, command.stops) = (true, left.isStopped ? [(left.stoppedBy, 1)] : [])
+        command.stops = left.isStopped ? [(left.stoppedBy, 1)] : []
         log.notice("a run is taken up", metadata: metadata(of: left.run, left.job))
         places.enterRunning(fire.id, of: left.job.owner.uid)
         let host = place.node ?? hosts.own

@@ -99,7 +99,8 @@ extension Scheduler {
             hosts.noteStranger(command.job.owner.name, on: node)
         }
         guard let now = fires[command.run] else { return }
-        guard !now.isStopped else {
+        // Its job may have been ended and restored since: of what had not begun by then nothing comes back.
+        guard !now.isStopped, !now.start.isWithdrawn else {
             let date = clock.now().wall.microseconds
             return ended(command, .notStarted(.withdrawn, at: date))
         }
@@ -140,6 +141,11 @@ extension Scheduler {
     /// The run is over.
     private func ended(_ command: RunningCommand, _ result: RunResult) {
         let fire = command.fire
+        let isKept =
+            // Its runner, which had not been heard when it was taken up, has said since how much it keeps.
+            command.isTakenUp && command.outputBegun == nil
+            ? settings.keepsOutput(of: command.job.policy.run, begun: command.output.limit)
+            : command.keepsOutput
         var ended = EndedRun(
             fire: fire.id,
             fireDate: fire.fireDate,
@@ -148,7 +154,7 @@ extension Scheduler {
             outcome: result.outcome,
             startedAt: result.startedAtMicroseconds.map { Timestamp(microseconds: $0) },
             endedAt: Timestamp(microseconds: result.endedAtMicroseconds),
-            output: command.keepsOutput ? result.output : result.output.withoutBytes,
+            output: isKept ? result.output : result.output.withoutBytes,
             usage: result.usage,
             survivors: result.survivors
         )
@@ -231,83 +237,6 @@ extension Scheduler {
         }
         goOn(fire.id)
         runsChanged(of: fire.job.id)
-    }
-}
-
-// MARK: - Ending runs
-
-extension Scheduler {
-    /// Withdraws the runs of the ended jobs among `jobs` that have no process yet: they do not start.
-    func withdrawRuns(of jobs: [StoredJob]) {
-        for job in jobs where !job.state.isLive {
-            for command in fires.begun(of: job.id).compactMap(\.command)
-            where command.start.withdraw() {
-                fires.noteStop(.invalidate, of: command.run)
-            }
-        }
-    }
-
-    /// Begins to end all runs of `jobs`.
-    func endRuns(of jobs: [StoredJob]) {
-        for command in jobs.flatMap({ fires.begun(of: $0.id) }).compactMap(\.command) {
-            stop(command.run, .invalidate)
-        }
-    }
-
-    /// Begins to end a run by its job's rules, as it began.
-    ///
-    /// What has ended by itself before the stop is stored has not been told to: it keeps its end, and is not tried again.
-    /// - Returns: what came of the first signal, which is sent once it is stored that the run is not tried again; `gone` if
-    ///   the run is not in progress, or no more. If it is refused, the run goes on, and may be tried again as before. Root is
-    ///   refused nothing.
-    /// - Throws: `ControlError`, where that could not be stored: then nothing has been sent.
-    func endRun(_ run: RunID, caller: Caller) async throws -> SignalAnswer {
-        guard let begun = fires[run] else { return .gone }
-        let stop: RunStop = begun.job.owner == caller.owner ? .owner : .administrator
-        // What a restart finds of it is ended, and not tried again.
-        try await submitWrite(of: caller.uid) { try $0.runs.markStopped(run, stop) }.value()
-        guard let command = fires[run] else { return .gone }
-        fires.noteStop(stop, of: run)
-        let teardown = command.job.policy.run.teardown
-        command.start.withdraw()
-        // Root may end processes that the run's owner may not.
-        switch await runner.kill(run.rawValue, by: teardown, asDaemon: caller.uid == 0) {
-        case .refused:
-            fires.noteRefused(stop, of: run)
-            restateStop(of: run, command.job)
-            return .refused
-        case .gone:
-            // A run without a process yet gets none.
-            command.task?.cancel()
-        case .sent, .unknown, nil: break
-        }
-        return .sent
-    }
-
-    /// Stores who else has told a run to end, as one was refused; nobody has, mostly.
-    func restateStop(of run: RunID, _ job: StoredJob) {
-        let stop = storedStop(of: run)
-        record(of: job) {
-            try $0.runs.restateStop(run, stop)
-        } durable: { scheduler, _ in
-            // Somebody's was stored ahead of that, and noted behind it.
-            if scheduler.storedStop(of: run) != stop { scheduler.restateStop(of: run, job) }
-        }
-    }
-
-    private func storedStop(of run: RunID) -> Int? {
-        fires[run]?.stops.first.map { $0.by?.stored ?? RunStop.storedUnknown }
-    }
-
-    /// Begins to end a run of which it is stored that it is not tried again, by its job's rules as it began; does nothing if
-    /// it is not in progress.
-    func stop(_ run: RunID, _ stop: RunStop) {
-        guard let command = fires[run] else { return }
-        fires.noteStop(stop, of: run)
-        command.start.withdraw()
-        let teardown = command.job.policy.run.teardown
-        // A run without a process yet gets none.
-        if !runner.stop(run.rawValue, by: teardown) { command.task?.cancel() }
     }
 }
 

@@ -36,6 +36,48 @@ extension NodeRunnerTests {
         await runner.detach()
     }
 
+    @Test(
+        "Once the node comes, what was expected keeps as much output as it began with, and passes none on again",
+        arguments: [true, false]
+    )
+    func outputOfExpected(isTakenUpFirst: Bool) async throws {
+        let terms = RemoteTerms(node: "b", absence: .seconds(5))
+        let runner = ProgramRunner(on: script, remote: terms, fence: fence) { 5_000_000 }
+        runner.expect(7, at: RunPlace(node: "b", runner: 1))
+        let lines = Locked<[String]>([])
+        let request = request(7)
+        request.output.keep(2)
+        request.output.echo(
+            to: RunEcho { line in
+                lines.withLock { $0.append(String(decoding: line.bytes, as: UTF8.self)) }
+            }
+        )
+        var known = KnownRun.scripted()
+        (known.outputKept, known.stdoutPassed) = (1 << 20, 4)
+        if !isTakenUpFirst {
+            runner.come { _ in }
+            try await script.connection(0).greet(epoch: 1, knowing: [7: known])
+        }
+        let run = Task { () async throws -> RunResult in
+            try await runner.takeUp(request) { _ in }
+        }
+        try await eventually("somebody waits for it") { runner.isWaited(for: 7) }
+        if isTakenUpFirst {
+            runner.come { _ in }
+            try await script.connection(0).greet(epoch: 1, knowing: [7: known])
+        }
+        let link = try await script.connection(0)
+        let bytes = Array("one\ntwo\n".utf8)
+        await link.say(.output(run: 7, stream: .stdout, date: 1, position: 0, bytes: bytes[...]))
+        await link.say(.scriptedEnd(of: 7, status: 0))
+        #expect(try await run.value.outcome == .exited(0))
+        #expect(request.output.limit == 1 << 20)
+        let kept = request.output.read(after: OutputPosition(), most: .max).pieces
+        #expect(kept.flatMap(\.bytes) == bytes)
+        #expect(lines.withLock { $0 } == ["two"])
+        await runner.detach()
+    }
+
     @Test("Runs in progress that a node has and nobody expects are ended, and said to be")
     func unexpected() async throws {
         let terms = RemoteTerms(node: "b", absence: .seconds(5))

@@ -43,13 +43,13 @@ import TimerControl
         var fires = CommandFires()
         let (new, old) = (try Self.fire(1), try Self.fire(2))
         fires.insert(new, Self.state("running", new))
-        var taken = RunningCommand(
+        let taken = RunningCommand(
             run: RunID(rawValue: 2),
             place: RunPlace(),
             fire: old,
-            command: ["x"]
+            command: ["x"],
+            isTakenUp: true
         )
-        taken.isTakenUp = true
         fires.insert(old, .running(taken))
         #expect((fires.running, fires.withProcess) == (2, 1))
         fires.noteStarted(RunID(rawValue: 1))

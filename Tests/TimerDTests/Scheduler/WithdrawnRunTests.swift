@@ -89,6 +89,38 @@ struct WithdrawnRunTests {
         #expect(access("\(folder.path)/file", F_OK) == 0)
     }
 
+    @Test(
+        "A command that may have begun is not withdrawn, and it is known that somebody wanted that"
+    )
+    func mayHaveBegun() {
+        let start = RunStart(hasBegun: true)
+        #expect(!start.isWithdrawn)
+        #expect(!start.withdraw(), "it may have begun")
+        #expect(start.isWithdrawn)
+    }
+
+    @Test(
+        "A command whose order was lost does not begin where its job was ended and restored meanwhile"
+    )
+    func lostOrder() async throws {
+        try await TestScheduler.with { test in
+            let gate = Gate()
+            test.runner.orderGate = gate
+            let job = try await test.add(ScheduleWords(every: "1h"), command: ["x"])
+            try await test.advance(by: .seconds(3601))
+            try await test.change(job.id, .invalidate)
+            try await test.jobs(.restoreJobs(.ids([job.id])))
+            test.runner.orderGate = nil
+            gate.open()
+            try await test.settle()
+            #expect(test.runner.requests.isEmpty)
+            let runs = try await test.history(job.id).filter { $0.id != nil }
+            #expect(runs.map(\.outcome) == [.notStarted])
+            #expect(runs.map(\.error) == [StartRefusal.withdrawn.message])
+            #expect(try await test.job(job.id).state == .scheduled)
+        }
+    }
+
     @Test("A one-shot that is fired by hand and ended then does not begin any more")
     func byHandThenEnded() async throws {
         try await TestScheduler.with { test in

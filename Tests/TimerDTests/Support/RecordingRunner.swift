@@ -26,6 +26,7 @@ final class RecordingRunner: CommandRunner {
         var output = CapturedOutput()
         var known: KnownRuns
         var takenUp: [Int64] = []
+        var neverBegun: Set<Int64> = []
         var endedAgain: [Int64] = []
         var endedAsDaemon: [Int64] = []
         var refusesSignals = false
@@ -159,6 +160,12 @@ final class RecordingRunner: CommandRunner {
         for continuation in held.values { continuation.resume(returning: outcome) }
     }
 
+    /// Says of a run that was taken up, and that it was not heard of, that it never began.
+    func neverBegan(_ run: Int64) {
+        state.withLock { _ = $0.neverBegun.insert(run) }
+        end(run, .interrupted)
+    }
+
     var heldCount: Int { state.withLock { $0.held.count + $0.ordersHeld } }
 
     var known: KnownRuns {
@@ -186,6 +193,7 @@ final class RecordingRunner: CommandRunner {
         let going = KnownRun(phase: .running, pid: 77, startedAtMicroseconds: now)
         let elsewhere = expected[request.run].map { _ in going }
         guard let known = known.runs[request.run] ?? elsewhere else { throw .left }
+        request.output.keep(known.outputKept)
         if known.phase != .starting { started(known) }
         var outcome = outcome
         if known.phase != .ended {
@@ -198,6 +206,9 @@ final class RecordingRunner: CommandRunner {
             } onCancel: {
                 end(request.run, .interrupted)
             }
+        }
+        if state.withLock({ $0.neverBegun.contains(request.run) }) {
+            throw .notBegun("timerd-runner did not get the order")
         }
         return RunResult(
             outcome: outcome,
