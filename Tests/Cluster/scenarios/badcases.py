@@ -34,6 +34,7 @@ def run(world):
     newer_schema(world, server)
     removed(world, server)
     without_row(world, server)
+    adopting(world, server)
     restored(world, server)
     hanging(world, server)
     one_name_twice(world, server)
@@ -308,6 +309,22 @@ def without_row(world, server):
     for node in (a, b):
         world.check(node.is_running(), "'%s' has ended, as timerd.store had no row" % node.name)
         end(node)
+
+
+def adopting(world, server):
+    """An --adopt that was cut off has the lease: the log says so, and clients are told for how long."""
+    server.sql("CREATE DATABASE adopting")
+    node = world.node("a", server.uri(database="adopting"), lease=LEASE).start(wait=True)
+    kept = keep(world, node)
+    end(node)
+    server.sql("UPDATE timerd.lease SET epoch = epoch + 1, node = '(adoption)', machine = NULL,"
+               " until = clock_timestamp() + interval '15 s', length_us = 15000000", "adopting")
+    node.start(wait=True)
+    world.wait_for(lambda: "an --adopt is at work" in node.log(), "'a' to say that an --adopt is at work", 20)
+    refused_client(world, node, "an --adopt that was cut off")
+    goes_on(world, node, "an --adopt that was cut off", patience=40)
+    is_kept(world, node, kept, "an --adopt that was cut off")
+    end(node)
 
 
 def restored(world, server):
