@@ -18,7 +18,7 @@ package struct PostgresError: Error, Sendable, CustomStringConvertible {
     }
 
     package var kind: Kind
-    /// One line, without a password: what failed, where, and what PostgreSQL says of it.
+    /// One line, without a password and a row's values: what failed, where, and what PostgreSQL says of it.
     package var message: String
     /// The server's code of five letters, where it has said one; a lost connection may have one, too.
     package var sqlState: String?
@@ -60,7 +60,9 @@ extension PostgresError {
         var message =
             field(LibPQ.Field.message)
             ?? library.resultErrorMessage(result).map { String(cString: $0) } ?? "no message"
-        if let detail = field(LibPQ.Field.detail) { message += ": \(detail)" }
+        if let detail = field(LibPQ.Field.detail), !Self.quotesRows(sqlState) {
+            message += ": \(detail)"
+        }
         // libpq makes results of its own, without a code, where the connection breaks.
         let isFatal = severity == "FATAL" || severity == "PANIC"
         if let sqlState, !isFatal, !Self.endsConnection(sqlState) {
@@ -79,6 +81,14 @@ extension PostgresError {
     private static func endsConnection(_ sqlState: String) -> Bool {
         sqlState.hasPrefix("08")
             || ["57P01", "57P02", "57P03", "57P04", "57P05"].contains(sqlState)
+    }
+
+    /// Whether the detail of that code has values of the row that was refused: errors of data (22), of integrity (23) and
+    /// of a view's check (44).
+    ///
+    /// The row may be of another user than the one who is told.
+    private static func quotesRows(_ sqlState: String?) -> Bool {
+        ["22", "23", "44"].contains { sqlState?.hasPrefix($0) == true }
     }
 
     /// A message of several lines in one, without what libpq only adds for who programs the server.

@@ -152,7 +152,11 @@ struct DaemonCore {
         _ clock: SystemClock
     ) -> ProgramRunner {
         let program = RunnerProgram(socket: socket)
-        return ProgramRunner(on: epoll, fence: lead?.fence) {
+        return ProgramRunner(
+            on: epoll,
+            fence: lead?.fence,
+            firstPatience: lead.map { Lead.patienceWithRunner(ofLease: $0.lease) }
+        ) {
             clock.now().wall.microseconds
         } connect: { () throws(RunnerUnreachable) in
             try program.connect()

@@ -15,7 +15,7 @@ public struct JobAdoption {
 
     private static let limit = Duration.seconds(60)
     /// Who leads meanwhile; no node can have that name.
-    private static let name = "(adoption)"
+    static let name = "(adoption)"
 
     /// `configuration`: of a node.
     public init?(_ configuration: Configuration) {

@@ -45,6 +45,13 @@ struct Lead: Sendable {
         }
     }
 
+    /// How long the runner of this node may say nothing until the node leads without having heard it: all that is due waits for it.
+    ///
+    /// Long enough for one on a busy machine, which is not looked for again for some seconds.
+    static func patienceWithRunner(ofLease lease: Duration) -> Duration {
+        min(max(lease / 3, .seconds(2)), .seconds(10))
+    }
+
     /// Another descriptor of the control socket, for the core.
     ///
     /// - Throws: `Errno` where none is left.

@@ -29,7 +29,8 @@ extension NodeDaemon {
                 version: timerdVersion,
                 labels: shared.labels
             ),
-            terms: LeaseTerms(length: Int64(shared.lease / .microseconds(1)))
+            terms: LeaseTerms(length: Int64(shared.lease / .microseconds(1))),
+            makingStore: makingStore
         )
         let database: Logger.MetadataValue = "\(shared.redacted)"
         return try NodeKeeper(
@@ -68,6 +69,15 @@ extension NodeDaemon {
                     )
                 }
             )
+        )
+    }
+
+    /// The statement that puts the row `timerd.store` back where a timerd of this version led last.
+    static var makingStore: String {
+        let migrations: [Migration] = .released
+        return ClusterTables.makingStore(
+            version: migrations.count,
+            fingerprint: Int64(bitPattern: migrations.last?.fingerprint ?? 0)
         )
     }
 
@@ -133,7 +143,14 @@ extension NodeDaemon {
 
 extension ControlError {
     /// Why this node has not passed a request on; `standing`: what keeps it from leading.
-    init(_ refusal: RelayRefusal, at node: String, _ standing: NodeStanding) {
+    ///
+    /// `now`: in µs of CLOCK_BOOTTIME.
+    init(
+        _ refusal: RelayRefusal,
+        at node: String,
+        _ standing: NodeStanding,
+        now: Int64 = Fence.now()
+    ) {
         switch refusal {
         case .noLeader:
             // Without the database it does not know who leads.
@@ -144,7 +161,7 @@ extension ControlError {
             self.init(
                 .storageFailed,
                 "no node leads at the moment, and '\(node)' has waited for one"
-                    + (standing.reason.map { " (\($0))" } ?? "") + "; nothing was changed"
+                    + (standing.reason(at: now).map { " (\($0))" } ?? "") + "; nothing was changed"
             )
         case .carrierAway(let reason):
             // What the relay meets follows from that.

@@ -145,11 +145,20 @@ final class NodeDaemon {
     }
 
     private func follow(_ name: String?) async {
-        leader = name == shared.node ? nil : name
+        // It is no node: nothing is carried to it.
+        let isAdoption = name == JobAdoption.name
+        leader = name == shared.node || isAdoption ? nil : name
+        standing.adoptionEnd = isAdoption ? keeper.leaseEnd : nil
         guard leading == nil else { return }
         relay.follow(leader: leader, listener: socket.descriptor)
         // The one that leads may be another process of the same name, which knows nothing of a connection before.
         await stopAgent()
+        if let seconds = standing.adoptionSeconds(at: Fence.now()) {
+            log.notice(
+                "no node leads: an --adopt is at work in the database, or was cut off, and has the lease",
+                metadata: ["seconds": "\(seconds)"]
+            )
+        }
         guard let leader else { return }
         log.info("another node leads", metadata: ["node": "\(leader)"])
         startAgent()

@@ -27,6 +27,7 @@ final class NodeStanding: Sendable {
         /// Whether the log says that no other node can be reached.
         var hasWarnedOfRelay = false
         var drains = false
+        var adoptionEnd: Int64?
     }
 
     private let state = Locked(State())
@@ -73,10 +74,25 @@ final class NodeStanding: Sendable {
         set { state.withLock { $0.drains = newValue } }
     }
 
+    /// Until when an `--adopt` has the lease, in µs of CLOCK_BOOTTIME; nil while none has it.
+    var adoptionEnd: Int64? {
+        get { state.withLock { $0.adoptionEnd } }
+        set { state.withLock { $0.adoptionEnd = newValue } }
+    }
+
+    /// For how many seconds an `--adopt` still has the lease at most; nil where none has it.
+    func adoptionSeconds(at now: Int64) -> Int64? {
+        adoptionEnd.map { max(($0 - now + 999_999) / 1_000_000, 1) }
+    }
+
     /// For a client that has waited for a node to lead, with the database all being well: a clause about this one, the first
     /// that holds; nil if nothing keeps it from leading.
-    var reason: String? {
-        state.withLock { state in
+    func reason(at now: Int64) -> String? {
+        if let seconds = adoptionSeconds(at: now) {
+            return "an --adopt puts the jobs of one host into the database, or was cut off,"
+                + " and has the lease for \(seconds) s more at most"
+        }
+        return state.withLock { state in
             state.failure.map { "it could not lead itself: \($0)" }
                 ?? (state.drains ? "it drains" : nil)
         }

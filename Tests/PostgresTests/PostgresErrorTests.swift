@@ -103,7 +103,9 @@ struct PostgresErrorTests {
             _ = try connection.execute(insert, [.integer(7)], within: .patience)
         }
         #expect(unique?.sqlState == "23505")
-        #expect(unique?.message.contains("Key (a)=(7) already exists.") == true)
+        #expect(
+            unique?.message == "duplicate key value violates unique constraint \"t_pkey\""
+        )
         let script = PostgresError.thrown {
             try connection.script(
                 "BEGIN; INSERT INTO t VALUES (8); SELCT; COMMIT",
@@ -113,6 +115,50 @@ struct PostgresErrorTests {
         #expect(script?.sqlState == "42601")
         let rows = try connection.execute("SELECT a FROM t", within: .patience)
         #expect(rows.count == 1)
+    }
+
+    @Test(
+        "What is told of a row that was refused names the table and what refuses it, and no value of the row",
+        arguments: [
+            (
+                "a bigint, b text CHECK (b <> 'secret')",
+                "relation \"t\" violates check constraint \"t_b_check\""
+            ),
+            (
+                "a bigint NOT NULL, b text",
+                "column \"a\" of relation \"t\" violates not-null constraint"
+            ),
+            ("a bigint, b text UNIQUE", "violates unique constraint \"t_b_key\""),
+        ]
+    )
+    func noValues(columns: String, words: String) throws {
+        let connection = try SharedServer.connect()
+        try connection.script("CREATE TEMPORARY TABLE t (\(columns))", within: .patience)
+        let error = PostgresError.thrown {
+            try connection.script(
+                "INSERT INTO t VALUES (1, 'first'), (NULL, 'secret'), (NULL, 'secret')",
+                within: .patience
+            )
+        }
+        #expect(error?.sqlState?.hasPrefix("23") == true)
+        #expect(error?.message.contains(words) == true, "\(error?.message ?? "")")
+        #expect(error?.message.contains("secret") == false, "\(error?.message ?? "")")
+    }
+
+    @Test("Data that cannot be read is not told in the detail, and that of another error is")
+    func details() throws {
+        let connection = try SharedServer.connect()
+        let json = PostgresError.thrown {
+            _ = try connection.execute("SELECT '{\"a\": secret}'::json", within: .patience)
+        }
+        #expect(json?.message == "invalid input syntax for type json")
+        let table = PostgresError.thrown {
+            try connection.script(
+                "CREATE TEMPORARY TABLE u (a int); CREATE TEMPORARY VIEW v AS TABLE u; DROP TABLE u",
+                within: .patience
+            )
+        }
+        #expect(table?.message.contains("view v depends on table u") == true)
     }
 
     @Test("COPY is refused without a wait for its data", arguments: ["FROM STDIN", "TO STDOUT"])

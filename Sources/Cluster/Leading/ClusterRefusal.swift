@@ -11,7 +11,7 @@ package struct ClusterRefusal: Error, Sendable, Equatable, CustomStringConvertib
         case readOnly
         /// The schema `timerd` is not this program's.
         case otherProgram
-        /// The tables, or the lease's row, were there, and are not any more.
+        /// The tables, or the row of the lease or of the jobs, were there, and are not any more.
         case tablesGone
         /// The tables were made by a newer timerd.
         case newerFormat

@@ -154,6 +154,28 @@ package enum ClusterTables {
         to_timestamp(0), 0, NULL)
         """
 
+    /// As the lease's: with a row as of no jobs, the tables that are there would not be read.
+    ///
+    /// `making`: what puts it back, see `makingStore`.
+    static func storeGone(making: String) -> ClusterError {
+        refusal(
+            .tablesGone,
+            "the table 'timerd.store' has no row, so that no node can lead: with one that a restore brings nodes go on by themselves; "
+                + "where it was removed, stop all nodes, then, if a timerd of this version led last, \(making)"
+        )
+    }
+
+    /// What puts the row of the jobs back, for tables of that version of the schema, with that fingerprint.
+    ///
+    /// The number of the last commit begins anew, as nobody leads who knows another; and numbers are skipped as on a copy, for it is
+    /// not known which server had the row.
+    package static func makingStore(version: Int, fingerprint: Int64) -> String {
+        """
+        INSERT INTO timerd.store (one, number, version, fingerprint, table_id) \
+        VALUES (1, 0, \(version), \(fingerprint), 0)
+        """
+    }
+
     private static var otherProgram: ClusterError {
         refusal(
             .otherProgram,

@@ -96,6 +96,8 @@ final class KeeperLoop {
             let connection = try connected(within: within)
             let sent = Fence.now()
             let answer = try ask(request, on: connection, within: within)
+            // Before anybody is told who has it.
+            mailbox.noteLease(endingAt: Fence.now() + max(answer.lease.remaining, 0))
             perform(.answered(request, answer, sent: sent))
             if leadership.asksForRelays { askForRelays(on: connection) }
             if trouble != nil {
@@ -141,7 +143,7 @@ final class KeeperLoop {
         }
         try OwnSession.check(new, settings.address, within: left())
         do throws(PostgresError) {
-            try new.script(new.unlimitedSession, within: left())
+            try new.script(new.unlimitedSession + Self.isolation, within: left())
         } catch {
             throw .database(error)
         }
@@ -154,6 +156,10 @@ final class KeeperLoop {
         connection = new
         return new
     }
+
+    /// Whatever is set for the database: a renewal, which reads the jobs' row and writes the lease's, would else be at odds with a
+    /// commit of the jobs, which does the reverse; and whoever waits for a row is to look at it again.
+    private static let isolation = " SET default_transaction_isolation = 'read committed'"
 
     private func ask(
         _ request: Leadership.Request,
@@ -169,13 +175,17 @@ final class KeeperLoop {
             throw .from(error, doing: "write its tables")
         }
         guard let reply else {
-            let hasLease: Bool
+            let missing: LeaseStatements.NeededRow?
             do throws(PostgresError) {
-                hasLease = try statements.hasLease(on: connection, within: .microseconds(within))
+                missing = try statements.missingRow(on: connection, within: .microseconds(within))
             } catch {
                 throw .from(error, doing: "read its tables")
             }
-            guard hasLease else { throw ClusterTables.leaseGone }
+            switch missing {
+            case .lease: throw ClusterTables.leaseGone
+            case .store: throw ClusterTables.storeGone(making: settings.makingStore)
+            case nil: break
+            }
             // Registered again with the next connection, unless another has the name.
             connection.close()
             throw .away("the row of node '\(settings.node.name)' is of another process, or is gone")

@@ -18,6 +18,7 @@ final class KeeperMailbox: Sendable {
     private struct State: Sendable {
         var contents = Contents()
         var row = LeaseStatements.OwnRow()
+        var leaseEnd: Int64?
         var hasEnded = false
         var waiting: [CheckedContinuation<Void, Never>] = []
     }
@@ -29,6 +30,9 @@ final class KeeperMailbox: Sendable {
     init() throws(Errno) { bell = try Bell() }
 
     var row: LeaseStatements.OwnRow { state.withLock { $0.row } }
+
+    /// When the lease ends that was seen last, in µs of CLOCK_BOOTTIME; nil before the first answer.
+    var leaseEnd: Int64? { state.withLock { $0.leaseEnd } }
 
     // MARK: - From any thread
 
@@ -97,6 +101,8 @@ final class KeeperMailbox: Sendable {
             return state.contents
         }
     }
+
+    func noteLease(endingAt end: Int64) { state.withLock { $0.leaseEnd = end } }
 
     func end() {
         let (waiting, work) = state.withLock { state in

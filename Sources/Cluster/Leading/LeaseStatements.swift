@@ -86,12 +86,20 @@ struct LeaseStatements {
         try run(Self.carrying, [.text(node.name)], connection, limit).boolean(0, 0) ?? false
     }
 
-    /// Whether the lease has its row, which somebody may have removed.
-    func hasLease(
+    /// A row without which no node leads, and which somebody may have removed.
+    enum NeededRow {
+        case lease, store
+    }
+
+    /// The first that is missing; nil where both are there.
+    func missingRow(
         on connection: PostgresConnection,
         within limit: Duration
-    ) throws(PostgresError) -> Bool {
-        try !connection.execute("SELECT 1 FROM timerd.lease WHERE one = 1", within: limit).isEmpty
+    ) throws(PostgresError) -> NeededRow? {
+        let sql = "SELECT EXISTS (SELECT FROM timerd.lease WHERE one = 1), \(Self.hasStore)"
+        let rows = try connection.execute(sql, within: limit)
+        if rows.boolean(0, 0) == false { return .lease }
+        return rows.boolean(0, 1) == false ? .store : nil
     }
 
     private func run(
@@ -179,6 +187,10 @@ extension LeaseStatements {
                 AND activity.datname = current_database() AND activity.usename = current_user)
         """
 
+    /// Whether the row of the jobs is there: while a restore has not brought it, nobody knows what the tables hold, and no lease is
+    /// taken or renewed.
+    private static let hasStore = "EXISTS (SELECT FROM timerd.store)"
+
     private static let length = "clock_timestamp() + $4::bigint * interval '1 microsecond'"
 
     private static let renewing = """
@@ -192,13 +204,13 @@ extension LeaseStatements {
                 clock_difference_us = CASE WHEN $6::bigint IS NULL THEN clock_difference_us
                     ELSE coalesce($5::bigint, clock_difference_us) END
             WHERE one = 1 AND epoch = $7::bigint AND node = $1 AND machine = $2
-                AND EXISTS (SELECT FROM own)
+                AND EXISTS (SELECT FROM own) AND \(hasStore)
             RETURNING *
         ), ended AS (
             SELECT count(pg_terminate_backend(listening.pid)) FROM \(stalled) AS listening
             WHERE $7::bigint IS NOT NULL
         )
-        \(answering) AND (SELECT count IS NOT NULL FROM ended)
+        \(answering) AND \(hasStore) AND (SELECT count IS NOT NULL FROM ended)
         """
 
     /// The connections of nodes that are in force no more, once a part of PostgreSQL's room for notifications is taken.
@@ -233,11 +245,12 @@ extension LeaseStatements {
                 AND (node IS NULL OR (node = $1 AND machine = $2)
                     OR until < clock_timestamp() OR $7)
                 AND EXISTS (SELECT FROM own WHERE NOT drains OR NOT \(othersMayLead))
+                AND \(hasStore)
             RETURNING *
         ), told AS (
             SELECT count(pg_notify('\(NodeTable.channel)', '')) FROM changed
         )
-        \(answering) AND (SELECT count IS NOT NULL FROM told)
+        \(answering) AND \(hasStore) AND (SELECT count IS NOT NULL FROM told)
         """
 
     private static let releasing = """

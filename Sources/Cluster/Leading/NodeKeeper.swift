@@ -13,11 +13,19 @@ package final class NodeKeeper: Sendable {
         package var address: PostgresAddress
         package var node: NodeIdentity
         package var terms: LeaseTerms
+        /// The statement that puts the row of the jobs back, see `ClusterTables.makingStore`.
+        package var makingStore: String
 
-        package init(address: PostgresAddress, node: NodeIdentity, terms: LeaseTerms) {
+        package init(
+            address: PostgresAddress,
+            node: NodeIdentity,
+            terms: LeaseTerms,
+            makingStore: String
+        ) {
             self.address = address
             self.node = node
             self.terms = terms
+            self.makingStore = makingStore
         }
     }
 
@@ -135,6 +143,9 @@ package final class NodeKeeper: Sendable {
 
     /// The wall clock minus the database's, in µs, as far as the answers up to the last one prove it; nil before the first.
     package var clockDifference: Int64? { mailbox.row.clockDifference }
+
+    /// When the lease ends that was seen last, whoever has it, in µs of CLOCK_BOOTTIME; nil before the first answer.
+    package var leaseEnd: Int64? { mailbox.leaseEnd }
 
     /// All nodes of the last week, by name.
     package func nodes() async throws(ClusterError) -> [NodeStatus] {

@@ -36,6 +36,7 @@ extension ProgramRunner {
             connection = .greeting(link, RunnerGreeting())
             looks += 1
             link.send(.hello(version: language.version))
+            let patience = attaching == nil ? patience : firstPatience ?? patience
             later(patience) { runner in
                 guard case .greeting(let current, _) = runner.connection, current === link else {
                     return
@@ -43,7 +44,7 @@ extension ProgramRunner {
                 // That was not in haste.
                 runner.failures = max(runner.failures, Self.hastyFailures)
                 runner.isSilent = true
-                link.close(runner.silence)
+                link.close(Self.silence(of: patience))
             }
         } catch {
             guard error.isThere, remote == nil else { return lost(error.description) }

@@ -3,7 +3,11 @@
 /// A runner that hangs: it is found by its silence after an order; all of it on the loop's thread.
 extension ProgramRunner {
     /// Why a connection is closed over which nothing comes.
-    var silence: String { "it has not answered within \(patience.components.seconds) s" }
+    var silence: String { Self.silence(of: patience) }
+
+    static func silence(of patience: Duration) -> String {
+        "it has not answered within \(patience.components.seconds) s"
+    }
 
     /// The runner has been asked for something that it answers.
     ///

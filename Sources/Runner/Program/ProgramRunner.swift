@@ -43,6 +43,8 @@ package final class ProgramRunner: CommandRunner, @unchecked Sendable {
     let now: @Sendable () -> Int64
     /// Until when this node may begin anything; nil for a daemon alone.
     let fence: Fence?
+    /// How long the first one may take to say what it knows, while all waits for it; nil for as long as any other.
+    let firstPatience: Duration?
     var connection = Place.none
     /// Who waits for the first greeting.
     var attaching: CheckedContinuation<KnownRuns, any Error>?
@@ -76,11 +78,13 @@ package final class ProgramRunner: CommandRunner, @unchecked Sendable {
         speaking language: RunnerProtocol = .current,
         remote: RemoteTerms? = nil,
         fence: Fence? = nil,
+        firstPatience: Duration? = nil,
         now: @escaping @Sendable () -> Int64
     ) {
         self.loop = loop
         self.remote = remote
         self.fence = fence
+        self.firstPatience = firstPatience
         self.language = language
         self.now = now
     }
@@ -89,10 +93,16 @@ package final class ProgramRunner: CommandRunner, @unchecked Sendable {
     package convenience init(
         on loop: EpollLoop,
         fence: Fence? = nil,
+        firstPatience: Duration? = nil,
         now: @escaping @Sendable () -> Int64,
         connect: @escaping @Sendable () throws(RunnerUnreachable) -> FileDescriptor
     ) {
-        self.init(on: SocketRunnerLoop(loop: loop, connect: connect), fence: fence, now: now)
+        self.init(
+            on: SocketRunnerLoop(loop: loop, connect: connect),
+            fence: fence,
+            firstPatience: firstPatience,
+            now: now
+        )
     }
 
     // MARK: - From any thread

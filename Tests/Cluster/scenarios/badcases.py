@@ -33,6 +33,8 @@ def run(world):
     another_schema(world, server)
     newer_schema(world, server)
     removed(world, server)
+    without_row(world, server)
+    adopting(world, server)
     restored(world, server)
     hanging(world, server)
     one_name_twice(world, server)
@@ -278,6 +280,51 @@ def removed(world, server):
     goes_on(world, a, "tables that were dropped")
     end(b)
     end(a)
+
+
+def without_row(world, server):
+    """The one row of timerd.store is taken away under two nodes, and put back; then a restore brings it behind that of the lease."""
+    server.sql("CREATE DATABASE without_row")
+    a = world.node("a", server.uri(database="without_row"), lease=LEASE).start(wait=True)
+    kept = keep(world, a)
+    b = world.node("b", server.uri(database="without_row"), lease=LEASE).start(wait=True)
+    world.wait_for(lambda: len(world.standing([b])) == 2, "both nodes to be there")
+    for gone in ("timerd.store", "timerd.lease, timerd.store"):
+        server.sql("DROP TABLE IF EXISTS kept_lease, kept_store", "without_row")
+        server.sql("CREATE TABLE kept_lease AS TABLE timerd.lease; CREATE TABLE kept_store AS TABLE timerd.store", "without_row")
+        before = [node.log().count("'timerd.store' has no row") for node in (a, b)]
+        server.sql("TRUNCATE %s" % gone, "without_row")
+        if "lease" in gone:
+            for node in (a, b):
+                world.wait_for(lambda: "'timerd.lease' was removed" in node.log(), "'%s' to miss the lease's row" % node.name, 20)
+            server.sql("INSERT INTO timerd.lease TABLE kept_lease", "without_row")
+        for node, count in zip((a, b), before):
+            world.wait_for(lambda: node.log().count("'timerd.store' has no row") > count, "'%s' to miss the jobs' row" % node.name, 20)
+        time.sleep(2 * LEASE)
+        refused_client(world, b, "a removed row of timerd.store")
+        tell(world, "a removed row of timerd.store", errors(b.log()), "INSERT INTO timerd.store", most=6)
+        server.sql("INSERT INTO timerd.store TABLE kept_store", "without_row")
+        goes_on(world, b, "a removed row of timerd.store")
+        is_kept(world, b, kept, "a removed row of timerd.store")
+    for node in (a, b):
+        world.check(node.is_running(), "'%s' has ended, as timerd.store had no row" % node.name)
+        end(node)
+
+
+def adopting(world, server):
+    """An --adopt that was cut off has the lease: the log says so, and clients are told for how long."""
+    server.sql("CREATE DATABASE adopting")
+    node = world.node("a", server.uri(database="adopting"), lease=LEASE).start(wait=True)
+    kept = keep(world, node)
+    end(node)
+    server.sql("UPDATE timerd.lease SET epoch = epoch + 1, node = '(adoption)', machine = NULL,"
+               " until = clock_timestamp() + interval '15 s', length_us = 15000000", "adopting")
+    node.start(wait=True)
+    world.wait_for(lambda: "an --adopt is at work" in node.log(), "'a' to say that an --adopt is at work", 20)
+    refused_client(world, node, "an --adopt that was cut off")
+    goes_on(world, node, "an --adopt that was cut off", patience=40)
+    is_kept(world, node, kept, "an --adopt that was cut off")
+    end(node)
 
 
 def restored(world, server):

@@ -286,6 +286,33 @@ struct NodeKeeperTests {
         await second.keeper.stop()
     }
 
+    @Test("A renewal fails no commit of the jobs, whichever isolation is set for the database")
+    func isolation() async throws {
+        let database = try NodeDatabase()
+        try database.run(
+            """
+            DO $$ BEGIN
+                EXECUTE format('ALTER DATABASE %I SET default_transaction_isolation = serializable',
+                    current_database());
+            END $$
+            """
+        )
+        let node = try WatchedNode("node", on: database)
+        let epoch = try node.leads()
+        let commit = try database.connect("timerd store")
+        try commit.script(
+            """
+            BEGIN; SELECT FROM timerd.lease WHERE epoch = \(epoch) FOR KEY SHARE;
+            UPDATE timerd.store SET number = number + 1
+            """,
+            within: .patient
+        )
+        let until = try Self.until(database)
+        while try Self.until(database) == until { await Task.yield() }
+        try commit.script("COMMIT", within: .patient)
+        await node.keeper.stop()
+    }
+
     private static func until(_ database: NodeDatabase) throws -> String? {
         let sql = "SELECT until::text FROM timerd.lease"
         return try database.connect().execute(sql, within: .patient).text(0, 0)

@@ -107,6 +107,38 @@ struct ServerTroubleTests {
         try await Self.goOn(first, second)
     }
 
+    @Test("That the jobs' row was removed is said, and they go on with one that is put back")
+    func storeRemoved() async throws {
+        let database = try NodeDatabase()
+        let (first, second) = try await Self.without(database, "DELETE FROM timerd.store")
+        try database.run(WatchedNode.makingStore)
+        try await Self.goOn(first, second)
+    }
+
+    @Test(
+        "As a restore brings the lease's row long before that of the jobs, nobody leads until then"
+    )
+    func storeRestoredLast() async throws {
+        let database = try NodeDatabase()
+        let (first, second) = try await Self.without(
+            database,
+            "DELETE FROM timerd.lease; DELETE FROM timerd.store"
+        )
+        try database.run(ClusterTables.makingLease)
+        for node in [first, second] {
+            // That another row is missing by now is told as well.
+            while node.all.count(where: { $0 == .refused(.tablesGone) }) < 2 { await Task.yield() }
+            #expect(!node.keeper.fence.isOpen)
+        }
+        let lease = try database.connect().execute(
+            "SELECT node IS NULL FROM timerd.lease",
+            within: .patient
+        )
+        #expect(lease.boolean(0, 0) == true)
+        try database.run(WatchedNode.makingStore)
+        try await Self.goOn(first, second)
+    }
+
     private static let looking = "SELECT to_regnamespace('timerd') IS NOT NULL"
 
     @Test("It ends sessions that are idle, but none of a node")

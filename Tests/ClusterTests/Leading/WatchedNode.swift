@@ -23,6 +23,9 @@ final class WatchedNode: Sendable {
     private let told: Monitor<[Told]>
     private let former: Monitor<Int64?>
 
+    /// Of tables without jobs.
+    static let makingStore = ClusterTables.makingStore(version: 0, fingerprint: 0)
+
     /// Starts it; `length`: of the lease, in ms; `stopsByItself`: whether its core stops as soon as it is to.
     init(
         _ name: String,
@@ -43,7 +46,8 @@ final class WatchedNode: Sendable {
             NodeKeeper.Settings(
                 address: PostgresAddress(database.address),
                 node: NodeIdentity(name: name, machine: machine ?? name, version: "1"),
-                terms: LeaseTerms(length: length * 1000, unread: unread)
+                terms: LeaseTerms(length: length * 1000, unread: unread),
+                makingStore: Self.makingStore
             ),
             NodeKeeper.Listeners(
                 onLead: { epoch, formerClock in

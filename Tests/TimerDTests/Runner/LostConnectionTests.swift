@@ -13,7 +13,7 @@ import TimerControl
 struct LostConnectionTests {
     let script = ScriptedRunner()
 
-    private func request(_ run: Int64, epoch: Int64? = nil) -> RunRequest {
+    func request(_ run: Int64, epoch: Int64? = nil) -> RunRequest {
         var request = TestRunner.script("exit 3")
         (request.run, request.epoch) = (run, epoch)
         return request

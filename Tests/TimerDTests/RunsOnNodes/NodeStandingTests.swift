@@ -47,6 +47,25 @@ import TimerControl
         )
     }
 
+    @Test("Of an --adopt that has the lease it is said for how long it may have it")
+    func adoption() {
+        let standing = NodeStanding()
+        #expect(standing.adoptionSeconds(at: 5) == nil)
+        standing.drains = true
+        standing.adoptionEnd = 90_000_001
+        let words = [0, 1, 90_000_000, 200_000_000].map {
+            ControlError(RelayRefusal.noLeader, at: "beta", standing, now: $0).message
+        }
+        let expected = [91, 90, 1, 1].map {
+            "no node leads at the moment, and 'beta' has waited for one"
+                + " (an --adopt puts the jobs of one host into the database, or was cut off,"
+                + " and has the lease for \($0) s more at most); nothing was changed"
+        }
+        #expect(words == expected)
+        standing.adoptionEnd = nil
+        #expect(Self.message(standing).contains("(it drains)"))
+    }
+
     @Test("That the relay has no connection is told once, and its return only after that")
     func relay() {
         let standing = NodeStanding()

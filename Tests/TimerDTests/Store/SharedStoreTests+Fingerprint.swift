@@ -53,6 +53,38 @@ extension SharedStoreTests {
         #expect(again.number == stored.integer(0, 1))
     }
 
+    @Test(
+        "Without the row of timerd.store a node stands by, and it leads with the one that it tells of"
+    )
+    func rowRemoved() throws {
+        let folder = try TemporaryFolder()
+        let address = try SharedTestStore.current().address(of: folder.path)
+        try SharedTestStore.current().database(in: folder.path).close()
+        let before = try stored(folder.path)
+        let limit = Duration.seconds(30)
+        let connection = try PostgresHome.connect(address, within: limit)
+        defer { connection.close() }
+        let lease = try connection.execute("SELECT epoch FROM timerd.lease", within: limit)
+        let epoch = try #require(lease.integer(0, 0))
+        let copy = SharedCopy(at: folder.path + "/copy.db")
+
+        try connection.script("DELETE FROM timerd.store", within: limit)
+        let error = #expect(throws: DatabaseError.self) {
+            try copy.make(connection, node: "test", epoch: epoch)
+        }
+        #expect(error?.sentence == "timerd.store in PostgreSQL has 0 rows, and should have one")
+        // A restore may be about to bring it: this one stands by, and does not end.
+        #expect(error?.isLasting == false)
+
+        try connection.script(NodeDaemon.makingStore, within: limit)
+        let again = try copy.make(connection, node: "test", epoch: epoch)
+        let found = try rows(of: again.database)
+        again.database.close()
+        #expect(again.number == 0 && found["jobs"] == before["jobs"])
+        let skipped = "SELECT table_id <> 0 FROM timerd.store"
+        #expect(try connection.execute(skipped, within: limit).boolean(0, 0) == true)
+    }
+
     @Test("Tables in PostgreSQL of another build that hold no jobs can go, and the refusal says so")
     func otherBuildWithoutJobs() throws {
         let folder = try TemporaryFolder()

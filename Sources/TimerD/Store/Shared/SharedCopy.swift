@@ -129,7 +129,9 @@ struct SharedCopy {
         let rows = try connection.execute(Statements.stored, within: Self.limit)
         guard rows.count == 1, let number = rows.integer(0, 0), let version = rows.integer(0, 1)
         else {
-            throw refusal("timerd.store in PostgreSQL has \(rows.count) rows, and should have one")
+            // Nothing that lasts: a restore may be about to bring it.
+            let problem = "timerd.store in PostgreSQL has \(rows.count) rows, and should have one"
+            throw refusal(problem, SQLITE_ERROR)
         }
         guard version <= migrations.count else {
             // Nothing that lasts: it gives back the lease, and carries its clients to a newer node that leads.
