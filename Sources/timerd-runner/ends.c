@@ -56,11 +56,10 @@ static const char *load(uint8_t **bytes, size_t *size) {
         trouble = "it is no file that a runner of this user has left";
     else if (!(*bytes = malloc((size_t)status.st_size + 1)))
         trouble = strerror(ENOMEM);
-    for (ssize_t count = 1; !trouble && count > 0 && *size <= (size_t)status.st_size; *size += (size_t)count)
-        if ((count = read(file, *bytes + *size, (size_t)status.st_size + 1 - *size)) == -1) {
-            trouble = strerror(errno);
-            break;
-        }
+    ssize_t count = 0;
+    // One byte more than there is shows its end.
+    while (!trouble && (count = read(file, *bytes + *size, (size_t)status.st_size + 1 - *size)) > 0) *size += (size_t)count;
+    if (count == -1) trouble = strerror(errno);
     close(file);
     return trouble;
 }
