@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a runner of an epoch does not know, it was never asked for, or has told the end of: so a daemon may ask for it
-// again. That holds of the next runner too where this one has ended with nothing left. So it hands its epoch on, in a
-// file beside its socket; a runner that dies hands nothing on, and its runs count as interrupted.
+// again. That holds of the next runner too where this one has ended with nothing left, or where that one knows all that was
+// left (ends.c). So it hands its epoch on, in a file beside its socket; a runner that dies hands nothing on, and its runs
+// count as interrupted.
 
 #define _GNU_SOURCE
 #include "epoch.h"
@@ -20,6 +21,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+// More than its file has.
 enum { LENGTH = 128 };
 
 static uint64_t number;
@@ -40,34 +42,39 @@ static void find_boot(void) {
     fclose(file);
 }
 
-// Whether a runner of this user's may have left that. What else is there is not for a runner to read or remove.
-static bool is_of_runner(const struct stat *status) {
-    return S_ISREG(status->st_mode) && status->st_uid == geteuid() && status->st_size < LENGTH;
+const char *this_boot(void) {
+    if (!boot[0]) find_boot();
+    return boot;
 }
 
 // The epoch that was handed on; 0 for none.
-static uint64_t take_file(void) {
+static uint64_t take_file(uint64_t ends) {
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (file == -1) return 0;
     char text[LENGTH] = {0};
     struct stat status;
-    bool is_own = fstat(file, &status) == 0 && is_of_runner(&status);
+    bool is_own = fstat(file, &status) == 0 && is_of_runner(&status, LENGTH - 1);
     ssize_t count = is_own ? read(file, text, sizeof text - 1) : -1;
     close(file);
     // Before it counts: this runner's own runs make it untrue.
     if (count <= 0 || unlink(path) == -1) return 0;
-    size_t length = strlen(boot);
+    size_t length = strlen(this_boot());
     if (length == 0 || strncmp(text, boot, length) != 0 || text[length] != ' ') return 0;
     char *end;
     uint64_t found = strtoull(text + length + 1, &end, 10);
+    // What ended, and is not known, would look as if it had never begun.
+    if (*end == ' ' && strtoull(end + 1, &end, 16) != ends) {
+        fprintf(stderr, "timerd-runner: takes a new epoch, not that of '%s': not all ends that were kept with it are known\n",
+                path);
+        return 0;
+    }
     // A whole line, else it was written in part.
     return *end == '\n' && found <= INT64_MAX ? found : 0;
 }
 
-int take_epoch(void) {
+int take_epoch(uint64_t ends) {
     find_path();
-    find_boot();
-    number = path[0] ? take_file() : 0;
+    number = path[0] ? take_file(ends) : 0;
     // Never 0, and no more than the daemon's store can keep.
     while (number == 0) {
         if (getrandom(&number, sizeof number, 0) != sizeof number) return errno;
@@ -79,13 +86,15 @@ int take_epoch(void) {
 uint64_t epoch(void) { return number; }
 
 // 0, or the errno.
-static int write_file(void) {
+static int write_file(uint64_t ends) {
     struct stat status;
-    if (lstat(path, &status) == 0 && !is_of_runner(&status)) return EEXIST;
+    if (lstat(path, &status) == 0 && !is_of_runner(&status, LENGTH - 1)) return EEXIST;
     unlink(path);
     int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (file == -1) return errno;
-    int error = dprintf(file, "%s %" PRIu64 "\n", boot, number) > 0 ? 0 : errno;
+    char key[32] = "";
+    if (ends != 0) snprintf(key, sizeof key, " %" PRIx64, ends);
+    int error = dprintf(file, "%s %" PRIu64 "%s\n", boot, number, key) > 0 ? 0 : errno;
     // Some file systems say only here that there was no room.
     if (close(file) == -1 && error == 0) error = errno;
     // A part of it would tell others that this runner has ended.
@@ -93,12 +102,12 @@ static int write_file(void) {
     return error;
 }
 
-bool hand_epoch_on(void) {
+bool hand_epoch_on(uint64_t ends) {
     static bool is_done, is_said;
     // Where there is no place for it, or no boot to count for, no runner can take it. Of a socket that was removed there is no
     // next one, and what lies beside another's is that one's.
-    if (is_done || !path[0] || !boot[0] || is_deserted()) return true;
-    int error = write_file();
+    if (is_done || !path[0] || !this_boot()[0] || is_deserted()) return true;
+    int error = write_file(ends);
     is_done = error == 0;
     if (error != 0 && !is_said)
         fprintf(stderr, "timerd-runner: cannot hand its epoch on in '%s': %s\n", path, strerror(error));

@@ -3,6 +3,7 @@
 
 #define _GNU_SOURCE
 #include "daemon.h"
+#include "ends.h"
 #include "environment.h"
 #include "epoch.h"
 #include "groups.h"
@@ -56,7 +57,7 @@ static void try_again(struct alarm *alarm) { (void)alarm; }
 // the next daemon. One that makes room for another release is not waited for.
 static void end_idle(void) {
     static struct alarm again = {.ring = try_again};
-    if (hand_epoch_on() || is_to_leave) return loop_end();
+    if (hand_epoch_on(0) || is_to_leave) return loop_end();
     alarm_set(&again, loop_now() + HAND_ON_AGAIN);
 }
 
@@ -143,15 +144,12 @@ static void read_arguments(int count, char **words) {
     }
 }
 
-// Runners that serve different sockets are different daemons': FNV-1a of the socket's address.
+// Runners that serve different sockets are different daemons'.
 static uint64_t key_of_listener(void) {
     struct sockaddr_storage address = {0};
     socklen_t size = sizeof address;
     getsockname(LISTENER, (struct sockaddr *)&address, &size);
-    uint64_t key = UINT64_C(0xcbf29ce484222325);
-    for (socklen_t i = 0; i < size && i < sizeof address; i++)
-        key = (key ^ ((const uint8_t *)&address)[i]) * UINT64_C(0x100000001b3);
-    return key;
+    return hash_of(&address, size < sizeof address ? size : sizeof address);
 }
 
 int main(int count, char **words) {
@@ -171,19 +169,16 @@ int main(int count, char **words) {
     else
         groups_open(key_of_listener());
     secrets_open(LISTENER);
-    error = take_epoch();
+    error = take_epoch(take_ends());
     if (error == 0) error = listen_to_daemons(LISTENER);
     if (error != 0) fail("cannot listen", error);
     watch_place();
     loop_run(between);
-    // None of them lives any more, and nobody is there to store how they ended: the next daemon finds them interrupted.
-    size_t dropped = run_count();
-    if (dropped > 0)
-        fprintf(stderr, "timerd-runner: drops the ends of %zu run%s, which no daemon has stored\n", dropped,
-                dropped == 1 ? "" : "s");
     groups_close();
     secrets_close();
-    if (run_count() == 0) hand_epoch_on();
+    // None of them lives any more, and nobody is there to store how they ended.
+    uint64_t ends;
+    if (keep_ends(&ends)) hand_epoch_on(ends);
     leave_place();
     return 0;
 }

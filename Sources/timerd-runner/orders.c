@@ -2,6 +2,7 @@
 
 #include "orders.h"
 
+#include "ends.h"
 #include "reports.h"
 
 #include <errno.h>
@@ -52,6 +53,7 @@ static int stored(struct reader *frame) {
     struct run *run = find_run(id);
     // Only what has been told can be stored.
     if (!run || run->phase != phase_ended || run->news & news_ended) return 0;
+    forget_kept(run);
     remove_run(run);
     return 0;
 }

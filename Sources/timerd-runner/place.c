@@ -34,6 +34,10 @@ static int lock = -1;
 
 const char *place_path(void) { return path; }
 
+bool is_of_runner(const struct stat *status, off_t most) {
+    return S_ISREG(status->st_mode) && status->st_uid == geteuid() && status->st_size <= most;
+}
+
 // MARK: - The lock
 
 static int lock_file(void) {

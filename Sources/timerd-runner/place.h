@@ -4,6 +4,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 /// Takes the path of the listening socket for this runner, as long as it lives; to be called once, and first.
@@ -17,6 +18,10 @@ void leave_place(void);
 
 /// The path; empty where the socket has none.
 const char *place_path(void);
+
+/// Whether a runner of this user's may have left a file of that kind beside the socket, of `most` bytes at most. What else is there is not
+/// for a runner to read or remove.
+bool is_of_runner(const struct stat *status, off_t most);
 
 /// Has the socket's file made anew where somebody removes it: runs may go on, of which no daemon would hear.
 void watch_place(void);

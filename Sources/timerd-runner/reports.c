@@ -92,6 +92,8 @@ static bool put_short(struct buffer *to, const struct run *run, enum report repo
     return true;
 }
 
+bool put_kept(struct buffer *to, const struct run *run) { return put_short(to, run, report_known) && put_end(to, run); }
+
 static const struct {
     enum news news;
     enum report report;

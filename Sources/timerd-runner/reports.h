@@ -20,5 +20,8 @@ bool put_gone(struct buffer *to, uint64_t run);
 /// The answer to `ping`.
 bool put_pong(struct buffer *to);
 
+/// Puts what is told of a run that has ended, but for what it wrote.
+bool put_kept(struct buffer *to, const struct run *run);
+
 /// Puts what is to be told of a run, one portion of its output at most; the rest is news still.
 bool put_news(struct buffer *to, struct run *run);

@@ -144,6 +144,8 @@ struct run {
     TAILQ_ENTRY(run) queued;
     /// Whether there may be a folder with its secrets.
     bool has_secrets;
+    /// Whether the runner before has kept its end.
+    bool is_kept;
     struct run *next_by_id, *next_by_pid;
 };
 

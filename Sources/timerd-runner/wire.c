@@ -5,6 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+uint64_t hash_of(const void *bytes, size_t count) {
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < count; i++) hash = (hash ^ ((const uint8_t *)bytes)[i]) * UINT64_C(0x100000001b3);
+    return hash == 0 ? 1 : hash;
+}
+
 static const uint8_t *take(struct reader *reader, size_t count) {
     static const uint8_t zero[8];
     if (reader->failed || (size_t)(reader->end - reader->at) < count) {

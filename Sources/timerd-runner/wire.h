@@ -44,6 +44,9 @@ enum report {
     report_pong = 139,
 };
 
+/// What tells bytes from others, where nobody wants two to be the same (FNV-1a); never 0.
+uint64_t hash_of(const void *bytes, size_t count);
+
 /// What is left of a frame. What is not there reads as zero, and the frame as failed from there on.
 struct reader {
     const uint8_t *at, *end;

@@ -68,8 +68,8 @@ extension Configuration {
         }
         let stored = TrustedPath.endingsOfDatabase.map { database + $0 }
         let ofSocket = [socket, socket + ".lock"]
-        // The runner's epoch and its lock are beside its socket.
-        let ofRunner = [runner, runner + "-epoch", runner + "-lock"]
+        // The runner's epoch, its lock and what it keeps for the next one are beside its socket.
+        let ofRunner = ["", "-epoch", "-lock", "-ends", "-ends.new"].map { runner + $0 }
         if let other = shared(ofRunner, with: ofSocket + stored) {
             return (.runner, runner, other)
         }

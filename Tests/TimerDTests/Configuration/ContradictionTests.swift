@@ -196,8 +196,9 @@ import TimerControl
         arguments: [
             ("/d/t.db", "/d/t.db"), ("/d/t.db-wal", "/d/t.db-wal"),
             ("/d//x/../t.db.lock", "/d/t.db.lock"), ("/d/s", "/d/s"), ("/d/s.lock", "/d/s.lock"),
-            // Its epoch and its lock are beside it.
-            ("/d/r", "/d/r-epoch"), ("/d/r", "/d/r-lock"),
+            // Its epoch, its lock and the ends that it keeps are beside it.
+            ("/d/r", "/d/r-epoch"), ("/d/r", "/d/r-lock"), ("/d/r", "/d/r-ends"),
+            ("/d/r", "/d/r-ends.new"),
         ]
     )
     func runnersPlace(runner: String, other: String) async {

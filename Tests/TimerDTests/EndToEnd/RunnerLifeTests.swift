@@ -2,6 +2,7 @@
 
 import Foundation
 import Glibc
+import Schedules
 import Testing
 import TimerControl
 
@@ -10,11 +11,12 @@ import TimerControl
 /// Real processes: the daemon dies, is stopped, comes back; the runs do not care.
 @Suite("Runs outlive the daemon", .timeLimit(.minutes(2)))
 struct RunnerLifeTests {
-    /// A command that waits until the test says go on, and then ends with status 3; it says when it is there.
+    /// A command that waits until the test says go on, and then ends with that status; it says when it is there.
     private struct Gate {
         let folder: String
+        var status = 3
         var script: String {
-            "echo before; echo >\(folder)/there; while [ ! -e \(folder)/go ]; do sleep 0.02; done; echo after; exit 3"
+            "echo before; echo >\(folder)/there; while [ ! -e \(folder)/go ]; do sleep 0.02; done; echo after; exit \(status)"
         }
 
         func wait() async throws {
@@ -162,6 +164,39 @@ struct RunnerLifeTests {
             let after = try await ended(daemon, next.output.trimmingCharacters(in: .newlines))
             #expect(after.status == 0)
             #expect(daemon.runner != runner)
+        }
+    }
+
+    @Test(
+        "A command that ended while no daemon was there has its true end, also where its runner was stopped since, and does not run again"
+    )
+    func runnerStopped() async throws {
+        try await DaemonProcess.with { daemon in
+            let gate = Gate(folder: daemon.folder, status: 0)
+            let (job, run) = try await begin(daemon, gate, ["--rerun-interrupted"])
+            let runner = daemon.runner
+            await daemon.end(SIGKILL)
+            gate.open()
+            try await eventually("its shell has ended") { !hasChild(runner) }
+            let before = Timestamp(Date())
+            kill(runner, SIGTERM)
+            try await eventually("the runner has ended") { !isAlive(runner) }
+            let kept = daemon.database + "-runner-ends"
+            #expect(access(kept, F_OK) == 0)
+            try await daemon.start()
+            #expect(daemon.runner != runner)
+            let after = try await ended(daemon, job)
+            #expect(after.outcome == .exited && after.status == 0)
+            let (number, date) = (try #require(after.id), try #require(after.endedAt))
+            #expect("\(number)" == run)
+            #expect(date <= before)
+            try await eventually("the runner has heard that it is stored") {
+                access(kept, F_OK) != 0
+            }
+            // What it wrote has gone with its runner, which is said.
+            let output = try await daemon.timerctl("logs", "--run", run)
+            #expect(output.output == "", "\(output)")
+            #expect(output.errors.contains("13 bytes are left out"), "\(output)")
         }
     }
 

@@ -180,7 +180,7 @@ import TimerControl
         "has no name of the database's own files, by whatever name of their folder",
         arguments: [
             "", "-wal", "-shm", "-journal", ".lock", "-runner", "-runner-epoch",
-            "-runner-lock", ".new",
+            "-runner-lock", "-runner-ends", "-runner-ends.new", ".new",
             ".new-journal", ".timerd-copy", ".7.timerd-copy", ".replaced-2026-12-01T08:00:00Z",
         ]
     )
