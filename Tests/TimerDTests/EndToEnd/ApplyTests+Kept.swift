@@ -110,7 +110,8 @@ extension ApplyTests {
             try await daemon.timerctl("at", "+1h", "--name", "once", "--event")
             try await daemon.timerctl("set-fire-date", "once", date)
             for words in [
-                ["five", "--cron", "0 5 * * *"], ["hours", "--every", "1h", "--from", "2026-01-01"],
+                ["five", "--cron", "0 5 * * *"],
+                ["hours", "--every", "1h", "--from", "2026-01-01"],
             ] {
                 try await daemon.timerctl(["add", "--event", "--name"] + words)
             }
