@@ -6,7 +6,7 @@ import TimerWords
 
 /// How the program ends: 0, 1, and sysexits(3) for the rest.
 enum ExitStatus: Int32 {
-    /// The daemon, or the schedule itself, refused.
+    /// The daemon refused.
     case refused = 1
     case usage = 64
     /// A file, or standard input, or a text in an option, is not what it should be.
@@ -28,6 +28,8 @@ struct Failure: Error, Hashable {
     var message: String
     /// Whether the daemon refused a value, as it would again; and not for how it stands now.
     var isOfValue = false
+    /// Whether that value is a schedule or a date, which the daemon's message quotes, and names no parameter.
+    var isOfSchedule = false
     /// What another request has done meanwhile, for which the daemon refused it; nil for any other failure.
     var conflict: Conflict?
 
@@ -111,11 +113,13 @@ struct Failure: Error, Hashable {
             case .nameTaken: .taken
             default: nil
             }
-        isOfValue = error.reason == .invalidParams || error.reason == .badSchedule
+        isOfSchedule = error.reason == .badSchedule
+        isOfValue = isOfSchedule || error.reason == .invalidParams
     }
 
+    /// Of words of the command line: those of a file have their place there, and are bad data.
     init(_ error: ScheduleError) {
-        self.init(.refused, error.message)
+        self.init(.usage, error.message)
     }
 }
 

@@ -81,9 +81,7 @@ struct Timerctl: AsyncParsableCommand {
     /// `--socket` and `--json` before the command are moved behind it, where they belong.
     static func arguments(_ words: [String]) -> [String] {
         let name = words.first?.split(separator: "/").last.map(String.init) ?? ""
-        if ["at", "atq", "atrm", "batch"].contains(name) {
-            return atArguments([name] + words.dropFirst())
-        }
+        if let arguments = AtLink.arguments(name, words.dropFirst()) { return arguments }
         var (common, rest) = ([] as [String], words.dropFirst())
         while let word = rest.first {
             let count =

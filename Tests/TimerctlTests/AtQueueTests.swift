@@ -73,4 +73,20 @@ import TimerControl
         #expect(waiting.state.hasSuffix("; its last fire is not over"))
         #expect(!JobPage(job: ended, runs: [run(.done)], dates: testDates).state.contains("over"))
     }
+
+    @Test("A job that is asked for by number or name, and is not listed, has its reason")
+    func named() throws {
+        let once = job(7, schedule: ScheduleWords(at: "2026-12-24T08:00:00Z")) {
+            $0.definition.name = "caf\u{e9}"
+            $0.definition.tags = ["queue:c"]
+        }
+        #expect(once.answers(to: .id(JobID(rawValue: 7))) && once.answers(to: .name("caf\u{e9}")))
+        #expect(!once.answers(to: .id(JobID(rawValue: 8))) && !once.answers(to: .name("7")))
+        #expect(!once.answers(to: .name("cafe\u{301}")))
+        let (other, own) = try (AtQueueLetter(stated: "b"), AtQueueLetter(stated: "c"))
+        #expect(Atq.reason(of: job(), other) == "it does not fire once")
+        #expect(Atq.reason(of: once, other) == "its letter is 'c'")
+        #expect(Atq.reason(of: once, own) == "it is over")
+        #expect(Atq.reason(of: once, nil) == "it is over")
+    }
 }

@@ -108,6 +108,31 @@ import TimerControl
         #expect(failure == Failure(.usage, named))
     }
 
+    @Test("A schedule that is refused is wrong usage where the command line states one")
+    func statedSchedules() throws {
+        let message = "the date '2020-01-01T00:00:00.000000Z' has passed, 6y ago"
+        let refused = Failure(ControlError(.badSchedule, message))
+        func status(
+            _ words: [String],
+            _ command: (any ParsableCommand)? = nil
+        ) -> timerctl.ExitStatus {
+            StatedRefusal.named(refused, arguments: ["timerctl"] + words, of: command).status
+        }
+        for option in ["--at", "--cron=x", "--calendar", "--from", "--until"] {
+            #expect(status(["add", option, "x", "--", "y"]) == .usage, "\(option)")
+        }
+        #expect(status(["at", "2020-01-01"], try At.parse(["2020-01-01"])) == .usage)
+        let moved = try timerctl.SetFireDate.parse(["2", "2020-01-01"])
+        #expect(status(["set-fire-date", "2", "2020-01-01"], moved) == .usage)
+        // The date is that of the job, or of a file.
+        #expect(status(["change", "2", "--nice", "5"]) == .refused)
+        #expect(status(["apply", "-f", "x.yaml", "--label", "x"]) == .refused)
+        let other = Failure(ControlError(.conflict, message))
+        let named = StatedRefusal.named(other, arguments: ["timerctl", "add", "--at", "x"])
+        #expect(named == other)
+        #expect(Failure(ScheduleError(.badCron, "cron 'x' is unknown")).status == .usage)
+    }
+
     @Test(
         "What is refused as the daemon stands now is no wrong usage",
         arguments: [ControlError.Reason.limitReached, .storageFailed, .conflict]

@@ -147,7 +147,13 @@ extension JobTransaction {
     private func copyAdvice(_ job: StoredJob) -> String {
         guard !job.definition.isTied else { return "" }
         do throws(ControlError) {
-            _ = try NewJob(job.definition, owner: job.owner, at: moment, zone: .local)
+            let new = try NewJob(job.definition, owner: job.owner, at: moment, zone: .local)
+            // 'copy' adds none that would fire at once.
+            if new.definition.schedule.at != nil, let date = new.firstFireDate,
+                date <= moment.wall
+            {
+                return ""
+            }
         } catch {
             return ""
         }

@@ -104,14 +104,21 @@ struct ApplyPlan {
         zone: Zone
     ) {
         let stated = StatedJob(job)
-        let found = JobMeaning(stated.definition, now: now, zone: zone)
-        let (old, new) = (stated.definition.fields, declared.definition.fields)
+        var current = stated.definition
+        // A file that was exported has the date that a one-shot was moved to.
+        if current.schedule.at != nil, let date = job.fireDate,
+            declared.definition.schedule.at.flatMap(Timestamp.init(rfc3339:)) == date
+        {
+            current.schedule = declared.definition.schedule
+        }
+        let found = JobMeaning(current, now: now, zone: zone)
+        let (old, new) = (current.fields, declared.definition.fields)
         var fields: [FieldChange] = []
         for option in JobOption.inFiles where found.values[option] != wanted.values[option] {
             let name = option.rawValue
             fields.append(FieldChange(name: name, old: old[name], new: new[name]))
         }
-        let isRedated = !job.definition.hasDates(of: declared.definition, now: now, zone: zone)
+        let isRedated = !current.hasDates(of: declared.definition, now: now, zone: zone)
         // Said, it counts; where it was said before and is not any more, it is over; else it is the
         // business of whoever pauses. A maintenance will end, and is no pause of the job's own.
         let isPaused = job.state == .paused && !job.maintenance

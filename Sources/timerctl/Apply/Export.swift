@@ -13,7 +13,8 @@ struct Export: AsyncParsableCommand {
         discussion: """
             Your live jobs that have a name, or those with a label or a tag, as YAML, which 'apply' \
             takes. What --label wrote changes nothing then, but that a job with a length of time \
-            until its fire (--in) has the date instead. The file holds the environment of the jobs \
+            until its fire (--in) has the date instead. A one-shot that was moved has its new date; \
+            what else was moved, dropped or counted is told, and not in the file. The file holds the environment of the jobs \
             with all that is secret in it; of URLs it has what stands for them. A job that no file \
             can say whole is left out, which is told.
 
@@ -59,6 +60,9 @@ struct Export: AsyncParsableCommand {
                 "note: job \(job.id) cannot be read: userInfo, if it has any, is not in the file"
             )
         }
+        for note in UnstatedHistory(file.written, now: .now, zone: .local).notes {
+            Output.tell("note: \(note)")
+        }
         if common.json { return try Output.write(YAMLText.json(file.json) + "\n") }
         try Output.write(file.text(schema: JobsSchema.installed))
     }
@@ -72,6 +76,8 @@ struct ExportedFile {
     private(set) var leftOut: [(job: Job, reason: String)] = []
     /// Those of `jobs` that the daemon cannot read: it tells what is stored, which is without userInfo.
     private(set) var withoutUserInfo: [Job] = []
+    /// The jobs that are in the file, as they are stated.
+    private(set) var written: [Job] = []
 
     init(_ jobs: [Job], label: String?) {
         self.label = label
@@ -113,11 +119,15 @@ struct ExportedFile {
             ids[name] = job.id
             self.jobs.append((name, fields))
             if stated.isUnread { withoutUserInfo.append(job) }
+            var stands = job
+            stands.definition = stated.definition
+            written.append(stands)
         }
         self.jobs.sort { $0.name < $1.name }
     }
 
-    /// The words of a schedule with `date` for what was counted from when the job was added.
+    /// The words of a schedule with `date`, the next one, for that of a one-shot, which may have been moved to it, and for
+    /// what was counted from when the job was added.
     ///
     /// Nil where they are no schedule, or that date is not known.
     private static func fixed(_ words: ScheduleWords, at date: Timestamp?) -> ScheduleWords? {
@@ -125,10 +135,10 @@ struct ExportedFile {
         guard kinds.count(where: { $0 != nil }) == 1 else { return nil }
         func isFixed(_ text: String?) -> Bool { text.map { Timestamp(rfc3339: $0) != nil } ?? true }
         var words = words
-        if words.in != nil || !isFixed(words.at) {
-            guard let date else { return nil }
+        if let date, words.in != nil || words.at != nil {
             (words.in, words.at) = (nil, date.rfc3339)
         }
+        guard words.in == nil, isFixed(words.at) else { return nil }
         if !isFixed(words.from) {
             guard let date else { return nil }
             words.from = date.rfc3339

@@ -14,6 +14,7 @@ struct Atq: AsyncParsableCommand {
             A line each: the id, a tab, the date of the next fire, the letter of its queue (of its tag \
             'queue:c', else 'a'), and the owner. A job whose date has come is here until its command \
             has ended and is not tried again: with its date, and '=' for the letter while it runs. \
+            Jobs that are named are listed alone. \
             'timerctl list' shows all jobs that are to fire, with their names.
             """
     )
@@ -24,6 +25,13 @@ struct Atq: AsyncParsableCommand {
         transform: { try AtQueueLetter(stated: $0) }
     )
     var queue: AtQueueLetter?
+
+    @Argument(
+        help: ArgumentHelp("Only these jobs, by ids or names.", valueName: "job"),
+        completion: .jobs,
+        transform: { try jobReference($0) }
+    )
+    var references: [JobReference] = []
 
     @OptionGroup var common: CommonOptions
 
@@ -48,13 +56,29 @@ struct Atq: AsyncParsableCommand {
         entries = entries.filter { entry in
             entry.job.firesOnce && (queue.map { $0 == .of(entry.job) } ?? true)
         }
-        if common.json {
-            return try Output.write(
-                try entries.map { try JSONValue(encoding: $0.job).jsonText + "\n" }.joined()
-            )
+        let listed = entries.map(\.job)
+        let absent = references.filter { named in !listed.contains { $0.answers(to: named) } }
+        if !references.isEmpty {
+            entries = entries.filter { entry in references.contains { entry.job.answers(to: $0) } }
         }
         let dates = LocalDate(now: .now, zone: .local)
-        try Output.write(entries.map { Self.line($0.job, $0.run, dates) + "\n" }.joined())
+        try Output.write(
+            common.json
+                ? entries.map { try JSONValue(encoding: $0.job).jsonText + "\n" }.joined()
+                : entries.map { Self.line($0.job, $0.run, dates) + "\n" }.joined()
+        )
+        for reference in absent {
+            let job = try await daemon.ask(.getJob(reference), for: JobReply.self).value.job
+            let reason = Self.reason(of: job, queue)
+            Output.complain("note: \(job.title) is not in the queue: \(reason)")
+        }
+    }
+
+    /// Why a job is not listed that was asked for.
+    static func reason(of job: Job, _ queue: AtQueueLetter?) -> String {
+        if !job.firesOnce { return "it does not fire once" }
+        let own = AtQueueLetter.of(job)
+        return queue.map { $0 == own } ?? true ? "it is over" : "its letter is '\(own.letter)'"
     }
 
     /// Of fires that are not over those whose job is not `live`, one for each job, by their dates.
@@ -95,6 +119,14 @@ struct Atrm: AsyncParsableCommand {
 }
 
 extension Job {
+    /// Whether a number or a name on the command line is that of this job.
+    func answers(to reference: JobReference) -> Bool {
+        switch reference {
+        case .id(let id): self.id == id
+        case .name(let name): definition.name.map { ByteText($0) } == ByteText(name)
+        }
+    }
+
     /// Whether its schedule has one date.
     var firesOnce: Bool { definition.schedule.at != nil || definition.schedule.in != nil }
 }

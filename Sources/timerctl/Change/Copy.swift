@@ -11,9 +11,11 @@ struct Copy: AsyncParsableCommand {
         commandName: "copy",
         abstract: "Add a job that is as another one, under a name of its own.",
         discussion: """
-            Of a job that has ended too. What repeats begins anew, from now on. What belongs to that \
-            one alone is left out, and told: its key, its label, its connection. Prints the id of \
-            the new job, which 'timerctl change' makes different.
+            Of a job that has ended too. What repeats begins anew, from now on; a job that fires \
+            once has the date that the other has now, and none is copied once that has passed. What \
+            belongs to the other alone is left out, and told: its key, its label, its connection, \
+            a moved date, dropped dates. Prints the id of the new job, which 'timerctl change' makes \
+            different.
 
             Examples:
               timerctl copy backup backup-of-b
@@ -42,7 +44,7 @@ struct Copy: AsyncParsableCommand {
         var daemon = try await Daemon.connect(common)
         let job = try await daemon.ask(.getJob(reference), for: JobReply.self).value.job
         try job.requireTold()
-        let (copied, notes) = try CopiedDefinition.of(job)
+        let (copied, notes) = try CopiedDefinition.of(job, LocalDate(now: .now, zone: .local))
         var definition = copied
         try definition.set(.name, newName.value)
         if forUser.name != nil {
@@ -61,8 +63,11 @@ struct Copy: AsyncParsableCommand {
 enum CopiedDefinition {
     /// The definition, and a sentence for each thing that stands for the other job alone.
     ///
-    /// - Throws: 1 for a job with a URL, which no reply shows whole.
-    static func of(_ job: Job) throws(Failure) -> (definition: JobDefinition, notes: [String]) {
+    /// - Throws: 1 for a job with a URL, which no reply shows whole, and for one whose only date has passed.
+    static func of(
+        _ job: Job,
+        _ dates: LocalDate
+    ) throws(Failure) -> (definition: JobDefinition, notes: [String]) {
         var definition = job.restated
         let hidden = [("notify", definition.notify ?? []), ("ping", [definition.ping ?? ""])]
             .filter { $0.1.contains(where: isHidden) }.map(\.0)
@@ -74,6 +79,12 @@ enum CopiedDefinition {
             )
         }
         var notes: [String] = []
+        definition.schedule = try schedule(of: job, dates)
+        if job.hasOtherNextDate(now: dates.now, zone: dates.zone) {
+            notes.append(
+                "its next date is its schedule's; that of \(job.title) was moved, or dates were dropped"
+            )
+        }
         // It stands for one job: with it this would be that one, and no copy.
         if let key = definition.key {
             notes.append("it goes without the key '\(key)', which stands for \(job.title)")
@@ -92,6 +103,36 @@ enum CopiedDefinition {
             definition.whileConnected = nil
         }
         return (definition, notes)
+    }
+
+    /// The schedule, with the date that a one-shot has now: it may have been moved from the stated one.
+    ///
+    /// - Throws: where that date has passed, as the copy would fire at once.
+    private static func schedule(
+        of job: Job,
+        _ dates: LocalDate
+    ) throws(Failure) -> ScheduleWords {
+        var words = job.definition.schedule
+        if let delay = words.in {
+            // try?: a length of time that cannot be read here is the daemon's to refuse. A copy begins it anew, but does not
+            // fire ahead of a job that was put off.
+            guard let date = job.fireDate, let span = try? TimeSpan(parsing: delay),
+                date > dates.now + span
+            else { return words }
+            return ScheduleWords(at: date.rfc3339)
+        }
+        guard let at = words.at, let date = job.fireDate ?? Timestamp(rfc3339: at) else {
+            return words
+        }
+        guard date > dates.now else {
+            throw Failure(
+                .refused,
+                "\(job.title) cannot be copied: its date, \(dates.full(date)), has passed; "
+                    + "'timerctl add' takes another one"
+            )
+        }
+        words.at = date.rfc3339
+        return words
     }
 
     private static func isHidden(_ text: String) -> Bool {

@@ -8,8 +8,9 @@ enum StatedRefusal {
     /// "--cpu-quota is '0%', expected …" for "parameter 'cpuQuota' is '0%', expected …", with the status of wrong usage
     /// where it is the value that is refused: not where a permission is missing, or something is full.
     ///
-    /// Any other failure is as it was: one of what a file says, or of what nobody has stated. `arguments` are the words of
-    /// the command line, which is one of `command`'s.
+    /// A schedule that is refused, or a date of it, has that status as well, where the command line states one. Any other
+    /// failure is as it was: one of what a file says, or of what nobody has stated. `arguments` are the words of the
+    /// command line, which is one of `command`'s.
     static func named(
         _ failure: Failure,
         arguments: [String],
@@ -18,10 +19,13 @@ enum StatedRefusal {
         // A job's place says nothing where it is the only one; with others it stands behind that of a file.
         let pattern =
             /parameter '(?:(?:add|change|jobs)\[[0-9]+\]\.)?(?:schedule\.)?([A-Za-z]+)([^']*)'/
-        guard failure.isRefusal, let match = failure.message.prefixMatch(of: pattern)
-        else { return failure }
+        guard failure.isRefusal else { return failure }
         let words = Array(arguments.dropFirst())
         let stated = RepeatedOption.names(in: RepeatedOption.own(words, of: command))
+        guard let match = failure.message.prefixMatch(of: pattern) else {
+            return failure.isOfSchedule && statesSchedule(stated, command)
+                ? Failure(.usage, failure.message) : failure
+        }
         let name = option(of: String(match.output.1))
         guard stated.contains(name) else { return failure }
         // Which of several tags it is, its value says; a variable's has none.
@@ -30,6 +34,16 @@ enum StatedRefusal {
         let rest = failure.message[match.range.upperBound...]
         let status: ExitStatus = failure.isOfValue ? .usage : failure.status
         return Failure(status, "\(name)\(place)\(rest)")
+    }
+
+    /// Whether a schedule or a date is among what is stated: as an option, or as what the command takes.
+    private static func statesSchedule(
+        _ stated: [String],
+        _ command: (any ParsableCommand)?
+    ) -> Bool {
+        if let command, command is At || command is Every || command is SetFireDate { return true }
+        let options = JobOption.allCases.filter { $0.isOfSchedule || $0 == .until }
+        return options.contains { stated.contains(option(of: $0.rawValue)) }
     }
 
     /// The option that states a parameter of that name.

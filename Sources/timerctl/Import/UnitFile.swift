@@ -16,6 +16,14 @@ struct UnitFile: Hashable {
         /// "After=network.target".
         var assignment: String { "\(name)=\(value)" }
 
+        /// Whether an empty value of it is one of its own, and no way back to the default.
+        ///
+        /// It is no capability at all, by systemd.exec(5), and a control group that is handed over without controllers, by
+        /// systemd.resource-control(5).
+        var hasMeaningEmpty: Bool {
+            section == "Service" && ["CapabilityBoundingSet", "Delegate"].contains(name)
+        }
+
         /// The one form in which an import tells of a setting that no job has.
         func notCarried(_ reason: String) -> String {
             "\(place): \(text) is not carried: \(reason)"
@@ -77,7 +85,8 @@ struct UnitFile: Hashable {
         }
     }
 
-    /// All values of a setting that may be given several times; an empty value removes those before it.
+    /// All values of a setting that may be given several times; an empty value removes those before it, and is one itself where
+    /// it means something.
     func values(_ name: String, in section: String) -> [String] {
         settings(name, in: section).map(\.value)
     }
@@ -86,7 +95,8 @@ struct UnitFile: Hashable {
     func settings(_ name: String, in section: String) -> [Setting] {
         var result: [Setting] = []
         for setting in settings where setting.section == section && setting.name == name {
-            if setting.value.isEmpty { result = [] } else { result.append(setting) }
+            if setting.value.isEmpty { result = [] }
+            if !setting.value.isEmpty || setting.hasMeaningEmpty { result.append(setting) }
         }
         return result
     }

@@ -92,7 +92,7 @@ extension JobOption {
 
     /// Whether what follows is its value though it begins with a dash: "--in -5s" is a duration to be
     /// refused with its reason, not a missing one.
-    fileprivate var mayBeginWithDash: Bool {
+    var mayBeginWithDash: Bool {
         switch form {
         case .label, .labels, .path, .command, .choice, .bytes, .percent, .octal, .exitCodes, .zone,
             .places, .words, .url:

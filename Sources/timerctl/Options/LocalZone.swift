@@ -4,7 +4,14 @@ import ArgumentParser
 import Schedules
 
 /// A command whose words may mean local times: a job of it would keep a mistaken zone for good.
-protocol ReadsLocalTime {}
+protocol ReadsLocalTime {
+    /// Whether the words of this call may do so.
+    var mayReadLocalTime: Bool { get }
+}
+
+extension ReadsLocalTime {
+    var mayReadLocalTime: Bool { true }
+}
 
 extension Add: ReadsLocalTime {}
 extension At: ReadsLocalTime {}
@@ -17,14 +24,18 @@ extension ImportCrontab: ReadsLocalTime {}
 extension ImportSystemd: ReadsLocalTime {}
 extension Next: ReadsLocalTime {}
 extension Explain: ReadsLocalTime {}
-extension Runs: ReadsLocalTime {}
+extension Runs: ReadsLocalTime {
+    var mayReadLocalTime: Bool { since != nil }
+}
 
 /// The zone of whoever types.
 enum LocalZone {
     /// Refuses a mistyped `$TZ` where it would be kept, and says elsewhere that dates are shown in UTC.
     static func check(for command: any ParsableCommand) throws {
         guard let mistake = Zone.localMistake else { return }
-        if command is any ReadsLocalTime { throw mistake }
+        if let command = command as? any ReadsLocalTime, command.mayReadLocalTime {
+            throw Failure(.refused, mistake.message)
+        }
         Output.complain("note: \(mistake.message); dates are in UTC")
     }
 }

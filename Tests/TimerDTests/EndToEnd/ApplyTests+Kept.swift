@@ -102,4 +102,54 @@ extension ApplyTests {
             #expect(try await stored().contains("\"userInfo\":\(text)"))
         }
     }
+
+    @Test("A one-shot that was moved has its new date in a file; what no file can say is told")
+    func moved() async throws {
+        try await DaemonProcess.with { daemon in
+            let date = "2099-01-01T00:00:00.000000Z"
+            try await daemon.timerctl("at", "+1h", "--name", "once", "--event")
+            try await daemon.timerctl("set-fire-date", "once", date)
+            for words in [
+                ["five", "--cron", "0 5 * * *"],
+                ["hours", "--every", "1h", "--from", "2026-01-01"],
+            ] {
+                try await daemon.timerctl(["add", "--event", "--name"] + words)
+            }
+            try await daemon.timerctl("skip", "2", "-n", "3")
+            try await daemon.timerctl("set-fire-date", "3", date)
+            let exported = try await daemon.timerctl("export")
+            #expect(exported.output.contains(#"at: "\#(date)""#), "\(exported.output)")
+            #expect(
+                exported.errors
+                    == "note: the file does not say that the next date was moved, or dates ahead were "
+                    + "dropped: jobs 2, 3\n"
+            )
+            let file = try write(exported.output, "moved.yaml", daemon)
+            let adopted = try await daemon.timerctl(
+                "apply",
+                "-f",
+                file,
+                "--label",
+                "web",
+                "--adopt"
+            )
+            #expect(adopted.status == 0, "\(adopted.errors)")
+            #expect(try await daemon.job(1)["fireDate"] == .string(date))
+            let again = try await daemon.timerctl(
+                "apply",
+                "-f",
+                file,
+                "--label",
+                "web",
+                "--dry-run",
+                "--exit-code"
+            )
+            #expect(again.status == 0, "\(again.output)\(again.errors)")
+            try await daemon.timerctl("invalidate", "once")
+            #expect(
+                try await daemon.timerctl("apply", "-f", file, "--label", "web").status == 0
+            )
+            #expect(try await daemon.job(4)["fireDate"] == .string(date))
+        }
+    }
 }

@@ -156,6 +156,25 @@ struct AtTests {
         }
     }
 
+    @Test("The links take options of one letter as at(1)'s programs do")
+    func linkOptions() async throws {
+        let folder = try TemporaryFolder()
+        try await DaemonProcess.with { daemon in
+            let link = "ln -s \"$(command -v timerctl)\""
+            let done = try await shell(daemon, in: folder)(
+                "\(link) atq && \(link) at && echo ls >s && ./at -vqc -fs -t209912241000"
+                    + " && ./at -lqc && ./at -l 1 && ./atq -qa 1 && ./atq -V"
+            )
+            let lines = done.output.split(separator: "\n")
+            try #require(done.isDone && lines.count == 4, "\(done.output)\(done.errors)")
+            #expect(lines[1].hasPrefix("1\tThu Dec 24 10:00:00 2099 c "))
+            #expect(lines[2] == lines[1] && lines[3].hasPrefix("timerctl "))
+            let note = "timerctl: note: job 1 is not in the queue: its letter is 'c'\n"
+            #expect(done.errors.hasSuffix(note), "\(done.errors)")
+            #expect(try await daemon.timerctl("atq", "9").status == 1)
+        }
+    }
+
     @Test(
         "A job whose date has come is in atq until its command has ended, and show and list say so"
     )

@@ -44,17 +44,23 @@ struct BadInputTests {
             status: 64,
             names: ["--tz", "''"]
         ),
-        Row(arguments: ["add", "--at", "2020-01-01"], status: 1, names: ["2020-01-01", "passed"]),
+        Row(arguments: ["add", "--at", "2020-01-01"], status: 64, names: ["2020-01-01", "has"]),
+        Row(arguments: ["at", "2020-01-01", "--", "x"], status: 64, names: ["2020-01-01"]),
+        Row(arguments: ["add", "--cron", "99 * * * *"], status: 64, names: ["'99'"]),
+        Row(arguments: ["add", "--cron", "0 0 30 2 *"], status: 64, names: ["never fires"]),
+        Row(arguments: ["add", "--calendar", "foo"], status: 64, names: ["'foo'"]),
+        Row(arguments: ["next", "foo"], status: 64, names: ["'foo'"]),
+        Row(arguments: ["explain", "foo"], status: 64, names: ["'foo'"]),
         Row(
             arguments: ["add", "--at", "2020-01-01", "--misfire", "skip"],
-            status: 1,
+            status: 64,
             names: ["2020-01-01", "passed"]
         ),
         Row(arguments: ["add", "--at", "2026-02-30 09:00"], status: 64, names: ["2026-02-30"]),
         Row(arguments: ["add", "--at", "10:60"], status: 64, names: ["10:60"]),
         Row(
             arguments: ["add", "--every", "1h", "--until", "+1min"],
-            status: 1,
+            status: 64,
             names: ["never fires"]
         ),
         Row(arguments: ["add"], status: 64, names: ["--in"]),

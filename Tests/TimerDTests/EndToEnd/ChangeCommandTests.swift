@@ -105,6 +105,31 @@ struct ChangeCommandTests {
         }
     }
 
+    @Test("A copy of a one-shot that was moved has its new date; one that has fired has no copy")
+    func copyOfMoved() async throws {
+        try await DaemonProcess.with { daemon in
+            let date = "2099-01-01T00:00:00.000000Z"
+            try await daemon.timerctl("at", "+1h", "--event")
+            try await daemon.timerctl("set-fire-date", "1", date)
+            #expect(try await daemon.timerctl("copy", "1", "moved").output == "2\n")
+            #expect(try await daemon.job(2)["fireDate"] == .string(date))
+            try await daemon.timerctl("at", "+1ms", "--misfire", "once", "--event")
+            _ = try await daemon.event(.fireFired)
+            let refused = try await daemon.timerctl("copy", "3", "again")
+            #expect(refused.status == 1 && refused.output == "")
+            #expect(refused.errors.hasPrefix("timerctl: job 3 cannot be copied: its date, "))
+            try await daemon.timerctl("add", "--cron", "0 5 * * *", "--event")
+            try await daemon.timerctl("skip", "4", "-n", "3")
+            let copy = try await daemon.timerctl("copy", "4", "all")
+            #expect(
+                copy.errors.hasPrefix(
+                    "timerctl: note: its next date is its schedule's; that of job 4 was moved, or "
+                        + "dates were dropped\n"
+                )
+            )
+        }
+    }
+
     @Test("A name goes to one live job at a time; the old one is free")
     func rename() async throws {
         try await DaemonProcess.with { daemon in

@@ -36,16 +36,19 @@ struct MistypedZoneTests {
             let words = "TZ is 'Europe/Berln', which is no time zone"
             for arguments in [
                 ["add", "--cron", "0 9 * * *", "--event"], ["next", "--cron", "0 9 * * *"],
-                ["explain", "0 9 * * *"], ["every", "1h", "--event"],
+                ["explain", "0 9 * * *"], ["every", "1h", "--event"], ["runs", "--since", "09:00"],
             ] {
                 let answer = try await timerctl(daemon, zone: "Europe/Berln", arguments)
                 #expect(answer.status == 1, "\(arguments)")
                 #expect(answer.errors.contains(words), "\(arguments)")
                 #expect(answer.output == "", "\(arguments)")
             }
-            let list = try await timerctl(daemon, zone: "Europe/Berln", ["list"])
-            #expect(list.status == 0)
-            #expect(list.errors.contains(words) && list.errors.contains("dates are in UTC"))
+            for command in ["list", "runs"] {
+                let listed = try await timerctl(daemon, zone: "Europe/Berln", [command])
+                #expect(listed.status == 0, "\(command)")
+                #expect(listed.errors.contains(words), "\(command)")
+                #expect(listed.errors.contains("dates are in UTC"), "\(command)")
+            }
             for zone in ["Europe/Berlin", ":Europe/Berlin", "CET-1CEST", "", "UTC"] {
                 let answer = try await timerctl(daemon, zone: zone, ["list"])
                 #expect(!answer.errors.contains("TZ is"), "\(zone)")

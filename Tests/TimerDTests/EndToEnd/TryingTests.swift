@@ -31,7 +31,7 @@ struct TryingTests {
                 "--",
                 "true"
             )
-            #expect(never.status == 1)
+            #expect(never.status == 64)
             #expect(!never.errors.contains("add[0]"), "\(never.errors)")
             _ = try await daemon.timerctl(["add"] + words)
             let taken = try await daemon.timerctl(["add", "--dry-run"] + words)

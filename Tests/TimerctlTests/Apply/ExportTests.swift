@@ -226,6 +226,40 @@ import TimerControl
     }
 }
 
+extension ExportTests {
+    @Test("A one-shot has the date that it was moved to, which changes nothing where it came from")
+    func movedOneShot() throws {
+        let moved = job(schedule: ScheduleWords(at: "2026-11-30T08:00:00.000000Z")) {
+            $0.definition.name = "a"
+            $0.definition.tags = ["applied:web"]
+            $0.fireDate = date("2026-12-24T17:00:00Z")
+        }
+        let text = ExportedFile([moved], label: "web").text(schema: nil)
+        #expect(text.contains("    at: \"2026-12-24T17:00:00.000000Z\"\n"))
+        func plan(_ text: String, _ labelled: [Job]) throws -> ApplyPlan {
+            ApplyPlan(
+                try JobFiles([jobFile(text)], label: nil),
+                labelled: labelled,
+                named: [:],
+                adopts: false,
+                now: testNow,
+                zone: berlin
+            )
+        }
+        let same = try plan(text, [moved])
+        #expect(same.isEmpty && same.unchanged == 1)
+        // As it is stated it is the same, too: who moves a job need not edit the file.
+        #expect(try plan(text.replacing("12-24T17", with: "11-30T08"), [moved]).unchanged == 1)
+        let other = try plan(text.replacing("24T17", with: "24T18"), [moved])
+        #expect(other.changes.first?.isRedated == true)
+        let limited = try plan(text + "    keepRuns: 5\n", [moved])
+        #expect(limited.changes.flatMap(\.fields).map(\.name) == ["keepRuns"])
+        #expect(limited.changes.first?.isRedated == false)
+        // Elsewhere it is to fire at that date.
+        #expect(try plan(text, []).additions.count == 1)
+    }
+}
+
 @Suite("Options in files") struct FileOptionTests {
     @Test("What is the standard of an option is accepted in a file, and means nothing there")
     func standards() throws {

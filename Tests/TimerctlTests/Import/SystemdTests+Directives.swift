@@ -82,6 +82,33 @@ extension SystemdTests {
         #expect(plan.notes.count == 11, "\(plan.notes)")
     }
 
+    @Test("An empty value that means something is told of; one that brings the default back is not")
+    func emptyValues() {
+        let plan = whole(
+            "[Timer]\nOnCalendar=daily",
+            """
+            [Service]
+            ExecStart=/bin/a
+            CapabilityBoundingSet=CAP_CHOWN
+            CapabilityBoundingSet=
+            Delegate=
+            AmbientCapabilities=
+            SystemCallFilter=@system-service
+            SystemCallFilter=
+            RestrictAddressFamilies=none
+            IPAddressDeny=
+            """
+        )
+        #expect(
+            plan.notes.map { String($0.prefix { $0 != "," && $0 != ";" }) } == [
+                "x.service:4: [Service] CapabilityBoundingSet= is not carried: a run has nothing like it",
+                "x.service:5: [Service] Delegate= is not carried: a run has nothing like it",
+                "x.service:9: [Service] RestrictAddressFamilies=none is not carried: a run has nothing like "
+                    + "it",
+            ]
+        )
+    }
+
     @Test("A section that belongs to the other unit is told of, and not read")
     func wrongUnit() {
         let plan = whole(

@@ -194,6 +194,21 @@ import TimerControl
             (["/usr/bin/timerctl", "list"], ["list"]), (["atq"], ["atq"]),
             (["/usr/local/bin/atrm", "3"], ["atrm", "3"]), (["./batch"], ["batch"]),
             (["at", "noon"], ["at", "noon"]), ([], []),
+            (["at", "-qz", "-f", "s", "noon"], ["at", "-q", "z", "-f", "s", "noon"]),
+            (["at", "-mvfs", "10am"], ["at", "-m", "-v", "-f", "s", "10am"]),
+            (["at", "10am", "-Mq", "-fs"], ["at", "10am", "-M", "-q", "-fs"]),
+            (["at", "-t202612241000"], ["at", "-t", "202612241000"]),
+            (["at", "-lqz"], ["atq", "-q", "z"]), (["at", "-qz", "-l"], ["atq", "-q", "z"]),
+            (["at", "-l", "3", "4"], ["atq", "3", "4"]), (["at", "-d", "3"], ["atrm", "3"]),
+            (["at", "-r", "3"], ["atrm", "3"]), (["at", "-c", "3"], ["atc", "3"]),
+            (["at", "-bqB"], ["batch", "-q", "B"]), (["/a/atq", "-qz"], ["atq", "-q", "z"]),
+            (["batch", "-mfs"], ["batch", "-m", "-f", "s"]), (["atq", "-V"], ["--version"]),
+            (["atrm", "-V"], ["--version"]), (["at", "-mV"], ["--version"]),
+            // What no program has, what is a command's own, and a value that looks like an option.
+            (["at", "-qz", "-u", "-mx"], ["at", "-q", "z", "-u", "-mx"]),
+            (["at", "noon", "--", "a", "-qz"], ["at", "noon", "--", "a", "-qz"]),
+            (["at", "--nice", "-5", "--json", "-"], ["at", "--nice", "-5", "--json", "-"]),
+            (["timerctl", "at", "-qz"], ["at", "-qz"]),
             (["timerctl", "--socket", "/s", "list", "-a"], ["list", "--socket", "/s", "-a"]),
             (
                 ["timerctl", "--json", "--socket=/s", "add", "ls"],
@@ -204,7 +219,7 @@ import TimerControl
                 ["import", "crontab", "--socket", "/s", "-"]
             ),
             (["timerctl", "--socket"], ["--socket"]), (["timerctl", "--help"], ["--help"]),
-        ]
+        ] as [([String], [String])]
     )
     func links(words: [String], arguments: [String]) {
         #expect(Timerctl.arguments(words) == arguments)
