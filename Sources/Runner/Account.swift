@@ -24,7 +24,11 @@ extension Account {
         do throws(Errno) {
             if let found = try entry(uid) { return found }
         } catch {
-            throw StartRefusal("cannot look up user \(uid)", error)
+            throw StartRefusal(
+                "cannot look up user \(uid)",
+                error,
+                on: error.isShortage ? .shortage : nil
+            )
         }
         throw .noUser(uid)
     }
