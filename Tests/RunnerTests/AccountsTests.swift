@@ -157,7 +157,7 @@ import Testing
     @Test("Without a descriptor neither PAM nor the user database refuses anybody for good")
     func withoutDescriptors() async {
         await #expect(processExitsWith: .success) {
-            let root = try Account.find(uid: 0)
+            let root = Account.own(uid: 0)
             var limit = rlimit()
             getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
             let before = limit.rlim_cur
@@ -167,8 +167,10 @@ import Testing
                 #expect(throws: StartRefusal.self) { try AccountManagement.check(root) },
                 #expect(throws: StartRefusal.self) { try Account.find(uid: 4_294_900_001) },
             ]
+            let own = Account.own(uid: 0)
             limit.rlim_cur = before
             setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+            #expect(root.name == "root" && own == root)
             #expect(
                 refusals.map { $0?.message } == [
                     "cannot ask PAM whether account 'root' may run commands: too many open files",

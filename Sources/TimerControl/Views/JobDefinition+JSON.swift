@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Schedules
+package import Schedules
 
 extension JobDefinition: Codable {
     /// Fields that are no option are left to who has the whole object.

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import LinuxSystem
 import Logging
 import Runner
 import Schedules
+import TimerControl
 
 /// Where this process lacks descriptors or memory, its commands wait as for room in the runner.
 extension Scheduler {

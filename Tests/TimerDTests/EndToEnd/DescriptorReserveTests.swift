@@ -43,22 +43,22 @@ import Testing
                 .write(toFile: file, atomically: false, encoding: .utf8)
             try await daemon.start(
                 ["--config", file],
-                through: ["prlimit", "--nofile=160:160"]
+                through: ["prlimit", "--nofile=300:300"]
             )
-            #expect(daemon.log.contains("timerd may have 160 descriptors"), "\(daemon.log)")
+            #expect(daemon.log.contains("timerd may have 300 descriptors"), "\(daemon.log)")
             let words = ["add", "--in", "1h", "--user", ben.name, "--", "true"]
             let added = try await daemon.timerctl(words)
             try #require(added.status == 0, "\(added.errors)")
             let told = daemon.nextLine(with: "connections are refused for want of descriptors")
             var peers: [UserPeer] = []
             defer { for peer in peers { peer.close() } }
-            for _ in 0..<150 {
+            for _ in 0..<290 {
                 peers.append(try #require(UserPeer(daemon.socket, uid: ann.uid)))
             }
             await told.wait()
             let line = try #require(peers.last).nextLine()
             #expect(line.contains("limitReached"), "\(line)")
-            #expect(line.contains("of 160 descriptors are open, the last 20 are for timerd itself"))
+            #expect(line.contains("of 300 descriptors are open, the last 37 are for timerd itself"))
 
             let job = added.output.trimmingCharacters(in: .newlines)
             let fired = try await daemon.timerctl("fire", job)
