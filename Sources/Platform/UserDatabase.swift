@@ -27,8 +27,8 @@ package struct UserRecord: Hashable, Sendable {
 
 /// What is asked of the user database; it may be a network away, so each question may block.
 ///
-/// A service that gets no descriptor is passed over, and the next one says that there is no such user: so "there is none"
-/// counts only where descriptors are free, and is an error of their want otherwise.
+/// A service that gets no descriptor is passed over, and the next one says that there is no such user, or makes root up: so
+/// an answer counts only where descriptors are free, and is an error of their want otherwise.
 package enum UserDatabase {
     /// The user of that number; nil where there is none.
     package static func user(_ uid: UInt32) throws(Errno) -> UserRecord? {
@@ -88,7 +88,7 @@ package enum UserDatabase {
             switch code {
             // getpwnam(3): some systems say so where there is no entry.
             case 0, ENOENT, ESRCH:
-                if found == nil { try FreeDescriptor.require() }
+                try FreeDescriptor.require()
                 return found
             case EINTR: continue
             case ERANGE where size < 1 << 20: size *= 2

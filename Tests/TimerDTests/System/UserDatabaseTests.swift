@@ -25,7 +25,7 @@ import Testing
         #expect(try UserDatabase.group(named: "no-such-group-here") == nil)
     }
 
-    @Test("While no descriptor is free, nobody is said not to exist, and no group is left out")
+    @Test("While no descriptor is free, nobody is said not to exist, or made up, or in fewer groups")
     func withoutDescriptors() async {
         await #expect(processExitsWith: .success) {
             // Loads the services that say "no such user" without a descriptor.
@@ -38,6 +38,7 @@ import Testing
             limit.rlim_cur = 0
             setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
             #expect(throws: Errno.tooManyOpenFiles) { try UserDatabase.user(4_294_900_001) }
+            #expect(throws: Errno.tooManyOpenFiles) { try UserDatabase.user(0) }
             #expect(throws: Errno.tooManyOpenFiles) { try UserDatabase.user(named: "no-such") }
             #expect(throws: Errno.tooManyOpenFiles) { try UserDatabase.group(named: "no-such") }
             #expect(throws: Errno.tooManyOpenFiles) { try UserDatabase.groups(of: root) }
