@@ -25,7 +25,7 @@ import Testing
         #expect(try UserDatabase.group(named: "no-such-group-here") == nil)
     }
 
-    @Test("While no descriptor is free, nobody is said not to exist, or made up, or in fewer groups")
+    @Test("Without a descriptor nobody is said not to exist, is made up, or is in fewer groups")
     func withoutDescriptors() async {
         await #expect(processExitsWith: .success) {
             // Loads the services that say "no such user" without a descriptor.
