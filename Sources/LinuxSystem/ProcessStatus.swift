@@ -31,9 +31,7 @@ package struct ProcessStatus: Sendable {
             return Self(of: pid)
         }
         let cause = Errno.last
-        if [.tooManyOpenFiles, .tooManyOpenFilesInSystem, .noMemory].contains(cause) {
-            throw cause
-        }
+        if cause.isShortage { throw cause }
         return nil
     }
 

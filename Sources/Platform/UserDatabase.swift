@@ -26,6 +26,9 @@ package struct UserRecord: Hashable, Sendable {
 }
 
 /// What is asked of the user database; it may be a network away, so each question may block.
+///
+/// A service that gets no descriptor is passed over, and the next one says that there is no such user, or makes root up: so
+/// an answer counts only where descriptors are free, and is an error of their want otherwise.
 package enum UserDatabase {
     /// The user of that number; nil where there is none.
     package static func user(_ uid: UInt32) throws(Errno) -> UserRecord? {
@@ -64,6 +67,8 @@ package enum UserDatabase {
             var groups = [gid_t](repeating: 0, count: Int(count))
             let room = count
             if getgrouplist(user.name, user.gid, &groups, &count) >= 0 {
+                // Of a service that gets none it leaves out the groups, and says nothing of that.
+                try FreeDescriptor.require()
                 return Array(groups.prefix(Int(count)))
             }
             // It has said how many there are; the kernel takes no more than 65,536.
@@ -82,7 +87,9 @@ package enum UserDatabase {
             let (code, found) = question(strings, size)
             switch code {
             // getpwnam(3): some systems say so where there is no entry.
-            case 0, ENOENT, ESRCH: return found
+            case 0, ENOENT, ESRCH:
+                try FreeDescriptor.require()
+                return found
             case EINTR: continue
             case ERANGE where size < 1 << 20: size *= 2
             default: throw Errno(rawValue: code)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import Locks
 import Platform
 import SystemPackage
 package import TimerControl
@@ -24,18 +25,28 @@ extension Account {
         do throws(Errno) {
             if let found = try entry(uid) { return found }
         } catch {
-            throw StartRefusal("cannot look up user \(uid)", error)
+            throw StartRefusal(
+                "cannot look up user \(uid)",
+                error,
+                on: error.isShortage ? .shortage : nil
+            )
         }
         throw .noUser(uid)
     }
 
     /// The user that the daemon itself runs as.
     ///
-    /// A uid without an entry, as containers have them, is named by its number and lives in `/`.
+    /// A uid without an entry, as containers have them, is named by its number and lives in `/`; so is one that could never
+    /// be looked up. One that cannot be now is as it was.
     package static func own(uid: UInt32 = geteuid()) -> Self {
-        // try?: a uid that cannot be looked up is named by its number.
-        (try? find(uid: uid))
-            ?? Self(
+        do throws(StartRefusal) {
+            let found = try find(uid: uid)
+            lastFound.withLock { $0[uid] = found }
+            return found
+        } catch {
+            // That there is no such user is an answer; that it could not be asked is none.
+            if error.subject != .user, let last = lastFound.withLock({ $0[uid] }) { return last }
+            return Self(
                 uid: uid,
                 gid: getegid(),
                 groups: [],
@@ -43,7 +54,11 @@ extension Account {
                 home: "/",
                 shell: "/bin/sh"
             )
+        }
     }
+
+    /// Whom the daemon itself was found to run as.
+    private static let lastFound = Locked<[UInt32: Account]>([:])
 
     /// What is left to know of a run's owner once it has begun.
     package init(formerly owner: Owner) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CPAM
+import Platform
+import SystemPackage
 
 /// PAM's account management: whether an account may be used now.
 ///
@@ -14,6 +16,23 @@ package enum AccountManagement {
     ///
     /// - Throws: PAM's reason; also if PAM itself cannot be asked.
     package static func check(_ account: Account) throws(StartRefusal) {
+        let code = ask(account)
+        do throws(Errno) {
+            // Modules that cannot open their files refuse, or are passed over: neither is PAM's answer.
+            try FreeDescriptor.require()
+            if code == PAM_BUF_ERR { throw Errno.noMemory }
+        } catch {
+            throw StartRefusal(
+                "cannot ask PAM whether account \(StartRefusal.quote(account.name)) may run commands",
+                error,
+                on: error.isShortage ? .shortage : nil
+            )
+        }
+        guard code == PAM_SUCCESS else { throw refusal(account, code) }
+    }
+
+    /// What PAM says of an account.
+    private static func ask(_ account: Account) -> Int32 {
         var conversation = pam_conv(
             // Nobody could answer a question; PAM_SILENT keeps modules from asking one.
             conv: { _, _, _, _ in PAM_CONV_ERR },
@@ -21,13 +40,15 @@ package enum AccountManagement {
         )
         var started: OpaquePointer?
         var code = pam_start(service, account.name, &conversation, &started)
-        guard code == PAM_SUCCESS, let handle = started else { throw refusal(account, code) }
+        guard code == PAM_SUCCESS, let handle = started else {
+            return code == PAM_SUCCESS ? PAM_SYSTEM_ERR : code
+        }
         defer { pam_end(handle, code) }
         // Modules such as pam_access look at the terminal. There is none: as cron does, the daemon gives its
         // name.
         code = service.withCString { pam_set_item(handle, PAM_TTY, $0) }
         if code == PAM_SUCCESS { code = pam_acct_mgmt(handle, Int32(bitPattern: PAM_SILENT)) }
-        guard code == PAM_SUCCESS else { throw refusal(account, code) }
+        return code
     }
 
     private static func refusal(_ account: Account, _ code: Int32) -> StartRefusal {

@@ -15,6 +15,8 @@ package struct StartRefusal: Error, Hashable {
         case workingDirectory
         /// The file of a secret; nil where it is not known which, or there is no room for any.
         case secret(path: String?)
+        /// The want of descriptors or memory in this process, which says nothing of the run: it may begin later.
+        case shortage
     }
 
     package init(_ message: String, on subject: Subject? = nil) {

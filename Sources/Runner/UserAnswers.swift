@@ -49,8 +49,12 @@ actor UserAnswers<User: Hashable & Sendable, Value: Sendable> {
         let answer = await question.value
         questions[user] = nil
         if answers.count >= most { answers.removeAll() }
-        var isKept = keepsRefusals
-        if case .success = answer { isKept = true }
+        let isKept =
+            switch answer {
+            case .success: true
+            // A want of descriptors may be over at once.
+            case .failure(let refusal): keepsRefusals && refusal.subject != .shortage
+            }
         answers[user] = isKept ? Kept(answer: answer, askedAt: askedAt) : nil
         return answer
     }

@@ -4,7 +4,7 @@ extension CalendarExpression {
     /// Reads an expression; a zone at its end goes before `zone`.
     ///
     /// `rules`: that zone, where it is known already.
-    /// - Throws: `badCalendar`; the message names the part that was not accepted.
+    /// - Throws: `badCalendar`, and `unreadZone`; the message names the part that was not accepted.
     public init(parsing text: String, zone: Zone, rules: Zone? = nil) throws(ScheduleError) {
         let parts = text.wordsApart
         var words = parts.joined(separator: " ")
@@ -34,7 +34,8 @@ extension CalendarExpression {
         }
         // Thrown after the other errors: in "every day", the first word is the mistake.
         if let zoneError {
-            throw ScheduleError(.badCalendar, "calendar '\(text)': \(zoneError.message)")
+            let code = zoneError.code == .badZone ? ScheduleError.Code.badCalendar : zoneError.code
+            throw ScheduleError(code, "calendar '\(text)': \(zoneError.message)")
         }
         fields = reader.fields
         self.zone = own ?? zone

@@ -12,6 +12,8 @@ public struct ScheduleError: Error, Sendable, Hashable, CustomStringConvertible 
         case badCron
         case badCalendar
         case badZone
+        /// The zone may be there, and its file cannot be read now.
+        case unreadZone
         case badSchedule
         case neverFires
     }

@@ -10,12 +10,14 @@ extension Zone {
     /// The database is `$TZDIR`, else /usr/share/zoneinfo. A file is read once and again when it
     /// has changed.
     ///
-    /// - Throws: `badZone` for an unknown name, and for one such as "UTC+2".
+    /// - Throws: `badZone` for an unknown name, and for one such as "UTC+2"; `unreadZone` where a file that was not read
+    ///   before cannot be read now, for want of descriptors, say.
     public init(named name: String) throws(ScheduleError) {
-        do {
+        do throws(ScheduleError) {
             try self.init(inDatabase: name)
         } catch {
-            guard !Self.isTwoSided(name), let zone = Self(posix: name) else { throw error }
+            guard error.code == .badZone, !Self.isTwoSided(name), let zone = Self(posix: name)
+            else { throw error }
             self = zone
         }
     }
@@ -24,9 +26,7 @@ extension Zone {
     init(inDatabase name: String) throws(ScheduleError) {
         if name.utf8.count == 3, name.uppercased() == "UTC" {
             self = .utc
-        } else if Self.isFileName(name),
-            let table = ZoneCache.shared.table(path: Self.databaseFolder + "/" + name, name: name)
-        {
+        } else if let table = try Self.table(inDatabase: name) {
             self.init(table: table)
         } else if Self.isTwoSided(name) {
             throw ScheduleError(
@@ -41,6 +41,11 @@ extension Zone {
                     + "such as 'Europe/Berlin'"
             )
         }
+    }
+
+    private static func table(inDatabase name: String) throws(ScheduleError) -> ZoneTable? {
+        guard isFileName(name) else { return nil }
+        return try ZoneCache.shared.table(path: databaseFolder + "/" + name, name: name)
     }
 
     /// Whether the name is such as "UTC+2": west for POSIX, east for everybody else.
@@ -58,9 +63,17 @@ extension Zone {
     public static var local: Zone {
         // As in the C library, what cannot be read is UTC; `localMistake` says so.
         if let value = environment("TZ") { return ofEnvironment(value) ?? .utc }
-        let path = "/etc/localtime"
-        return ZoneCache.shared.table(path: path, name: ZoneCache.shared.name(ofPath: path))
-            .map(Zone.init(table:)) ?? .utc
+        return ofPath("/etc/localtime") ?? .utc
+    }
+
+    /// The zone in a file; nil where there is none, or where what was not read before cannot be read now.
+    private static func ofPath(_ path: String) -> Zone? {
+        let name = ZoneCache.shared.name(ofPath: path)
+        do throws(ScheduleError) {
+            return try ZoneCache.shared.table(path: path, name: name).map(Zone.init(table:))
+        } catch {
+            return nil
+        }
     }
 
     /// What is wrong with `$TZ`, for which `local` is UTC; nil where it names a zone, and where it is empty or not set.
@@ -77,10 +90,7 @@ extension Zone {
 
     private static func ofEnvironment(_ value: String) -> Zone? {
         let name = value.hasPrefix(":") ? String(value.dropFirst()) : value
-        if name.hasPrefix("/") {
-            return ZoneCache.shared.table(path: name, name: ZoneCache.shared.name(ofPath: name))
-                .map(Zone.init(table:))
-        }
+        if name.hasPrefix("/") { return ofPath(name) }
         // As in the C library, "UTC+2" lies west.
         do { return try Zone(named: name) } catch { return Zone(posix: name) }
     }
@@ -217,37 +227,61 @@ final class ZoneCache: Sendable {
     }
 
     /// The zone in a file; nil when there is none.
-    func table(path: String, name: String) -> ZoneTable? {
+    ///
+    /// While the file cannot be read it is what was read last.
+    /// - Throws: `unreadZone` where it cannot be read now and was not read before.
+    func table(path: String, name: String) throws(ScheduleError) -> ZoneTable? {
         var status = stat()
-        guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
         let cached = entries.withLock { $0[path] }
+        guard stat(path, &status) == 0 else {
+            return try Self.left(errno, cached, name)
+        }
+        guard status.st_mode & S_IFMT == S_IFREG else { return nil }
         let stamp = Stamp(status)
         // Two names of one zone may be one file.
         if let cached, cached.stamp == stamp, cached.table.name == name { return cached.table }
-        guard let bytes = Self.read(path), let table = ZoneFile.parse(bytes, name: name) else {
-            return nil
+        let (bytes, code) = Self.read(path)
+        guard let bytes, let table = ZoneFile.parse(bytes, name: name) else {
+            return try Self.left(code, cached, name)
         }
         entries.withLock { $0[path] = Entry(stamp: stamp, table: table) }
         return table
     }
 
-    /// The file's bytes; nil for an unreadable file or one too large for a zone.
-    private static func read(_ path: String) -> [UInt8]? {
+    /// What says nothing of a file and may pass, in words.
+    private static let passing: [CInt: String] = [
+        EMFILE: "too many open files", ENFILE: "too many open files in system",
+        ENOMEM: "cannot allocate memory", EIO: "input/output error",
+    ]
+
+    /// What is left of a zone whose file could not be read, for the reason `code`.
+    private static func left(
+        _ code: CInt,
+        _ cached: Entry?,
+        _ name: String
+    ) throws(ScheduleError) -> ZoneTable? {
+        guard let words = passing[code] else { return nil }
+        if let cached { return cached.table }
+        throw ScheduleError(.unreadZone, "zone '\(name)' cannot be read now: \(words)")
+    }
+
+    /// The file's bytes; nil for an unreadable file, with the errno, or one too large for a zone, with 0.
+    private static func read(_ path: String) -> ([UInt8]?, CInt) {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { return nil }
+        guard descriptor >= 0 else { return (nil, errno) }
         defer { close(descriptor) }
         let limit = 1 << 20
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 16_384)
         while bytes.count < limit {
             let count = Glibc.read(descriptor, &chunk, chunk.count)
-            if count == 0 { return bytes }
+            if count == 0 { return (bytes, 0) }
             if count < 0 {
                 if errno == EINTR { continue }
-                return nil
+                return (nil, errno)
             }
             bytes += chunk[..<count]
         }
-        return nil
+        return (nil, 0)
     }
 }

@@ -79,6 +79,8 @@ struct DaemonCore {
         self.log = log
         isShared = lead != nil
         nodes = lead?.nodes
+        // While there are descriptors to look it up with: the loops take most of those that a start needs.
+        let account = Account.own()
         // A node holds the lock of its copy for as long as it runs.
         let lock = lead == nil ? try await Self.lock(configuration, &started) : nil
         loops = try await Loops(&started)
@@ -93,7 +95,6 @@ struct DaemonCore {
         let clock = resumption.clock
         bus = EventBus(newest: store.state.eventSequenceEnd - 1, loop: loops.sockets.any())
         accounts = Accounts(permission: AccountManagement.check)
-        let account = Account.own()
         own = Owner(uid: account.uid, name: account.name)
         let epoll = loops.epoll
         let ownRunner = Self.makeRunner(configuration.runner, lead, on: epoll, clock)

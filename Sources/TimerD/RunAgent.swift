@@ -175,7 +175,11 @@ final class RunAgent: Sendable {
             // A name of root's here may be anybody's on another host.
             if let user = try found.get(), user.uid != 0 { return Owner(uid: user.uid, name: name) }
         } catch {
-            throw StartRefusal("cannot look up user '\(name)'", error)
+            throw StartRefusal(
+                "cannot look up user '\(name)'",
+                error,
+                on: error.isShortage ? .shortage : nil
+            )
         }
         throw StartRefusal("there is no user '\(name)'", on: .user)
     }

@@ -18,7 +18,8 @@ extension Finding {
                 "commands wait: \(trouble)",
                 runner.pid == nil
                     ? "timerd tries again by itself; journalctl -u timerd-runner, and timerd's log, have the reason"
-                    : "runs that end make room; what they left behind, and how many there may be, is in timerd's log"
+                    : "runs that end make room, and for want of descriptors connections that close; what runs left"
+                        + " behind, and how many there may be, is in timerd's log"
             )
         }
         if let absentHosts = runner.absentHosts {

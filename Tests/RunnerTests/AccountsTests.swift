@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
+import Glibc
 import Locks
 import Testing
 
@@ -133,6 +134,51 @@ import Testing
         directory.pass(.seconds(6))
         try await accounts.requirePermission(ben)
         await #expect(throws: StartRefusal("closed")) { try await accounts.requirePermission(ann) }
+    }
+
+    @Test("That there was no descriptor to ask with is no answer, and not remembered")
+    func shortage() async throws {
+        let asked = Locked(0)
+        let directory = Directory()
+        let accounts = Accounts(
+            permission: { _ throws(StartRefusal) in
+                let isFirst = asked.withLock { count in
+                    count += 1
+                    return count == 1
+                }
+                if isFirst { throw StartRefusal("too many open files", on: .shortage) }
+            }
+        )
+        let ann = try await directory.accounts().account(1)
+        await #expect(throws: StartRefusal.self) { try await accounts.requirePermission(ann) }
+        try await accounts.requirePermission(ann)
+    }
+
+    @Test("Without a descriptor neither PAM nor the user database refuses anybody for good")
+    func withoutDescriptors() async {
+        await #expect(processExitsWith: .success) {
+            let root = Account.own(uid: 0)
+            var limit = rlimit()
+            getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+            let before = limit.rlim_cur
+            limit.rlim_cur = 0
+            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+            let refusals = [
+                #expect(throws: StartRefusal.self) { try AccountManagement.check(root) },
+                #expect(throws: StartRefusal.self) { try Account.find(uid: 4_294_900_001) },
+            ]
+            let own = Account.own(uid: 0)
+            limit.rlim_cur = before
+            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+            #expect(root.name == "root" && own == root)
+            #expect(
+                refusals.map { $0?.message } == [
+                    "cannot ask PAM whether account 'root' may run commands: too many open files",
+                    "cannot look up user 4294900001: too many open files",
+                ]
+            )
+            #expect(refusals.allSatisfy { $0?.subject == .shortage })
+        }
     }
 
     @Test("An answer about one user that does not come holds up no run of another")

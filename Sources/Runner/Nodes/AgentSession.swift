@@ -172,6 +172,10 @@ package final class AgentSession: @unchecked Sendable {
                 result = .success(try await surroundings.prepare(run, offer))
             } catch {
                 result = .failure(error)
+                if error.subject == .shortage {
+                    // The node that leads offers it again at once: by then there may be descriptors.
+                    return loop.perform(after: .seconds(1)) { self.prepared(run, result) }
+                }
             }
             loop.perform { self.prepared(run, result) }
         }
@@ -192,7 +196,13 @@ package final class AgentSession: @unchecked Sendable {
             )
             leader?.send(AgentReport.ready(run: run).frame)
         } catch {
-            decline(run, error.subject == .user ? .stranger : .forGood, error.message)
+            let refusal: RunnerReport.Refusal =
+                switch error.subject {
+                case .user?: .stranger
+                case .shortage?: .forNow
+                default: .forGood
+                }
+            decline(run, refusal, error.message)
         }
     }
 

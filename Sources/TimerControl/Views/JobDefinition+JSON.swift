@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Schedules
+package import Schedules
 
 extension JobDefinition: Codable {
     /// Fields that are no option are left to who has the whole object.
@@ -90,13 +90,18 @@ extension JSONMismatch {
 }
 
 extension ControlError {
+    /// Words that cannot be read, or a zone that cannot be read now.
+    package init(_ error: ScheduleError) {
+        self.init(error.code == .unreadZone ? .limitReached : .badSchedule, error.message)
+    }
+
     /// `path` says where the definition stands among the parameters, such as `jobs[3].`.
     package init(_ refusal: OptionRefusal, at path: String = "") {
         let reason: Reason =
             switch refusal.problem {
             case .wrong: .invalidParams
             case .tooMany: .limitReached
-            case .unreadable: .badSchedule
+            case .unreadable(let error): ControlError(error).reason
             }
         self.init(reason, "parameter '\(path)\(refusal.path)'\(refusal.predicate)")
     }

@@ -205,6 +205,11 @@ extension ControlError {
                 "parameter 'whilePid' is \(pid): jobs are tied to \(count) other processes, "
                     + "a quarter of the descriptors that the daemon may have"
             )
+        case .reserved(let reason):
+            self.init(
+                .limitReached,
+                "parameter 'whilePid' is \(pid): the process cannot be watched now: \(reason)"
+            )
         case .system(let cause):
             self.init(
                 .limitReached,

@@ -129,7 +129,11 @@ extension CommandHandler {
                     atMost: most
                 )
             } catch {
-                throw ControlError(.invalidParams, "parameter 'tz': \(error.message)")
+                let isUnread = error.code == .unreadZone
+                throw ControlError(
+                    isUnread ? .limitReached : .invalidParams,
+                    "parameter 'tz': \(error.message)"
+                )
             }
         }
         guard let buckets else {

@@ -129,6 +129,6 @@ func reading<T>(
     do {
         return try read(text)
     } catch {
-        throw ControlError(.badSchedule, error.message)
+        throw ControlError(error)
     }
 }

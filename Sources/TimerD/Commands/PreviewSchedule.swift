@@ -21,7 +21,7 @@ extension CommandHandler {
         do {
             resolved = try request.schedule.resolve(now: now, zone: .local)
         } catch {
-            throw ControlError(.badSchedule, error.message)
+            throw ControlError(error)
         }
         var dates: [Timestamp] = []
         let schedule = resolved.schedule

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import LinuxSystem
 import Schedules
 
 /// Settings that are accepted each by itself, and of which one says less than another.
@@ -44,6 +45,15 @@ extension Configuration {
             }
         }
         return sentences
+    }
+
+    /// What comes of `maxConnections` where the daemon may have so many descriptors, in a sentence; nil where that is enough.
+    func wantOfDescriptors(of limit: Int) -> String? {
+        // Beside those of the processes that jobs are tied to, and its own.
+        let room = limit - limit / 4 - DescriptorLimit.reserve(of: limit)
+        guard maxConnections > room else { return nil }
+        return "'maxConnections' is \(maxConnections), and timerd may have \(limit) descriptors "
+            + "(LimitNOFILE=, ulimit -n): connections beyond \(room) may be refused"
     }
 
     /// The settings as the daemon goes by them.

@@ -280,7 +280,7 @@ extension Configuration {
         }
     }
 
-    /// Why a configuration file cannot be trusted; nil if it can.
+    /// Why a configuration file cannot be trusted or read; nil if it can.
     ///
     /// Whoever can write to it decides what root does.
     private static func problem(with path: String, uid: UInt32) -> String? {
@@ -289,7 +289,14 @@ extension Configuration {
             return "cannot be read: " + Errno.last.text
         }
         guard file.st_mode & S_IFMT == S_IFREG else { return "is no file" }
-        return TrustedPath.problem(with: path, uid: uid).map { "is not believed: \($0)" }
+        if let problem = TrustedPath.problem(with: path, uid: uid) {
+            return "is not believed: \(problem)"
+        }
+        // Tried here: the library that reads it says why it cannot in words of its own.
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return "cannot be read: " + Errno.last.text }
+        close(descriptor)
+        return nil
     }
 
     private static func exists(_ path: String) -> Bool {

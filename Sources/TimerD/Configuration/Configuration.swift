@@ -167,5 +167,8 @@ extension Configuration {
 
     func warnOfContradictions(_ log: Logger) {
         for sentence in contradictions { log.warning("\(sentence)") }
+        if let sentence = wantOfDescriptors(of: DescriptorLimit.most) {
+            log.warning("\(sentence)")
+        }
     }
 }

@@ -84,6 +84,7 @@ final class MetricsEndpoint: Sendable {
         _ open: NIOLoopBoundBox<[Open]>,
         _ metrics: @escaping @Sendable () async -> MetricsReply
     ) throws {
+        if DescriptorLimit.refusal(isAdministrator: true) != nil { throw TooMany() }
         if open.value.count >= maxConnections {
             // A client that opens connections and sends nothing keeps nobody out.
             guard let silent = open.value.firstIndex(where: { !$0.hasAsked }) else {

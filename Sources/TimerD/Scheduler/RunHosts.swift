@@ -81,7 +81,7 @@ struct RunHosts: Sendable {
     }
 
     /// Whether a host has no room for more runs.
-    func isFull(_ host: String) -> Bool { hosts[host]?.standing.full != nil }
+    func isFull(_ host: String) -> Bool { hosts[host]?.standing.isFull == true }
 
     /// How many fires a host has.
     func taken(on host: String) -> Int { hosts[host]?.taken ?? 0 }

@@ -11,7 +11,7 @@ struct RunRequests: Sendable {
     let accounts: Accounts
 
     /// Has `body` carry out a job's command as the job's owner; `notStarted` if that account does not exist or
-    /// may not be used.
+    /// may not be used, `RunBreak.shortage` where that cannot be found out for want of descriptors.
     func carryOut(
         _ command: RunningCommand,
         _ clock: any WallClock,
@@ -21,6 +21,7 @@ struct RunRequests: Sendable {
         do throws(StartRefusal) {
             request = try await self.request(for: command)
         } catch {
+            if error.subject == .shortage { throw RunBreak.shortage(error.message) }
             return .notStarted(error, at: clock.now().wall.microseconds)
         }
         return try await body(request)

@@ -13,6 +13,8 @@ struct RunnerStanding {
     private(set) var isReplaced = false
     /// That it has no room for more, and why, in a sentence; nil while there may be some.
     private(set) var full: String?
+    /// That this process lacks what it needs to begin anything, in a sentence; nil while it may have that.
+    private(set) var shortage: String?
     /// The epoch of the one that answers, or answered last: of this one it is asked for runs.
     private(set) var epoch: Int64?
 
@@ -39,9 +41,11 @@ struct RunnerStanding {
             return "this node drains: commands begin on others, "
                 + "or here after 'timerctl drain NODE --undo'"
         }
-        if let away { return away }
-        return full
+        return away ?? full ?? shortage
     }
+
+    /// Whether a want of room, of the runner or of this process, is all that keeps commands waiting.
+    var isFull: Bool { full != nil || shortage != nil }
 
     /// Whether there is one that takes commands, or will as soon as it has room.
     var isThere: Bool { away == nil && !drains }
@@ -67,15 +71,37 @@ struct RunnerStanding {
             (isSilent, isReplaced) = (true, true)
         case .full(let reason):
             full = reason
-            isNews = hadRoomAt.map { now - $0 > Self.hope || now < $0 } ?? true
-            if isNews { fullSince = now }
+            isNews = noteWant(at: now)
         case .hasRoom: (full, hadRoomAt) = (nil, now)
         case .back(let epoch, _):
             (away, isSilent, isReplaced, self.epoch) = (nil, false, false, epoch)
         case .limit, .unexpected: return false
         }
-        since = trouble == nil ? nil : since ?? (full == nil ? nil : fullSince) ?? now
+        noteSince(now)
         return isNews
+    }
+
+    /// Notes that this process lacks what it needs, in a sentence, or, nil, that it may have it again; returns whether it is
+    /// news.
+    @discardableResult
+    mutating func takeShortage(_ reason: String?, at now: Timestamp) -> Bool {
+        let isKnown = shortage != nil
+        shortage = reason
+        if reason == nil { hadRoomAt = now }
+        let isNews = reason != nil && !isKnown && noteWant(at: now)
+        noteSince(now)
+        return isNews
+    }
+
+    /// Notes a want of room; returns whether it is another one than the last.
+    private mutating func noteWant(at now: Timestamp) -> Bool {
+        let isNews = hadRoomAt.map { now - $0 > Self.hope || now < $0 } ?? true
+        if isNews { fullSince = now }
+        return isNews
+    }
+
+    private mutating func noteSince(_ now: Timestamp) {
+        since = trouble == nil ? nil : since ?? (isFull ? fullSince : nil) ?? now
     }
 
     /// The first one, which was attached; unless another has come since.

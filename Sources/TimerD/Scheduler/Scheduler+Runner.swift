@@ -138,7 +138,7 @@ extension Scheduler {
     }
 
     /// Commands begin from now on, those that waited first; unless something else is in their way.
-    private func beginAgain() {
+    func beginAgain() {
         guard runnerTrouble == nil else { return }
         _ = hosts.takeWaiting()
         goOnAll()

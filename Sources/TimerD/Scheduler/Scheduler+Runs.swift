@@ -71,11 +71,7 @@ extension Scheduler {
                 // It may have failed to start because its owner is gone.
                 if !result.outcome.wasStarted { await self.checkOwner(command.job.owner) }
             } catch {
-                switch error {
-                case .notBegun(let reason): await self.notBegun(command, reason)
-                case .stranger(let reason): await self.notBegun(command, reason, isStranger: true)
-                case .left: break
-                }
+                await self.noteBreak(error, of: command)
             }
         }
         fires.setState(.running(command), of: command.fire.id)
@@ -94,7 +90,7 @@ extension Scheduler {
     /// The command has not begun, and may begin later: it waits for a place again.
     ///
     /// `isStranger`: its node does not know the owner.
-    private func notBegun(_ command: RunningCommand, _ reason: String, isStranger: Bool = false) {
+    func notBegun(_ command: RunningCommand, _ reason: String, isStranger: Bool = false) {
         if isStranger, let node = command.place.node {
             hosts.noteStranger(command.job.owner.name, on: node)
         }

@@ -27,6 +27,7 @@ extension Scheduler {
         armed.removeAll()
         cancelTurn()
         noticeLook.cancel()
+        shortageLook.cancel()
         endTaskWaits()
         // Records that are under way may still make commands ready; `begun` puts those back.
         await flush()

@@ -73,7 +73,7 @@ actor Scheduler {
     var served = ServedFires()
     /// The hosts on which commands begin, and which fire has which.
     var hosts: RunHosts
-    /// Why no command begins now: the runner does not answer, or has no room; else nil.
+    /// Why no command begins now: the runner does not answer, or it or this process has no room; else nil.
     var runnerTrouble: String? { hosts.trouble }
     /// Until when this node may begin anything; nil for a daemon alone, which always may.
     nonisolated let fence: Fence?
@@ -89,6 +89,8 @@ actor Scheduler {
     /// The notices that are being handed over, and when to look for more.
     var noticeTurns = NoticeTurns()
     var noticeLook = PlannedLook()
+    /// When to look whether this process has again what it lacked.
+    var shortageLook = PlannedLook()
     nonisolated let taskStanding: TaskStanding
     var taskWaits: TaskWaits
     var readings = WaitingReads()

@@ -13,7 +13,7 @@ import TimerControl
 /// It watches them by pidfd_open(2), which a reused process number does not mislead.
 ///
 /// A process costs one descriptor, however many jobs are tied to it. They are bounded, for each user
-/// and in all, so that runs and connections have theirs.
+/// and in all, so that runs and connections have theirs, and leave the daemon its reserve.
 final class TargetWatch: Sendable {
     /// How many different processes one user's jobs may be tied to.
     static let mostPerUser = 256
@@ -24,6 +24,8 @@ final class TargetWatch: Sendable {
         case gone
         /// The limit is reached: `watched` processes for this user, or in all.
         case tooMany(watched: Int, isUsers: Bool)
+        /// What descriptors are left are the daemon's own, for that reason.
+        case reserved(String)
         /// The system has no descriptor for it, or no memory.
         case system(Errno)
     }
@@ -158,6 +160,10 @@ extension TargetWatch {
         guard descriptor >= 0 else {
             // EINVAL: of a thread, or of no process at all.
             throw errno == ESRCH || errno == EINVAL ? .gone : .system(.last)
+        }
+        if let reason = DescriptorLimit.refusal(isAdministrator: false, opened: descriptor) {
+            close(descriptor)
+            throw .reserved(reason)
         }
         do throws(Errno) {
             // Looked at once it is held: from here on the number is this process's.

@@ -75,6 +75,8 @@ enum TimerCall: Sendable {
     case worker(Int)
     /// A read that waits no longer.
     case reading(Int)
+    /// Descriptors that this process lacked.
+    case shortage
 }
 
 extension Scheduler {
@@ -87,6 +89,7 @@ extension Scheduler {
         case .tasks: lookAtTasks()
         case .worker(let number): taskWaitIsOver(number)
         case .reading(let number): goOnReading(number)
+        case .shortage: shortageMayBeOver()
         }
     }
 }

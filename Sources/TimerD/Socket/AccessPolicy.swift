@@ -77,15 +77,15 @@ struct AccessPolicy: Sendable {
             return nil
         } catch {
             // Refused: the peer might be one of those that `deny` names.
-            return Self.unknown(peer, error)
+            return Self.unknown(peer, "\(error)")
         }
     }
 
     /// The refusal of a peer about which the user database cannot be asked.
-    static func unknown(_ peer: Peer, _ error: any Error) -> ControlError {
+    static func unknown(_ peer: Peer, _ reason: String) -> ControlError {
         ControlError(
             .notPermitted,
-            "uid \(peer.uid) may not use this daemon now; the user database cannot be read: \(error)"
+            "uid \(peer.uid) may not use this daemon now; the user database cannot be read: \(reason)"
         )
     }
 

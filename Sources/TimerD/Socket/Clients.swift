@@ -31,6 +31,8 @@ final class Clients: Sendable {
     private let clients: NIOLoopBoundBox<[ObjectIdentifier: Client]>
     /// How many are connected, or wait for the user database to say whether they may come in.
     private let counts: NIOLoopBoundBox<ConnectionCounts>
+    /// When it was logged last that connections are refused for want of descriptors.
+    private let warned: NIOLoopBoundBox<NIODeadline?>
     /// How often the settings have changed.
     private let reloads: NIOLoopBoundBox<Int>
     private let total = Atomic<Int>(0)
@@ -52,6 +54,7 @@ final class Clients: Sendable {
         self.logger = logger
         clients = NIOLoopBoundBox.makeBoxSendingValue([:], eventLoop: loop)
         counts = NIOLoopBoundBox.makeBoxSendingValue(ConnectionCounts(), eventLoop: loop)
+        warned = NIOLoopBoundBox.makeBoxSendingValue(nil, eventLoop: loop)
         reloads = NIOLoopBoundBox.makeBoxSendingValue(0, eventLoop: loop)
     }
 
@@ -191,18 +194,31 @@ final class Clients: Sendable {
     private func named(_ peer: Peer) -> EventLoopFuture<(Peer, ControlError?)> {
         loop.makeFutureWithTask { [accounts] in
             var peer = peer
-            do {
+            do throws(StartRefusal) {
                 peer.name = try await accounts.name(of: peer.uid)
                 return (peer, nil)
             } catch {
-                return (peer, AccessPolicy.unknown(peer, error))
+                return (peer, AccessPolicy.unknown(peer, error.message))
             }
         }
     }
 
     private func limitReached(by peer: Peer) -> ControlError? {
         let caller = Caller(peer.owner, daemon: settings.value.admission.owner)
-        return counts.value.refusal(of: caller, settings.value)
+        if let refusal = counts.value.refusal(of: caller, settings.value) { return refusal }
+        // Its own descriptor is among those that are open.
+        guard let reason = settings.value.wantOfDescriptors(caller.isAdministrator) else {
+            return nil
+        }
+        let now = NIODeadline.now()
+        if warned.value.map({ now - $0 > .seconds(60) }) ?? true {
+            warned.value = now
+            logger.warning(
+                "connections are refused for want of descriptors",
+                metadata: ["error": "\(reason)"]
+            )
+        }
+        return ControlError(.limitReached, "no connection can be taken now: \(reason)")
     }
 
     private func add(_ channel: any Channel, _ peer: Peer) throws {

@@ -25,6 +25,10 @@ final class ControlSocket: Sendable {
         /// How long a client may take nothing while other connections of its user wait for the memory it
         /// holds.
         var patience = TimeAmount.seconds(10)
+        /// Why no connection is taken for want of descriptors; nil where there are enough.
+        var wantOfDescriptors: @Sendable (_ isAdministrator: Bool) -> String? = {
+            DescriptorLimit.refusal(isAdministrator: $0)
+        }
         /// A socket that the service manager listens on at `path`; nil to make one.
         var inherited: Int32?
     }

@@ -38,7 +38,7 @@ struct ZoneRules: Hashable, Sendable {
 
     /// How the zone of a name is found; the empty name is the machine's own.
     ///
-    /// It throws `badZone` for one that is gone.
+    /// It throws `badZone` for one that is gone, `unreadZone` for one that cannot be read now.
     typealias Finder = @Sendable (String) throws(ScheduleError) -> Zone
 
     /// Finds zones in the zone database.

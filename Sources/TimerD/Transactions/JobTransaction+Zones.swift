@@ -18,7 +18,13 @@ extension JobTransaction {
                 let rules = ZoneRules(name: name, zone: try terms.findZone(name))
                 if rules.id != id { changes.stale[id] = rules }
             } catch {
-                changes.gone[id] = error.message
+                if error.code == .unreadZone {
+                    // That says nothing of it: it is as the look before has found it.
+                    changes.stale[id] = terms.zones.stale[id]
+                    changes.gone[id] = terms.zones.gone[id]
+                } else {
+                    changes.gone[id] = error.message
+                }
             }
         }
         terms.zones = changes

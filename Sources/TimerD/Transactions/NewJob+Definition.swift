@@ -10,7 +10,7 @@ extension NewJob {
     /// alone.
     ///
     /// - Throws: `badSchedule` for words that cannot be read and for a schedule that can never
-    ///   fire; `invalidParams` for options out of range.
+    ///   fire; `limitReached` for a zone that cannot be read now; `invalidParams` for options out of range.
     init(
         _ definition: JobDefinition,
         owner: Owner,
@@ -33,7 +33,7 @@ extension NewJob {
         do {
             resolved = try definition.schedule.resolve(now: now, zone: zone())
         } catch {
-            throw ControlError(.badSchedule, error.message)
+            throw ControlError(error)
         }
         do throws(ControlError) {
             try Self.requireToFire(resolved, definition, policy, now: now)

@@ -203,7 +203,7 @@ struct JobReader {
             if words.cron == nil, words.calendar == nil { definition.schedule.tz = nil }
             definition.schedule = definition.schedule.namingZone(zone)
         } catch {
-            let option = error.code == .badZone ? .tz : kind
+            let option = [.badZone, .unreadZone].contains(error.code) ? .tz : kind
             complain(places[option] ?? place, "job '\(name)': \(error.message)")
         }
     }

@@ -108,6 +108,26 @@ import TimerControl
         #expect(await refusal(file: folder.path)?.hasSuffix("is no file") == true)
     }
 
+    @Test("A file for which there is no descriptor is refused in words of ours")
+    func withoutDescriptors() async {
+        await #expect(processExitsWith: .success) {
+            let test = try ConfigurationTests()
+            try test.write("{}")
+            // Whatever else a first read opens is open then.
+            _ = try await test.read()
+            var limit = rlimit()
+            getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+            let before = limit.rlim_cur
+            limit.rlim_cur = 0
+            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+            let refusal = await test.refusal(file: test.path)
+            limit.rlim_cur = before
+            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+            let words = "cannot be read: too many open files"
+            #expect(refusal == "the configuration file '\(test.path)' \(words)")
+        }
+    }
+
     @Test("What is printed is a configuration file that says the same")
     func roundTrip() async throws {
         try write(

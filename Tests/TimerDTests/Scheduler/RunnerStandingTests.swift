@@ -55,6 +55,21 @@ import TimerControl
         try await test.close()
     }
 
+    @Test("The daemon's want of descriptors is told once, and no room of the runner's ends it")
+    func shortage() {
+        var standing = RunnerStanding()
+        var news = (0..<2).map { _ in standing.takeShortage("no descriptors", at: Self.at(0)) }
+        _ = standing.take(.full("no room"), at: Self.at(1))
+        _ = standing.take(.hasRoom, at: Self.at(2))
+        #expect(standing.trouble == "no descriptors")
+        #expect(standing.since == Self.at(0))
+        news.append(standing.takeShortage(nil, at: Self.at(3)))
+        #expect(standing.trouble == nil)
+        #expect(standing.since == nil)
+        news.append(standing.takeShortage("no descriptors", at: Self.at(4)))
+        #expect(news == [true, false, false, false])
+    }
+
     @Test("A clock that was set back makes it news again")
     func setBack() {
         var standing = RunnerStanding()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Locks
 import Schedules
 import Testing
 import TimerControl
@@ -98,6 +99,27 @@ struct SchedulerRunTests {
             #expect(try await test.history(job.id).map(\.state) == [.running], "it is prepared")
             #expect(await asked.first { _ in true } == "me")
             #expect(test.runner.requests.isEmpty, "its date has not come")
+        }
+    }
+
+    @Test("A command waits while PAM cannot be asked for want of descriptors, and then begins")
+    func withoutDescriptors() async throws {
+        let lacks = Locked(true)
+        let words = "cannot ask PAM whether account 'me' may run commands: too many open files"
+        let accounts = Accounts(permission: { _ throws(StartRefusal) in
+            if lacks.withLock({ $0 }) { throw StartRefusal(words, on: .shortage) }
+        })
+        try await TestScheduler.with(accounts: accounts) { test in
+            let job = try await test.add(ScheduleWords(in: "5s"), command: ["x"])
+            try await test.advance(by: .seconds(8))
+            #expect(try await test.history(job.id).map(\.state) == [.waiting])
+            #expect(test.runner.requests.isEmpty)
+            let trouble = await test.scheduler.runnerTrouble
+            #expect(trouble == "timerd lacks descriptors or memory: \(words)")
+            lacks.withLock { $0 = false }
+            try await test.advance(by: .seconds(2))
+            #expect(test.runner.requests.count == 1)
+            #expect(await test.scheduler.runnerTrouble == nil)
         }
     }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import Platform
 import SystemPackage
 import Testing
@@ -22,6 +23,29 @@ import Testing
         #expect(try UserDatabase.user(nobodysUID) == nil)
         #expect(try UserDatabase.user(named: "no-such-user-here") == nil)
         #expect(try UserDatabase.group(named: "no-such-group-here") == nil)
+    }
+
+    @Test("Without a descriptor nobody is said not to exist, is made up, or is in fewer groups")
+    func withoutDescriptors() async {
+        await #expect(processExitsWith: .success) {
+            // Loads the services that say "no such user" without a descriptor.
+            #expect(try UserDatabase.user(4_294_900_001) == nil)
+            let root = try #require(try UserDatabase.user(0))
+            #expect(try UserDatabase.groups(of: root).contains(root.gid))
+            var limit = rlimit()
+            getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+            let before = limit.rlim_cur
+            limit.rlim_cur = 0
+            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+            #expect(throws: Errno.tooManyOpenFiles) { try UserDatabase.user(4_294_900_001) }
+            #expect(throws: Errno.tooManyOpenFiles) { try UserDatabase.user(0) }
+            #expect(throws: Errno.tooManyOpenFiles) { try UserDatabase.user(named: "no-such") }
+            #expect(throws: Errno.tooManyOpenFiles) { try UserDatabase.group(named: "no-such") }
+            #expect(throws: Errno.tooManyOpenFiles) { try UserDatabase.groups(of: root) }
+            limit.rlim_cur = before
+            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+            #expect(try UserDatabase.user(4_294_900_001) == nil)
+        }
     }
 }
 
