@@ -68,7 +68,7 @@ class AsyncClient(AsyncMethods):
         self._connection = None
         for connection in connections:
             if connection is not None:
-                connection.close()
+                connection.close(ConnectionLost("the client was closed"))
 
     async def call(self, method: str, **params: Any) -> Any:
         """The result of any method of docs/protocol.md, by its parameters' own names."""
