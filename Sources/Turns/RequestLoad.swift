@@ -148,7 +148,7 @@ package struct RequestLoad: Hashable, Sendable {
                 self.init(
                     changing: request.count,
                     units: request.invalidate.count
-                        + request.change.reduce(0) { $0 + $1.definition.writeUnits }
+                        + request.change.reduce(0) { $0 + Self.units(changingTo: $1.definition) }
                         + request.add.reduce(0) { $0 + $1.writeUnits },
                     telling: lineBytes
                 )
@@ -234,6 +234,11 @@ package struct RequestLoad: Hashable, Sendable {
     private static let task = row + Limits.userInfo
     /// The most bytes of a line that are the names of queues, whatever blanks it has.
     private static let queueNames = 1 << 17
+
+    /// Of jobs with tasks one is changed at a time: it is not known yet how many tasks go along.
+    private static func units(changingTo definition: JobDefinition) -> Int {
+        definition.mayHaveTasks ? max(manyJobs, definition.writeUnits) : definition.writeUnits
+    }
 
     /// `units`: what their write takes; nil for one for each.
     private init(changing count: Int, units: Int? = nil, telling bytes: Int) {

@@ -35,7 +35,7 @@ extension Scheduler {
         let limit = jobLimit(of: caller)
         let applied = try await submitWrite(
             of: caller.uid,
-            isLong: changes.writeUnits > Self.longWrite,
+            isLong: changes.writeUnits > Self.longWrite || changes.mayConcernTasks,
             unstarted: unstarted([changes.touched], caller)
         ) {
             try $0.apply(changes, limit: limit, caller: caller)
