@@ -4,8 +4,8 @@
 /// one, a minute at most; and after smaller changes that kept the store for long, before any next change, for as
 /// long as they kept it, five seconds at most.
 ///
-/// So no user has more than half of the time of all bulks, or of the store's. A user rests only while other users are active: they ask for
-/// something, or their jobs are at work. Administrators never rest (`RequestTurns` sees to that). Pure, but for
+/// So no user has more than half of the time of all bulks. A user rests only while other users are active: they ask for
+/// something (change something, for the rests of smaller changes), or their jobs are at work. Administrators never rest (`RequestTurns` sees to that). Pure, but for
 /// `areOthersAtWork` and `takeLongWrites`.
 struct BulkRests {
     /// Time since an instant that is the same for all calls.

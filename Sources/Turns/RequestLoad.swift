@@ -137,7 +137,10 @@ package struct RequestLoad: Hashable, Sendable {
         case .addJobs(let request):
             self.init(
                 changing: request.definitions.count,
-                units: request.definitions.reduce(0) { $0 + $1.writeUnits },
+                units: request.definitions.reduce(0) {
+                    // It may be a change of the job that has its name.
+                    $0 + (request.replace ? Self.units(changingTo: $1) : $1.writeUnits)
+                },
                 telling: lineBytes
             )
         case .applyJobs(let request):

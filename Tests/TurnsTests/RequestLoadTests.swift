@@ -58,6 +58,18 @@ import TimerControl
             units: 128
         ),
         Row(request: .applyJobs(ApplyJobs(change: revisions(2, queue: "a"))), kind: .bulk),
+        Row(
+            request: .addJobs(
+                AddJobs(revisions(1, queue: "a").map(\.definition), replace: true)
+            ),
+            kind: .write,
+            units: 128
+        ),
+        Row(
+            request: .addJobs(AddJobs(revisions(9, queue: "a").map(\.definition))),
+            kind: .write,
+            units: 9
+        ),
         Row(request: .invalidateJobs(InvalidateJobs(ids(1))), kind: .write),
         Row(request: .invalidateJobs(InvalidateJobs(ids(128))), kind: .write, units: 128),
         Row(request: .invalidateJobs(InvalidateJobs(ids(129))), kind: .bulk),

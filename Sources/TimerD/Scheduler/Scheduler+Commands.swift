@@ -14,7 +14,8 @@ extension Scheduler {
         let limit = jobLimit(of: caller)
         let added = try await submitWrite(
             of: caller.uid,
-            isLong: jobs.writeUnits > Self.longWrite,
+            isLong: jobs.writeUnits > Self.longWrite
+                || replace && jobs.contains { $0.definition.mayHaveTasks },
             unstarted: unstarted(named, caller)
         ) {
             try $0.add(jobs, replace: replace, limit: limit)
