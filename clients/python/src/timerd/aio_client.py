@@ -68,7 +68,7 @@ class AsyncClient(AsyncMethods):
         self._connection = None
         for connection in connections:
             if connection is not None:
-                connection.close(ConnectionLost("the client was closed"))
+                connection.close()
 
     async def call(self, method: str, **params: Any) -> Any:
         """The result of any method of docs/protocol.md, by its parameters' own names."""
@@ -123,6 +123,8 @@ class AsyncClient(AsyncMethods):
                 return error
             except ConnectionFailed as error:
                 self._forget_lost()
+                if self._closed and isinstance(error, ConnectionLost):
+                    raise type(error)("the client was closed") from None
                 pause = None if self._closed else attempts.after(error, time.monotonic())
                 if pause is None:
                     raise attempts.final(error)
