@@ -53,6 +53,10 @@ extension JobDefinition {
     /// What its write takes, in writes of a job without tags: each tag is a row, of which eight take as long as the others.
     package var writeUnits: Int { 1 + (words.tags?.count ?? 0) / 8 }
 
+    /// Whether a change to it may concern tasks, of which a job has any number: they go along into its queue, and wait
+    /// until its `until`.
+    package var mayHaveTasks: Bool { self.queue != nil || self.until != nil }
+
     /// Whether its life is tied to a process or a connection.
     public var isTied: Bool { self.whilePid != nil || self.whileConnected == true }
 }

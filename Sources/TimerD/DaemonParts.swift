@@ -125,6 +125,7 @@ struct DaemonParts {
                 areOthersAtWork: { [pending = core.scheduler.pending] in
                     pending.areOthersAtWork(than: $0, within: $1)
                 },
+                takeLongWrites: { [long = core.store.writer.longWrites] in long.take(of: $0) },
                 takeBack: { [scheduler = core.scheduler] tasks in
                     scheduler.perform { $0.takeBack(tasks) }
                 },

@@ -50,11 +50,13 @@ package final class RequestGate: Sendable {
     /// Whether the loop may still be asked to run something.
     private let isOpen = Locked(true)
 
-    /// `areOthersAtWork`: whether jobs of another user than this one are at work, or were within that time.
+    /// `areOthersAtWork`: whether jobs of another user than this one are at work, or were within that time;
+    /// `takeLongWrites`: how long the store has worked for this user since it was called last, where that was long.
     package init(
         requestsPerUser: Int,
         patience: TimeAmount = .seconds(10),
         areOthersAtWork: @escaping @Sendable (UInt32, Duration) -> Bool = { _, _ in false },
+        takeLongWrites: @escaping @Sendable (UInt32) -> Duration? = { _ in nil },
         loop: any EventLoop
     ) {
         self.patience = patience
@@ -63,7 +65,8 @@ package final class RequestGate: Sendable {
             State(
                 turns: RequestTurns(
                     requestsPerUser: requestsPerUser,
-                    areOthersAtWork: areOthersAtWork
+                    areOthersAtWork: areOthersAtWork,
+                    takeLongWrites: takeLongWrites
                 )
             ),
             as: State.self,

@@ -137,7 +137,10 @@ package struct RequestLoad: Hashable, Sendable {
         case .addJobs(let request):
             self.init(
                 changing: request.definitions.count,
-                units: request.definitions.reduce(0) { $0 + $1.writeUnits },
+                units: request.definitions.reduce(0) {
+                    // It may be a change of the job that has its name.
+                    $0 + (request.replace ? Self.units(changingTo: $1) : $1.writeUnits)
+                },
                 telling: lineBytes
             )
         case .applyJobs(let request):
@@ -148,7 +151,7 @@ package struct RequestLoad: Hashable, Sendable {
                 self.init(
                     changing: request.count,
                     units: request.invalidate.count
-                        + request.change.reduce(0) { $0 + $1.definition.writeUnits }
+                        + request.change.reduce(0) { $0 + Self.units(changingTo: $1.definition) }
                         + request.add.reduce(0) { $0 + $1.writeUnits },
                     telling: lineBytes
                 )
@@ -234,6 +237,11 @@ package struct RequestLoad: Hashable, Sendable {
     private static let task = row + Limits.userInfo
     /// The most bytes of a line that are the names of queues, whatever blanks it has.
     private static let queueNames = 1 << 17
+
+    /// Of jobs with tasks one is changed at a time: it is not known yet how many tasks go along.
+    private static func units(changingTo definition: JobDefinition) -> Int {
+        definition.mayHaveTasks ? max(manyJobs, definition.writeUnits) : definition.writeUnits
+    }
 
     /// `units`: what their write takes; nil for one for each.
     private init(changing count: Int, units: Int? = nil, telling bytes: Int) {

@@ -53,15 +53,17 @@ package struct RequestTurns<Waiter: Hashable> {
     /// How many bytes the connections of a user may hold together.
     var bytesPerUser: Int
 
-    /// `areOthersAtWork`: see `BulkRests`.
+    /// `areOthersAtWork`, `takeLongWrites`: see `BulkRests`.
     init(
         requestsPerUser: Int,
         bytesPerUser: Int = RequestTurns.bytesPerUser,
-        areOthersAtWork: @escaping @Sendable (UInt32, Duration) -> Bool = { _, _ in false }
+        areOthersAtWork: @escaping @Sendable (UInt32, Duration) -> Bool = { _, _ in false },
+        takeLongWrites: @escaping @Sendable (UInt32) -> Duration? = { _ in nil }
     ) {
         self.requestsPerUser = requestsPerUser
         self.bytesPerUser = bytesPerUser
         rests.areOthersAtWork = areOthersAtWork
+        rests.takeLongWrites = takeLongWrites
     }
 
     static var bytesPerUser: Int { 16 << 20 }
@@ -98,6 +100,7 @@ package struct RequestTurns<Waiter: Hashable> {
     mutating func end(_ load: RequestLoad, of uid: UInt32) {
         lines[load.kind.rawValue].used -= load.units
         if load.kind == .bulk { rests.end(uid, at: now) }
+        if load.kind == .write { rests.endChange(uid, at: now) }
         change(uid) {
             if load.kind.isRequest { $0.requests -= 1 }
             if load.lasts { $0.lasting -= load.bytes }
@@ -144,9 +147,21 @@ package struct RequestTurns<Waiter: Hashable> {
         waitingCount > 0 && lines.contains { line in line.order.contains { $0.uid == uid } }
     }
 
-    /// When `next` has to be asked again because a rest ends; nil if no user who waits for a bulk rests.
+    /// When `next` has to be asked again because a rest ends; nil if no user who waits for a change rests.
     var nextRestEnd: BulkRests.Instant? {
-        lines[RequestLoad.Kind.bulk.rawValue].order.compactMap(restEnd).min()
+        guard waitingCount > 0 else { return nil }
+        return Self.earlier(firstRestEnd(.bulk), firstRestEnd(.write))
+    }
+
+    private func firstRestEnd(_ kind: RequestLoad.Kind) -> BulkRests.Instant? {
+        lines[kind.rawValue].order.compactMap { restEnd(of: $0, kind) }.min()
+    }
+
+    private static func earlier(_ one: BulkRests.Instant?, _ other: BulkRests.Instant?)
+        -> BulkRests.Instant?
+    {
+        guard let one, let other else { return one ?? other }
+        return min(one, other)
     }
 
     // MARK: - Places
@@ -155,24 +170,29 @@ package struct RequestTurns<Waiter: Hashable> {
         hasRoom(for: load, user) && hasPlace(for: load, user)
     }
 
-    /// When the user's next bulk may begin; nil for now.
-    private func restEnd(of user: User) -> BulkRests.Instant? {
-        user.isAdministrator ? nil : rests.end(of: user.uid, at: now)
+    /// When the user's next request of that kind may begin; nil for now.
+    private func restEnd(of user: User, _ kind: RequestLoad.Kind) -> BulkRests.Instant? {
+        guard kind == .bulk || kind == .write, !user.isAdministrator else { return nil }
+        if kind == .bulk, let end = rests.end(of: user.uid, at: now) { return end }
+        return rests.endOfChanges(of: user.uid, at: now)
     }
 
     /// Whether the user's own bounds allow it.
     private func hasRoom(for load: RequestLoad, _ user: User) -> Bool {
         let uid = user.uid
         let isBelow = !load.kind.isRequest || uses[uid, default: Use()].requests < requestsPerUser
-        let isRested = load.kind != .bulk || restEnd(of: user) == nil
+        let isRested = restEnd(of: user, load.kind) == nil
         return isBelow && isRested && leavesTurns(load, user) && hasBytes(for: load, uid)
     }
 
-    /// Whether others wait for one list of the user's changes at most; alone, a user may take all places.
+    /// Whether others wait for one list of the user's changes at most, or for one change of whose changes take long;
+    /// alone, a user may take all places.
     private func leavesTurns(_ load: RequestLoad, _ user: User) -> Bool {
         guard load.kind == .write, !user.isAdministrator else { return true }
         let used = uses[user.uid, default: Use()].writes
-        return used == 0 || used + load.units <= RequestLoad.manyJobs
+        guard used > 0 else { return true }
+        return used + load.units <= RequestLoad.manyJobs
+            && !rests.areChangesLong(of: user.uid, at: now)
             || !rests.areOthersChanging(than: user.uid, at: now)
     }
 

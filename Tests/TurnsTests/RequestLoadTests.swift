@@ -26,6 +26,14 @@ import TimerControl
         return Array(repeating: definition, count: count)
     }
 
+    static func revisions(_ count: Int64, queue: String? = nil, until: String? = nil)
+        -> [JobRevision]
+    {
+        var definition = JobDefinition(schedule: ScheduleWords(every: "1h"))
+        (definition.queue, definition.until) = (queue, until)
+        return (0..<count).map { JobRevision(id: JobID(rawValue: $0 + 1), definition: definition) }
+    }
+
     static let job = JobID(rawValue: 1)
     static let rows = [
         // Changes count by their jobs; many are bulk, and so is what may be any number.
@@ -37,6 +45,31 @@ import TimerControl
         Row(request: .addJobs(AddJobs(definitions(14, tags: 64))), kind: .write, units: 126),
         Row(request: .addJobs(AddJobs(definitions(15, tags: 64))), kind: .bulk),
         Row(request: .applyJobs(ApplyJobs(add: definitions(15, tags: 64))), kind: .bulk),
+        // Nobody knows how many tasks go along with a job that is changed.
+        Row(request: .applyJobs(ApplyJobs(change: revisions(9))), kind: .write, units: 9),
+        Row(
+            request: .applyJobs(ApplyJobs(change: revisions(1, queue: "a"))),
+            kind: .write,
+            units: 128
+        ),
+        Row(
+            request: .applyJobs(ApplyJobs(change: revisions(1, until: "+1d"))),
+            kind: .write,
+            units: 128
+        ),
+        Row(request: .applyJobs(ApplyJobs(change: revisions(2, queue: "a"))), kind: .bulk),
+        Row(
+            request: .addJobs(
+                AddJobs(revisions(1, queue: "a").map(\.definition), replace: true)
+            ),
+            kind: .write,
+            units: 128
+        ),
+        Row(
+            request: .addJobs(AddJobs(revisions(9, queue: "a").map(\.definition))),
+            kind: .write,
+            units: 9
+        ),
         Row(request: .invalidateJobs(InvalidateJobs(ids(1))), kind: .write),
         Row(request: .invalidateJobs(InvalidateJobs(ids(128))), kind: .write, units: 128),
         Row(request: .invalidateJobs(InvalidateJobs(ids(129))), kind: .bulk),

@@ -14,7 +14,8 @@ extension Scheduler {
         let limit = jobLimit(of: caller)
         let added = try await submitWrite(
             of: caller.uid,
-            isLong: jobs.writeUnits > Self.longWrite,
+            isLong: jobs.writeUnits > Self.longWrite
+                || replace && jobs.contains { $0.definition.mayHaveTasks },
             unstarted: unstarted(named, caller)
         ) {
             try $0.add(jobs, replace: replace, limit: limit)
@@ -35,7 +36,7 @@ extension Scheduler {
         let limit = jobLimit(of: caller)
         let applied = try await submitWrite(
             of: caller.uid,
-            isLong: changes.writeUnits > Self.longWrite,
+            isLong: changes.writeUnits > Self.longWrite || changes.mayConcernTasks,
             unstarted: unstarted([changes.touched], caller)
         ) {
             try $0.apply(changes, limit: limit, caller: caller)

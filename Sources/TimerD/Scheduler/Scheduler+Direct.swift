@@ -113,7 +113,7 @@ extension Scheduler {
         let write = PendingWrites.Write.command(of: user)
         pending.begin(write)
         return try await withCheckedThrowingContinuation { continuation in
-            store.submit(isLong: isLong) { [terms] database in
+            store.submit(of: user, isLong: isLong) { [terms] database in
                 // A stop that began meanwhile has asked for the last number of an event, or is about to.
                 guard terms.isOpen else { throw self.stopRefusal }
                 var transaction = try makeTransaction(database)

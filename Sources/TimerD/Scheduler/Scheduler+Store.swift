@@ -37,7 +37,7 @@ extension Scheduler {
         let write = user.map { PendingWrites.Write.command(of: $0) } ?? .common
         let promised = Promised<T>()
         pending.begin(write)
-        store.submit(isLong: isLong) { database in
+        store.submit(of: user, isLong: isLong) { database in
             var writer = try makeTransaction(database)
             let value = try body(&writer)
             return (value, try writer.finish())

@@ -104,7 +104,7 @@ extension Scheduler {
             }
         }
         // Something came for them between the store's look and its answer.
-        for number in again { ask(for: [number]) }
+        if !again.isEmpty { ask(for: again) }
         // The store has not looked for these yet. Of them it looks for the first one at least.
         if !putOff.isEmpty { ask(for: putOff) }
         if !unwanted.isEmpty { takeBack(unwanted) }

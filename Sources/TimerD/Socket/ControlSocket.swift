@@ -62,8 +62,8 @@ final class ControlSocket: Sendable {
     /// Begins to listen: from now on clients may connect, and wait until `serve`.
     ///
     /// `bus`: its loop serves the socket and all its clients; `accounts`: looks up their names; `farewell`: what requests
-    /// are told once it is stopped, where that is not that the daemon stops; `areOthersAtWork`: see `RequestGate`; `takeBack`:
-    /// undoes the reservation of tasks that no client was told of.
+    /// are told once it is stopped, where that is not that the daemon stops; `areOthersAtWork`, `takeLongWrites`: see
+    /// `RequestGate`; `takeBack`: undoes the reservation of tasks that no client was told of.
     /// - Throws: `SocketError`, which names the path and what is in the way.
     static func bind(
         _ settings: Settings,
@@ -73,6 +73,7 @@ final class ControlSocket: Sendable {
         logger: Logger,
         farewell: @escaping @Sendable () -> ControlError? = { nil },
         areOthersAtWork: @escaping @Sendable (UInt32, Duration) -> Bool = { _, _ in false },
+        takeLongWrites: @escaping @Sendable (UInt32) -> Duration? = { _ in nil },
         takeBack: @escaping @Sendable ([TaskReference]) -> Void = { _ in },
         check: RequestChecker? = nil,
         handle: @escaping RequestHandler
@@ -98,6 +99,7 @@ final class ControlSocket: Sendable {
                 requestsPerUser: settings.maxInFlightPerUser,
                 patience: settings.patience,
                 areOthersAtWork: areOthersAtWork,
+                takeLongWrites: takeLongWrites,
                 loop: bus.loop
             ),
             log: logger,

@@ -18,13 +18,14 @@ struct Store: Sendable {
     /// Opens `path`, which it creates where there is none, and brings its schema up to date.
     ///
     /// `now`: by the wall clock; the numbers of a restored copy go on from it. `makeThread` starts the thread
-    /// of a connection, by its name. `onLost` is called once a file of the database was taken away: from then
-    /// on nothing is stored.
+    /// of a connection, by its name. `workClock` measures what commands take. `onLost` is called once a file of the
+    /// database was taken away: from then on nothing is stored.
     ///
     /// - Throws: `DatabaseError` for a file that is not ours, cannot be read, or is newer.
     init(
         _ path: String,
         on disk: any Disk = SystemDisk(),
+        workClock: @escaping @Sendable () -> SuspendingClock.Instant = { .now },
         log: Logger,
         now: Timestamp,
         makeThread: @Sendable (String) -> any StoreLoop = { StoreThread(name: $0) },
@@ -35,6 +36,7 @@ struct Store: Sendable {
         try self.init(
             database,
             on: disk,
+            workClock: workClock,
             log: log,
             now: now,
             makeThread: makeThread,
@@ -46,6 +48,7 @@ struct Store: Sendable {
     init(
         _ database: sending Database,
         on disk: any Disk = SystemDisk(),
+        workClock: @escaping @Sendable () -> SuspendingClock.Instant = { .now },
         log: Logger,
         now: Timestamp,
         makeThread: @Sendable (String) -> any StoreLoop = { StoreThread(name: $0) },
@@ -62,6 +65,7 @@ struct Store: Sendable {
         writer = WriteQueue(
             database: database,
             thread: thread,
+            now: workClock,
             onTrouble: { log.error("the database takes no writes", metadata: ["error": "\($0)"]) },
             onRecovered: { log.notice("the database takes writes again") },
             onLost: { error in

@@ -8,8 +8,11 @@ struct WriteCommand: Sendable {
     let body: @Sendable (Database) throws -> @Sendable (DatabaseError?) -> Void
     /// What is to be called if `body` threw, or was never run.
     let refuse: @Sendable (any Error) -> Void
+    /// Who has asked for it; nil where nobody did.
+    let user: UInt32?
 
     init<T: Sendable>(
+        of user: UInt32? = nil,
         _ body: @escaping @Sendable (Database) throws -> T,
         completion: @escaping @Sendable (Result<T, any Error>) -> Void
     ) {
@@ -20,6 +23,7 @@ struct WriteCommand: Sendable {
             }
         }
         refuse = { completion(.failure($0)) }
+        self.user = user
     }
 }
 

@@ -7,14 +7,16 @@ extension WriteQueue {
     /// Queues a command; `completion` is called when it is durable, or has failed and is undone.
     ///
     /// `isLong`: it gets a commit of its own, and what was written before is committed first, so that it need
-    /// not wait. `seesAll`: what was postponed before it is stored before it.
+    /// not wait. `seesAll`: what was postponed before it is stored before it. `user`: who asked for it, whose work
+    /// is measured; nil where nobody did.
     nonisolated func submit<T: Sendable>(
+        of user: UInt32? = nil,
         isLong: Bool = false,
         seesAll: Bool = false,
         _ body: @escaping @Sendable (Database) throws -> T,
         completion: @escaping @Sendable (Result<T, any Error>) -> Void
     ) {
-        let command = WriteCommand(body, completion: completion)
+        let command = WriteCommand(of: user, body, completion: completion)
         let isQueued = thread.perform {
             self.assumeIsolated { queue in
                 if isLong { queue.finishBatch() }

@@ -8,7 +8,8 @@ import SQLite
 ///
 /// What is queued together is committed together: the first write of a batch of the thread opens a
 /// transaction, each is undone alone if it throws, and one commit makes the others durable. Then
-/// their completions are called, in the order of submission, on the thread of the store.
+/// their completions are called, in the order of submission, on the thread of the store. A user whose commands have
+/// taken long of a batch ends it: what others asked for before is told then, and his time is noted in `longWrites`.
 ///
 /// There are two kinds of write. A *command* may be refused: if the disk is full it gets the error,
 /// and is not tried again. A *record* is a fact that has happened: it is kept, and tried until it
@@ -61,7 +62,12 @@ actor WriteQueue {
     private let onTrouble: @Sendable (DatabaseError) -> Void
     private let onRecovered: @Sendable () -> Void
     private let onLost: @Sendable (DatabaseError) -> Void
+    private let now: @Sendable () -> SuspendingClock.Instant
     private let published = Locked(WriteStatistics())
+    /// What users have taken of the thread for long.
+    nonisolated let longWrites = LongWrites()
+    /// What each user's commands have taken of it in this batch.
+    private var work = BatchWork()
     /// See `onCompletions`.
     private let afterTelling = Locked(AfterTelling(call: {}))
     var isClosed = false
@@ -90,10 +96,11 @@ actor WriteQueue {
     ///
     /// `onTrouble` is called once when writes begin to fail, `onRecovered` once when they are all
     /// stored again, `onLost` once when a file of the database was taken away; all on the thread of
-    /// the store.
+    /// the store. `now` measures what commands take.
     init(
         database: sending Database,
         thread: any StoreLoop,
+        now: @escaping @Sendable () -> SuspendingClock.Instant = { .now },
         onTrouble: @escaping @Sendable (DatabaseError) -> Void,
         onRecovered: @escaping @Sendable () -> Void,
         onLost: @escaping @Sendable (DatabaseError) -> Void = { _ in }
@@ -101,6 +108,7 @@ actor WriteQueue {
         path = database.path
         self.database = database
         self.thread = thread
+        self.now = now
         self.onTrouble = onTrouble
         self.onRecovered = onRecovered
         self.onLost = onLost
@@ -129,6 +137,13 @@ actor WriteQueue {
     // MARK: - On the thread of the store
 
     func run(_ command: WriteCommand) {
+        guard let user = command.user else { return carryOut(command) }
+        let start = now()
+        carryOut(command)
+        if work.add(now() - start, of: user) { finishBatch() }
+    }
+
+    private func carryOut(_ command: WriteCommand) {
         guard !isClosed else { return command.refuse(closedError) }
         if let lost { return command.refuse(lost) }
         applyRecords()
@@ -141,7 +156,7 @@ actor WriteQueue {
             completions.append(Completion(call: try apply(command.body)))
         } catch is PostponedFirst {
             storePostponed()
-            run(command)
+            carryOut(command)
         } catch {
             // What it was refused for may be of a write before it in this batch: if that is not stored, it is not true.
             completions.append(
@@ -227,6 +242,8 @@ actor WriteQueue {
         group = nil
         database.notes.groupTally = nil
         writes = 0
+        // Before anybody is answered: his next request is to find it.
+        work.end(notingIn: longWrites)
         for completion in told {
             // Whoever waits for all that came before finds it told.
             if !completion.isOfRecord { endTelling() }

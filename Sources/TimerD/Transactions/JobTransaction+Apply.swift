@@ -25,6 +25,8 @@ struct JobChanges: Sendable {
     var touched: JobSelection { .ids(invalidate + change.map(\.id)) }
     /// See `JobDefinition.writeUnits`.
     var writeUnits: Int { invalidate.count + change.map(\.to).writeUnits + add.writeUnits }
+    /// See `JobDefinition.mayHaveTasks`.
+    var mayConcernTasks: Bool { change.contains { $0.to.definition.mayHaveTasks } }
 }
 
 extension [NewJob] {
@@ -168,7 +170,7 @@ extension JobTransaction {
         }
         try releaseClaim(of: &job)
         try jobs.updateDefinition(of: job, to: new)
-        let (old, was) = (job.definition, job.policy.queue)
+        let (old, was) = (job.definition, job.policy)
         job.definition = new.definition
         job.revision = try EventWords(database).revision(of: id)
         job.definitionRevision += 1
@@ -211,17 +213,17 @@ extension JobTransaction {
 
     /// Tells of a job that was changed and has no claim, and has it go on; it may be over by what it is now.
     ///
-    /// `queue`: what it had before; its tasks stay where that is the same.
+    /// `old`: what it had before; its tasks stay where their queue is the same, and wait as long where their end is.
     mutating func goOn(
         as changed: StoredJob,
-        from queue: QueuePolicy?,
+        from old: JobPolicy,
         isPaused: Bool
     ) throws -> StoredJob {
         var job = changed
         let date = job.wallFireDate(at: moment)
         try enqueue(.jobChanged, job) { $0.fireDate = date }
-        try renewTaskEnds(of: job)
-        if job.policy.queue != queue { try moveTasks(of: job) }
+        if job.policy.until != old.until { try renewTaskEnds(of: job) }
+        if job.policy.queue != old.queue { try moveTasks(of: job) }
         if let count = job.policy.count, job.fires >= count {
             return try finish(&job, .count)
         }

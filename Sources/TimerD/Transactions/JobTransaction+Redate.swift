@@ -41,7 +41,7 @@ extension JobTransaction {
         job.revision = try EventWords(database).revision(of: job.id)
         job.definitionRevision += 1
         try closeOvertaken(of: &job, was: old.definition)
-        return try goOn(as: job, from: old.policy.queue, isPaused: isPaused)
+        return try goOn(as: job, from: old.policy, isPaused: isPaused)
     }
 
     /// Forgets the dates after now of which rows say that they will not fire.

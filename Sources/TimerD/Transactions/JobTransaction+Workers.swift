@@ -28,9 +28,12 @@ extension JobTransaction {
         -> [GivenTasks]
     {
         var (rest, count) = (waiting, 0)
+        var looks = QueueLooks(queues)
         return try orders.map { order in
-            guard count < Self.handedOutAtOnce else { return GivenTasks(isPutOff: true) }
-            let given = try reserve(order, waiting: rest)
+            guard count < Self.handedOutAtOnce, looks.count < Self.looksAtOnce else {
+                return GivenTasks(isPutOff: true)
+            }
+            let given = try reserve(order, waiting: rest, &looks)
             for key in given.keys { rest[key]? -= 1 }
             count += given.tasks.count
             return given
@@ -39,9 +42,11 @@ extension JobTransaction {
 
     /// Hands out tasks: those of the highest priority first, of these the ones that are ready longest; of each queue no more
     /// than the worker's share.
-    private mutating func reserve(_ order: ReserveOrder, waiting: [QueueKey: Int]) throws
-        -> GivenTasks
-    {
+    private mutating func reserve(
+        _ order: ReserveOrder,
+        waiting: [QueueKey: Int],
+        _ looks: inout QueueLooks
+    ) throws -> GivenTasks {
         let owner = try owners.row(of: order.owner)
         var named: Set<QueueKey> = []
         let keys = order.queues.map { QueueKey(owner: owner, name: $0) }
@@ -49,7 +54,7 @@ extension JobTransaction {
         var lines: [(key: QueueKey, share: Int)] = []
         var rows: [QueueKey: QueueRow] = [:]
         for key in keys {
-            guard let queue = try queues.queue(key), queue.ready > 0 else { continue }
+            guard let queue = try looks.queue(key), queue.ready > 0 else { continue }
             let allowance = queue.allowance(at: moment.elapsed)
             if let next = allowance.next { outcome.tasks.blocked[key] = next }
             guard allowance.count > 0 else { continue }
@@ -59,6 +64,7 @@ extension JobTransaction {
         }
         // Of fewer tasks than there are workers those who came first get one each.
         var ready = try ReadyTasks(tasks, of: lines, at: moment.elapsed)
+        looks.noteTasks(of: lines.count)
         let room = PageRoom()
         var handedOut: [QueuedTask] = []
         var taken: [QueueKey: Int] = [:]
@@ -70,6 +76,7 @@ extension JobTransaction {
             taken[task.key, default: 0] += 1
         }
         for (key, number) in taken {
+            looks.forget(key)
             guard let queue = rows[key], let rate = queue.rate else { continue }
             let end = rate.used(by: number, upTo: queue.rateUntil, at: moment.elapsed)
             try queues.setRateUntil(end, of: key)
@@ -81,6 +88,8 @@ extension JobTransaction {
     private static let taskBytes = 400
     /// Once a write has handed out as many, whoever is left gets his of the next one: others' changes come in between.
     private static let handedOutAtOnce = 256
+    /// The same once it has looked as often at a queue, or at the first tasks of one.
+    static let looksAtOnce = 1024
 
     private mutating func handOut(_ ready: TaskRow, _ words: TaskWords, _ lease: TimeSpan) throws
         -> QueuedTask

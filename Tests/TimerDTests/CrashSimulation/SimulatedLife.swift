@@ -134,14 +134,25 @@ final class SimulatedLife: @unchecked Sendable {
             name == "timerd-store" ? storeLane : readerLane
         }
         guard let lead else {
-            let path = CrashDisk.database
-            return try Store(path, on: disk, log: log, now: now, makeThread: makeThread)
+            return try Store(
+                CrashDisk.database,
+                on: disk,
+                workClock: Store.noWork,
+                log: log,
+                now: now,
+                makeThread: makeThread
+            )
         }
         // Unsafe: its home is of the simulation, which has one thread.
         nonisolated(unsafe) let copy = try lead.copy(on: disk)
-        return try Store(copy, on: disk, log: log, now: now, makeThread: makeThread) {
-            [weak self] error in self?.loss = error
-        }
+        return try Store(
+            copy,
+            on: disk,
+            workClock: Store.noWork,
+            log: log,
+            now: now,
+            makeThread: makeThread
+        ) { [weak self] error in self?.loss = error }
     }
 
     /// The clock watch ends before anything else does.

@@ -16,8 +16,11 @@ final class WriteQueueFixture: Sendable {
     /// What the completions of `submit` and `record` said, in order.
     let notes = Notes()
 
-    /// `loop`: the thread as the queue sees it.
-    init(_ loop: (StoreThread) -> any StoreLoop = { $0 }) throws {
+    /// `loop`: the thread as the queue sees it; `now`: what measures the work of users.
+    init(
+        _ loop: (StoreThread) -> any StoreLoop = { $0 },
+        now: @escaping @Sendable () -> SuspendingClock.Instant = Store.noWork
+    ) throws {
         folder = try TemporaryFolder()
         path = folder.file("timerd.db")
         let database = try Database(path: path, mode: .readWriteCreate)
@@ -33,6 +36,7 @@ final class WriteQueueFixture: Sendable {
         queue = WriteQueue(
             database: database,
             thread: loop(thread),
+            now: now,
             onTrouble: { reports.add("trouble: \($0.codeName)") },
             onRecovered: { reports.add("recovered") }
         )
@@ -52,8 +56,12 @@ final class WriteQueueFixture: Sendable {
         submit("\(number)", Self.insert(number))
     }
 
-    func submit(_ name: String, _ body: @escaping @Sendable (Database) throws -> Void) {
-        queue.submit(body) { [notes] result in
+    func submit(
+        _ name: String,
+        of user: UInt32? = nil,
+        _ body: @escaping @Sendable (Database) throws -> Void
+    ) {
+        queue.submit(of: user, body) { [notes] result in
             switch result {
             case .success: notes.add(name)
             case .failure(let error as DatabaseError): notes.add("\(name) \(error.codeName)")

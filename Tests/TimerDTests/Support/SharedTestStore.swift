@@ -149,6 +149,10 @@ extension Trait where Self == ConditionTrait {
 }
 
 extension Store {
+    /// A clock that stands: which writes share a commit does not depend on how fast the tests' machine is.
+    @Sendable static func noWork() -> SuspendingClock.Instant { standing }
+    private static let standing = SuspendingClock.now
+
     /// A test's store: a file's, or one whose jobs are in PostgreSQL where that is wanted.
     static func test(
         _ folder: String,
@@ -156,9 +160,12 @@ extension Store {
         log: Logger = Logger(label: "test"),
         now: Timestamp
     ) throws -> Store {
-        guard isShared else { return try Store(folder + "/timerd.db", log: log, now: now) }
+        guard isShared else {
+            return try Store(folder + "/timerd.db", workClock: noWork, log: log, now: now)
+        }
         return try Store(
             SharedTestStore.current().database(in: folder),
+            workClock: noWork,
             log: log,
             now: now,
             onLost: { _ in }

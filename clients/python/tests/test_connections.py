@@ -185,13 +185,35 @@ class ConnectionTests(unittest.TestCase):
 
         server = Server(self, serve)
         client = timerd.Client(server.path, timeout=LIMIT)
-        thread = threading.Thread(target=self.problem, args=(lambda: client.reserve("q", wait="1h"),))
+        problems = []
+        thread = threading.Thread(target=lambda: problems.append(self.problem(lambda: client.reserve("q", wait="1h"))))
         thread.start()
         self.assertTrue(waiting.wait(LIMIT))
         self.assertEqual(client.get(1), {"id": 1})
         client.close()  # and ends the wait
         thread.join(LIMIT)
         self.assertFalse(thread.is_alive())
+        self.assertEqual([(type(problem), str(problem)) for problem in problems], [(timerd.ConnectionLost, "the client was closed")])
+
+    def test_with_asyncio_too_a_call_in_progress_is_told_who_closed_the_client(self):
+        waiting = threading.Event()
+
+        def serve(connection):
+            connection.request()
+            waiting.set()
+            connection.request()  # until the client has closed it
+
+        server = Server(self, serve)
+
+        async def close():
+            client = timerd.AsyncClient(server.path, timeout=LIMIT)
+            reserve = asyncio.ensure_future(client.reserve("q", wait="1h"))
+            self.assertTrue(await asyncio.get_running_loop().run_in_executor(None, waiting.wait, LIMIT))
+            await client.close()
+            with self.assertRaisesRegex(timerd.ConnectionLost, "^the client was closed$"):
+                await reserve
+
+        self.run_async(close())
 
     def test_so_it_is_with_asyncio_and_tasks_for_a_cancelled_reserve_are_given_back(self):
         reserved, go_on, answered, released = threading.Event(), threading.Event(), threading.Event(), threading.Event()

@@ -130,6 +130,8 @@ class AsyncClient(AsyncMethods):
                 return error
             except ConnectionFailed as error:
                 self._forget_lost()
+                if self._closed and isinstance(error, ConnectionLost):
+                    raise type(error)("the client was closed") from None
                 pause = None if self._closed else attempts.after(error, time.monotonic())
                 if pause is None:
                     raise attempts.final(error)

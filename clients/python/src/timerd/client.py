@@ -167,6 +167,8 @@ class _Channel:
                 try:
                     return self._once(asks, deadline)
                 except ConnectionFailed as error:
+                    if self.closed.is_set() and isinstance(error, ConnectionLost):  # `interrupt` looks like the daemon's end
+                        raise type(error)("the client was closed") from None
                     pause = None if self.closed.is_set() else attempts.after(error, time.monotonic())
                     if pause is None:
                         raise attempts.final(error)
