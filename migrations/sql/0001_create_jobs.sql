@@ -689,12 +689,13 @@ CREATE INDEX tasks_due ON tasks (due_us) WHERE due_us IS NOT NULL;
 -- The same of one user: whose turn it is while more is due than one write does.
 CREATE INDEX tasks_due_by_owner ON tasks (owner_id, due_us) WHERE due_us IS NOT NULL;
 
--- The ones that workers have, whose leases begin anew with the daemon.
-CREATE INDEX tasks_reserved ON tasks (fire_id) WHERE state = 'reserved';
-
 -- One user's tasks in the order of a list, and those of a job. A task's life writes nothing of them.
 CREATE INDEX tasks_by_owner ON tasks (owner_id, fire_id);
 CREATE INDEX tasks_by_job ON tasks (job_id, fire_id);
+
+-- Those of a job that are not over for its overlap, without a look at the dead ones; and those that workers have, whose
+-- leases begin anew with the daemon.
+CREATE INDEX tasks_live_by_job ON tasks (job_id, fire_id) WHERE state <> 'dead';
 
 -- The first task of a queue makes it.
 CREATE TRIGGER task_added AFTER INSERT ON tasks BEGIN

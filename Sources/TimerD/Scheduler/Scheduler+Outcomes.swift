@@ -94,7 +94,7 @@ extension Scheduler {
             pruneIfDue()
         }
         dropClosed(first.outcome.closed)
-        for left in first.outcome.left { closeLeft(left) }
+        closeLeft(first.outcome.left)
         if let date = first.outcome.noticeDate { awaitNotices(at: date) }
         taskStanding.countAtOnce(first.outcome.tasksAtOnce)
         if !first.outcome.tasks.isNothing { take(first.outcome.tasks) }

@@ -166,21 +166,38 @@ extension Scheduler {
         }
     }
 
-    /// Has the store close the next of what was dropped of a job; the rest follows once that is durable, behind the
+    /// Has the store close what a write has dropped of jobs and left, of each user by itself.
+    func closeLeft(_ left: [StoreOutcome.Left]) {
+        guard !left.isEmpty else { return }
+        let ofUsers = Dictionary(grouping: left, by: \.user).sorted { $0.key < $1.key }
+        for (user, left) in ofUsers { closeLeft(left[...], of: user) }
+    }
+
+    /// Has the store close the next of what was dropped of a user's jobs; the rest follows once that is durable, behind the
     /// writes that came in between.
-    func closeLeft(_ left: StoreOutcome.Left) {
+    private func closeLeft(_ left: ArraySlice<StoreOutcome.Left>, of user: UInt32) {
         // At a stop the next daemon closes the rest.
-        guard !left.fires.isEmpty, !isStopping else { return }
-        let piece = Array(left.fires.prefix(JobTransaction.droppedAtOnce))
-        var rest = left
-        rest.fires.removeFirst(piece.count)
-        record(about: left.user) {
-            try $0.closeDropped(piece, of: left.job)
+        guard !left.isEmpty, !isStopping else { return }
+        var (piece, rest): ([StoreOutcome.Left], ArraySlice<StoreOutcome.Left>) = ([], left)
+        var room = JobTransaction.droppedAtOnce
+        while room > 0, var next = rest.first {
+            let count = next.fires.count
+            next.fires = next.fires.prefix(room)
+            room -= next.fires.count
+            piece.append(next)
+            if next.fires.count < count {
+                rest[rest.startIndex].fires.removeFirst(next.fires.count)
+            } else {
+                rest.removeFirst()
+            }
+        }
+        record(about: user) { [piece] transaction in
+            for next in piece { try transaction.closeDropped(next.fires, of: next.job) }
         } durable: { [rest] scheduler, _ in
-            scheduler.closeLeft(rest)
+            scheduler.closeLeft(rest, of: user)
         } dropped: { [rest] scheduler, _ in
             // It has been logged; the next daemon closes these.
-            scheduler.closeLeft(rest)
+            scheduler.closeLeft(rest, of: user)
         }
     }
 

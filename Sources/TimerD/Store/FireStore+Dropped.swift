@@ -10,6 +10,9 @@ import TimerControl
 /// becomes of its job, and a start finds it. Its reason is already the one that it will be skipped for; a fire whose command
 /// has begun keeps its own, for it will be done. Where a notice is to be told of its end, which neither says, `waits_until_us`
 /// is not NULL, and 0 where its job's handler of failures is to begin as well.
+///
+/// A task that was taken from its worker is such a fire, too, and the only one of which a run has no end: see
+/// `TaskStore.revoke`.
 extension FireStore {
     /// Drops the job's fires that wait, for `reason`; returns how many of its `fires` they were, and are no more.
     ///
@@ -53,12 +56,35 @@ extension FireStore {
 }
 
 extension TaskStore {
+    /// The job's tasks that are not dead, the oldest first.
+    func live(of job: JobID) throws -> [(fire: FireID, isReserved: Bool)] {
+        try database.prepare(SQL.liveOfJob).all(job) { (try $0.get(0), try $0.get(1)) }
+    }
+
+    /// The job's tasks that no worker has, dead ones among them, the oldest first.
+    func resting(of job: JobID) throws -> [FireID] {
+        try database.prepare(SQL.restingOfJob).all(job) { try $0.get(0) }
+    }
+
     /// Takes the job's tasks that no worker has out of their queue, and drops their fires, see `FireStore.drop`.
     ///
     /// With `replaced` dead ones stay.
     func drop(of job: JobID, _ reason: FireReason) throws {
         try database.prepare(SQL.dropFires).run(job, reason)
         try database.prepare(SQL.deleteDropped).run(job, reason)
+    }
+
+    /// Takes the job's tasks away from their workers, and drops their fires: the ends of their runs are still to be stored.
+    ///
+    /// `isReplaced`: because of a newer task, which a fire's `waits_until_us` says, and not because of the job's end.
+    /// - Returns: the queues in which they were and whose names can be read.
+    func revoke(of job: JobID, isReplaced: Bool) throws -> [String] {
+        let queues: [String?] = try database.prepare(SQL.reservedQueues).all(job) {
+            $0.ifReadable(0) as String?
+        }
+        try database.prepare(SQL.revokeFires).run(job, isReplaced)
+        try database.prepare(SQL.deleteReserved).run(job)
+        return queues.compactMap(\.self)
     }
 }
 
@@ -112,5 +138,27 @@ extension TaskStore.SQL {
         """
     static let deleteDropped = """
         DELETE FROM tasks INDEXED BY tasks_by_job WHERE \(areDropped)
+        """
+    static let liveOfJob = """
+        SELECT fire_id, state = 'reserved' FROM tasks INDEXED BY tasks_live_by_job
+        WHERE job_id = ?1 AND state <> 'dead' ORDER BY fire_id
+        """
+    static let restingOfJob = """
+        SELECT fire_id FROM tasks INDEXED BY tasks_by_job
+        WHERE job_id = ?1 AND state <> 'reserved' ORDER BY fire_id
+        """
+    /// In the words of the index, too: SQLite does not conclude that what is reserved is not dead.
+    private static let areReserved = "job_id = ?1 AND state <> 'dead' AND state = 'reserved'"
+    static let reservedQueues = """
+        SELECT DISTINCT queue FROM tasks INDEXED BY tasks_live_by_job WHERE \(areReserved)
+        """
+    static let revokeFires = """
+        UPDATE fires SET state = 'waiting', waits_for = NULL,
+            waits_until_us = CASE WHEN ?2 THEN 0 END
+        WHERE id IN (
+            SELECT fire_id FROM tasks INDEXED BY tasks_live_by_job WHERE \(areReserved))
+        """
+    static let deleteReserved = """
+        DELETE FROM tasks INDEXED BY tasks_live_by_job WHERE \(areReserved)
         """
 }

@@ -129,7 +129,8 @@ struct WaitingFire: Sendable {
     var isCounted: Bool
     /// Whether it is its handler that waits.
     var isOfHandler: Bool
-    /// Whether it was dropped, see `FireStore.drop`, and then whether a notice is due of it.
+    /// Whether it was dropped, see `FireStore.drop`, and then whether a notice is due of it; of a task that was taken from its
+    /// worker, whether a newer one has its place.
     var isDropped: Bool
     var isNoted: Bool
     /// Whether its job's handler of failures is to begin then.

@@ -144,6 +144,8 @@ enum RunRow {
         // It was dropped, and its end is still to be stored: see `FireStore.drop`.
         if run.state == .waiting, run.waitsFor == nil {
             run.state = run.reason == nil || run.reason == .manual ? .done : .skipped
+            // A task that was taken from its worker.
+            if run.id != nil, run.outcome == nil { run.outcome = .lost }
         }
         let stopped: Int? = try row.get(28)
         run.stopped = stopped == nil ? nil : true

@@ -209,18 +209,6 @@ struct RunStore {
         return database.changes
     }
 
-    /// Deletes the ended runs of a job, except for its newest `kept`.
-    ///
-    /// Those of a fire that is not done stay, because they tell which attempt is next. `hasHandlers`: their runs count with
-    /// the run that they follow, and go with it.
-    func trim(_ job: JobID, keeping kept: Int, hasHandlers: Bool) throws {
-        guard hasHandlers else { return try database.prepare(SQL.trim).run(job, kept) }
-        let last: RunID? = try database.prepare(SQL.ownBehind).value(job, kept)
-        guard let last else { return }
-        try database.prepare(SQL.deleteHandlersOf).run(last)
-        try database.prepare(SQL.deleteThrough).run(job, last)
-    }
-
     /// Deletes the oldest output of an owner, one part of one run; returns 1, or 0 if there was none.
     func deleteOldestOutput(of owner: OwnerID) throws -> Int64 {
         try database.prepare(SQL.deleteOldestOutput).run(owner)
@@ -309,25 +297,6 @@ struct RunStore {
         static let deleteOutput = """
             DELETE FROM run_output WHERE rowid IN (
                 SELECT rowid FROM run_output WHERE run_id = ?1 ORDER BY part LIMIT ?2)
-            """
-        static let trim = """
-            DELETE FROM runs WHERE job_id = ?1 AND outcome IS NOT NULL AND id <= (
-                SELECT id FROM runs WHERE job_id = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)
-            AND (SELECT state FROM fires WHERE fires.id = runs.fire_id) = 'done'
-            """
-        static let ownBehind = """
-            SELECT id FROM runs WHERE job_id = ?1 AND handler = 0 ORDER BY id DESC LIMIT 1 OFFSET ?2
-            """
-        static let deleteHandlersOf = """
-            DELETE FROM runs WHERE fire_id = (SELECT fire_id FROM runs WHERE id = ?1)
-                AND handler <> 0 AND outcome IS NOT NULL AND NOT EXISTS (
-                    SELECT 1 FROM runs AS own
-                    WHERE own.fire_id = runs.fire_id AND own.handler = 0 AND own.id > ?1)
-                AND (SELECT state FROM fires WHERE fires.id = runs.fire_id) = 'done'
-            """
-        static let deleteThrough = """
-            DELETE FROM runs WHERE job_id = ?1 AND outcome IS NOT NULL AND id <= ?2
-                AND (SELECT state FROM fires WHERE fires.id = runs.fire_id) = 'done'
             """
         /// Uses run_output_by_owner.
         static let deleteOldestOutput = """

@@ -65,16 +65,6 @@ struct TaskStore {
         try database.prepare(SQL.task).first(fire) { try TaskRow($0) }
     }
 
-    /// The job's tasks, the oldest first.
-    func tasks(of job: JobID) throws -> [TaskRow] {
-        try database.prepare(SQL.ofJob).all(job) { try TaskRow($0) }
-    }
-
-    /// The fires of the job that are tasks, the oldest first.
-    func fires(of job: JobID) throws -> [FireID] {
-        try database.prepare(SQL.firesOfJob).all(job) { try $0.get(0) }
-    }
-
     /// The queue of the job's oldest task that waits or is with a worker; nil for none.
     ///
     /// The job may have been given another queue since.
@@ -234,10 +224,9 @@ struct TaskStore {
             VALUES (?1, ?2, ?3, ?4, ?5, 'ready', ?6, ?7)
             """
         static let task = "SELECT \(columns) FROM tasks WHERE fire_id = ?1"
-        static let ofJob = "SELECT \(columns) FROM tasks WHERE job_id = ?1 ORDER BY fire_id"
-        static let firesOfJob = "SELECT fire_id FROM tasks WHERE job_id = ?1 ORDER BY fire_id"
         static let busyQueue = """
-            SELECT queue FROM tasks WHERE job_id = ?1 AND state <> 'dead' ORDER BY fire_id LIMIT 1
+            SELECT queue FROM tasks INDEXED BY tasks_live_by_job
+            WHERE job_id = ?1 AND state <> 'dead' ORDER BY fire_id LIMIT 1
             """
         private static let hasEnded = """
             EXISTS (SELECT 1 FROM jobs WHERE jobs.id = named.job_id
@@ -294,9 +283,9 @@ struct TaskStore {
             """
         static let extend = "UPDATE tasks SET lease_us = ?2, due_us = ?3 WHERE fire_id = ?1"
         static let renewLeases = """
-            UPDATE tasks INDEXED BY tasks_reserved SET due_us = max(due_us, ?1
+            UPDATE tasks INDEXED BY tasks_live_by_job SET due_us = max(due_us, ?1
                 + min(lease_us, \(TimeSpan.longestInterval.microseconds)))
-            WHERE state = 'reserved'
+            WHERE state <> 'dead' AND state = 'reserved'
             """
         static let rest = """
             UPDATE tasks SET state = ?2, ready_us = ?3, due_us = ?4, attempt = ?5, failures = ?6,

@@ -151,15 +151,7 @@ extension JobTransaction {
     }
 
     private mutating func tellEnd(of run: RunID, of job: StoredJob, _ ended: EndedRun) throws {
-        if let runsKept = terms.runsKept {
-            try runs.trim(
-                job.id,
-                keeping: runsKept.rows(of: job.policy),
-                hasHandlers: RunHandler.allCases.contains {
-                    terms.runDefaults.command(of: $0, for: job.definition) != nil
-                }
-            )
-        }
+        try trimRuns(of: job)
         let (outcome, code, _) = ended.outcome.columns
         try enqueue(.runFinished, job, fire: ended.fire, run: run) {
             $0.fireDate = ended.fireDate
@@ -171,5 +163,23 @@ extension JobTransaction {
             $0.reason = ended.error
         }
         if ended.error != nil { try checkQuota(of: job) }
+    }
+
+    /// Removes the job's oldest runs beyond those that are kept.
+    ///
+    /// Of a job with many that stay, because their fires are not done, one end looks at a few; the next one goes on behind
+    /// them.
+    private func trimRuns(of job: StoredJob) throws {
+        guard let runsKept = terms.runsKept else { return }
+        let place = terms.trimPlaces?.run(of: job.id) ?? RunStore.trimStart
+        let next = try runs.trim(
+            job.id,
+            keeping: runsKept.rows(of: job.policy),
+            hasHandlers: RunHandler.allCases.contains {
+                terms.runDefaults.command(of: $0, for: job.definition) != nil
+            },
+            behind: place
+        )
+        if next != place { terms.trimPlaces?.set(next, of: job.id) }
     }
 }

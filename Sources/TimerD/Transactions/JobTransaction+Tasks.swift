@@ -48,17 +48,10 @@ extension JobTransaction {
     /// Under `replace` the newest task takes the place of those before it.
     private mutating func makeRoom(for job: StoredJob) throws {
         guard job.policy.run.overlap == .replace else { return }
-        var waiting: [TaskRow] = []
-        for task in try tasks.tasks(of: job.id) where task.state != .dead {
-            if task.state == .reserved {
-                try revoke(task, of: job, "a newer task of its job has taken its place")
-            } else {
-                waiting.append(task)
-            }
-        }
-        for task in waiting.prefix(Self.droppedAtOnce) { try drop(task, of: job, .replaced) }
-        let left = waiting.dropFirst(Self.droppedAtOnce)
-        try drop(tasks: left.map(\.fire)[...], of: job, .replaced)
+        let live = try tasks.live(of: job.id)
+        var room = Self.droppedAtOnce
+        try revoke(live.filter { $0.isReserved }.map(\.fire), of: job, .replaced, &room)
+        try drop(live.filter { !$0.isReserved }.map(\.fire), of: job, .replaced)
     }
 
     /// Makes a task of a fire by hand.
@@ -118,12 +111,6 @@ extension JobTransaction {
         if kept != reason { try noteWithdrawn(task.fire, date, of: job, reason) }
     }
 
-    /// Takes a task away from its worker for good.
-    mutating func revoke(_ task: TaskRow, of job: StoredJob, _ why: String) throws {
-        try end(task, of: job, .lost(why))
-        try close(task)
-    }
-
     /// Stores that a task is over, however its last attempt has ended.
     mutating func close(_ task: TaskRow) throws {
         try fires.markDone(task.fire)
@@ -133,22 +120,18 @@ extension JobTransaction {
 
     /// Drops the tasks of an invalidated job that no worker has.
     mutating func dropTasks(of job: StoredJob) throws {
-        let all = try tasks.fires(of: job.id)
-        for fire in all.prefix(Self.droppedAtOnce) {
-            guard let task = try tasks.task(fire), task.state != .reserved else { continue }
-            try drop(task, of: job, .invalidated)
-        }
-        try drop(tasks: all.dropFirst(Self.droppedAtOnce), of: job, .invalidated)
+        try drop(tasks.resting(of: job.id), of: job, .invalidated)
     }
 
-    /// Drops all tasks of the job that no worker has: they are those of `left`, but for some that a worker may have.
+    /// Drops tasks of the job: all that no worker has, but for dead ones where they are `replaced`.
     ///
-    /// They leave their queue with this write; what becomes of their fires is stored and told behind it.
-    private mutating func drop(
-        tasks left: ArraySlice<FireID>,
-        of job: StoredJob,
-        _ reason: FireReason
-    ) throws {
+    /// A piece of them goes now. The rest leaves its queue with this write as well; what becomes of their fires is stored and
+    /// told behind it.
+    private mutating func drop(_ all: [FireID], of job: StoredJob, _ reason: FireReason) throws {
+        for fire in all.prefix(Self.droppedAtOnce) {
+            if let task = try tasks.task(fire) { try drop(task, of: job, reason) }
+        }
+        let left = all.dropFirst(Self.droppedAtOnce)
         guard !left.isEmpty else { return }
         try tasks.drop(of: job.id, reason)
         leave(left, of: job)
@@ -156,11 +139,64 @@ extension JobTransaction {
 
     /// Takes the tasks of ended jobs away from their workers.
     mutating func revokeTasks(of ended: [JobID]) throws {
+        var room = Self.revokedAtOnce
         for id in ended {
-            let left = try tasks.tasks(of: id).filter { $0.state == .reserved }
-            guard !left.isEmpty, let job = try jobToChange(id, of: nil) else { continue }
-            for task in left { try revoke(task, of: job, "its job was ended") }
+            let held = try tasks.live(of: id).filter { $0.isReserved }.map(\.fire)
+            guard !held.isEmpty, let job = try jobToChange(id, of: nil) else { continue }
+            try revoke(held, of: job, .jobEnded, &room)
         }
+    }
+
+    /// How many tasks of all jobs together one write takes from their workers whole; more would hold up others.
+    static let revokedAtOnce = 8 * droppedAtOnce
+
+    /// Why workers lose the tasks of a job for good.
+    private enum Revocation: String {
+        case jobEnded = "its job was ended"
+        case replaced = "a newer task of its job has taken its place"
+    }
+
+    /// Takes `held`, which are all tasks of the job that workers have, away from these for good.
+    ///
+    /// A piece of them goes now, within `room`. The workers of the rest have lost their leases with this write as well; how
+    /// the attempts have ended is stored and told behind it.
+    private mutating func revoke(
+        _ held: [FireID],
+        of job: StoredJob,
+        _ why: Revocation,
+        _ room: inout Int
+    ) throws {
+        let now = min(Self.droppedAtOnce, room)
+        room -= min(now, held.count)
+        for fire in held.prefix(now) {
+            guard let task = try tasks.task(fire) else { continue }
+            try end(task, of: job, .lost(why.rawValue))
+            try close(task)
+        }
+        let left = held.dropFirst(now)
+        guard !left.isEmpty else { return }
+        for queue in try tasks.revoke(of: job.id, isReplaced: why == .replaced) {
+            noteRoom(in: QueueKey(owner: job.ownerID, name: queue))
+        }
+        leave(left, of: job)
+    }
+
+    /// Stores how an attempt has ended whose task was taken from its worker, together with many; returns false of a fire that is
+    /// none of these.
+    mutating func closeRevoked(_ fire: FireID, of job: StoredJob, isReplaced: Bool) throws -> Bool {
+        guard let left = try runs.open(of: fire) else { return false }
+        let why = isReplaced ? Revocation.replaced : .jobEnded
+        let ended = EndedRun(
+            fire: fire,
+            fireDate: left.date,
+            attempt: left.attempt,
+            outcome: .lost(why.rawValue),
+            endedAt: moment.wall,
+            output: CapturedOutput()
+        )
+        try recordEnd(of: left.run, ofTask: job, ended, isLast: false)
+        try fires.markDone(fire)
+        return true
     }
 
     /// Has a task wait for a worker, from now on.

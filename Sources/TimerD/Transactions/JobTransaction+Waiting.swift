@@ -186,7 +186,7 @@ extension JobTransaction {
     }
 
     /// Closes some of what was dropped of a job, whatever has become of that meanwhile.
-    mutating func closeDropped(_ dropped: [FireID], of id: JobID) throws {
+    mutating func closeDropped(_ dropped: ArraySlice<FireID>, of id: JobID) throws {
         guard var job = try jobToChange(id, of: nil) else { return }
         for fire in dropped {
             do {
@@ -247,6 +247,7 @@ extension JobTransaction {
             // Its drop has counted it.
             return try skip(fire, row.date, of: job, reason, isNoted: row.isNoted)
         }
+        if row.isDropped, try closeRevoked(fire, of: job, isReplaced: row.isNoted) { return }
         guard !row.hasBegun else {
             if let last = try runs.last(of: fire) {
                 // Of one whose handler was to come that was told already.

@@ -20,12 +20,13 @@ struct TrimPlace: Sendable {
     var isStart: Bool { date == .distantPast }
 }
 
-/// Where the next trim goes on of jobs with more open fires than one looks at; a daemon begins anew.
+/// Where the next trim goes on of jobs with more open fires, or runs of these, than one looks at; a daemon begins anew.
 final class TrimPlaces: Sendable {
     /// Of more jobs than this all begin anew.
     private static let most = 1000
 
     private let places = Locked<[JobID: TrimPlace]>([:])
+    private let runs = Locked<[JobID: RunID]>([:])
 
     subscript(job: JobID) -> TrimPlace { places.withLock { $0[job] } ?? TrimPlace() }
 
@@ -36,6 +37,17 @@ final class TrimPlaces: Sendable {
         places.withLock { places in
             if !place.isStart, places[job] == nil, places.count >= Self.most { places = [:] }
             places[job] = place.isStart ? nil : place
+        }
+    }
+
+    /// Behind which of the job's runs the next trim of them goes on.
+    func run(of job: JobID) -> RunID { runs.withLock { $0[job] } ?? RunStore.trimStart }
+
+    func set(_ run: RunID, of job: JobID) {
+        runs.withLock { runs in
+            let isStart = run == RunStore.trimStart
+            if !isStart, runs[job] == nil, runs.count >= Self.most { runs = [:] }
+            runs[job] = isStart ? nil : run
         }
     }
 }

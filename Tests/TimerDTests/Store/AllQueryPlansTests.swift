@@ -28,7 +28,7 @@ import Testing
         "UploadStore.SQL.oldest":
             "the oldest of all parts, in the order of their dates, up to its LIMIT",
         "QueueStore.SQL.all": "all queues, a row each, for the metrics",
-        "TaskStore.SQL.renewLeases": "the tasks that workers have, each, at the start",
+        "TaskStore.SQL.renewLeases": "the tasks that are not dead, each, at the start",
     ]
 
     /// The functions that are parts of statements.

@@ -2,8 +2,15 @@
 
 @testable import TimerD
 
-/// What functions make, for each of their cases; and the statements about the rules of zones.
+/// What functions make, for each of their cases; and the statements about the oldest runs and the rules of zones.
 extension AllStatements {
+    static let runHistory = [
+        ("RunStore.SQL.behind", RunStore.SQL.behind),
+        ("RunStore.SQL.deleteHandlersOf", RunStore.SQL.deleteHandlersOf),
+        ("RunStore.SQL.oldestThrough", RunStore.SQL.oldestThrough),
+        ("RunStore.SQL.ownBehind", RunStore.SQL.ownBehind),
+    ]
+
     static let jobLists: [(String, String)] = jobWalks + dueJobs
 
     private static let jobWalks = JobWalk.allCases.flatMap { walk in

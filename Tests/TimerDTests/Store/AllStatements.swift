@@ -10,7 +10,8 @@ enum AllStatements {
             daemonState, eventLog, eventWords, fireStore, jobStore, noticeStore,
             outbox, owners, datesAhead,
             queries, queueStore,
-            runStore, taskStore, uploadStore, zoneRuleStore, jobLists, runLists, calendars,
+            runStore, runHistory, taskStore, uploadStore, zoneRuleStore,
+            jobLists, runLists, calendars,
         ].flatMap(\.self)
     )
 
@@ -292,10 +293,6 @@ enum AllStatements {
         ("RunStore.SQL.oldestOfFire", RunStore.SQL.oldestOfFire),
         ("RunStore.SQL.oldestOfJob", RunStore.SQL.oldestOfJob),
         ("RunStore.SQL.openOfFire", RunStore.SQL.openOfFire),
-        ("RunStore.SQL.trim", RunStore.SQL.trim),
-        ("RunStore.SQL.ownBehind", RunStore.SQL.ownBehind),
-        ("RunStore.SQL.deleteHandlersOf", RunStore.SQL.deleteHandlersOf),
-        ("RunStore.SQL.deleteThrough", RunStore.SQL.deleteThrough),
     ]
 
     private static let taskStore = [
@@ -311,7 +308,11 @@ enum AllStatements {
         ("TaskStore.SQL.endedOfOwner", TaskStore.SQL.endedOfOwner),
         ("TaskStore.SQL.enterQueue", TaskStore.SQL.enterQueue),
         ("TaskStore.SQL.extend", TaskStore.SQL.extend),
-        ("TaskStore.SQL.firesOfJob", TaskStore.SQL.firesOfJob),
+        ("TaskStore.SQL.deleteReserved", TaskStore.SQL.deleteReserved),
+        ("TaskStore.SQL.liveOfJob", TaskStore.SQL.liveOfJob),
+        ("TaskStore.SQL.reservedQueues", TaskStore.SQL.reservedQueues),
+        ("TaskStore.SQL.restingOfJob", TaskStore.SQL.restingOfJob),
+        ("TaskStore.SQL.revokeFires", TaskStore.SQL.revokeFires),
         ("TaskStore.SQL.insert", TaskStore.SQL.insert),
         ("TaskStore.SQL.leaveQueues", TaskStore.SQL.leaveQueues),
         ("TaskStore.SQL.left", TaskStore.SQL.left),
@@ -320,7 +321,6 @@ enum AllStatements {
         ("TaskStore.SQL.markReserved", TaskStore.SQL.markReserved),
         ("TaskStore.SQL.move", TaskStore.SQL.move),
         ("TaskStore.SQL.nextDue", TaskStore.SQL.nextDue),
-        ("TaskStore.SQL.ofJob", TaskStore.SQL.ofJob),
         ("TaskStore.SQL.putOff", TaskStore.SQL.putOff),
         ("TaskStore.SQL.ready", TaskStore.SQL.ready),
         ("TaskStore.SQL.readyRows", TaskStore.SQL.readyRows),

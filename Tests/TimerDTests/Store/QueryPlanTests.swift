@@ -201,6 +201,18 @@ import Testing
                 ),
                 (TaskStore.SQL.nextDue, "SEARCH tasks USING INDEX tasks_due (due_us>?)"),
                 (
+                    TaskStore.SQL.busyQueue,
+                    "SEARCH tasks USING INDEX tasks_live_by_job (job_id=?)"
+                ),
+                (
+                    TaskStore.SQL.liveOfJob,
+                    "SEARCH tasks USING INDEX tasks_live_by_job (job_id=?)"
+                ),
+                (
+                    RunStore.SQL.oldestThrough,
+                    "SEARCH runs USING INDEX runs_by_job (job_id=? AND id>? AND id<?)"
+                ),
+                (
                     TaskStore.SQL.dueOfOwner,
                     "SEARCH tasks USING INDEX tasks_due_by_owner (owner_id=? AND due_us<?)"
                 ),
