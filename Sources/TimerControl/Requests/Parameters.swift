@@ -83,7 +83,7 @@ struct Parameters {
         _ type: Value.Type,
         _ name: String
     ) throws(ControlError) -> Value {
-        guard let value = members[name] ?? (nulls.contains(name) ? .null : nil) else {
+        guard let value = members[name] ?? (nulls.contains(name) ? JSONValue.null : nil) else {
             throw Self.missing(place(of: name))
         }
         return try Self.decoded(type, value, at: .key(path, name))
