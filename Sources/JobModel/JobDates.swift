@@ -60,10 +60,12 @@ package struct JobDates: Hashable, Sendable {
         return (later.date, later.count + 1)
     }
 
-    /// The date that was moved alone, and those behind it, of dates that pass: between the two lie dates
-    /// that are none of the job's any more, and have rows of their own.
+    /// The date that was moved to an earlier one, and those behind it, of dates that pass: between the two lies what it
+    /// was moved from, which is none of the job's any more, and has a row of its own.
+    ///
+    /// Behind a date that was moved to a later one come the schedule's own: they are one range with it.
     package func parts(of dates: MisfirePolicy.SkippedDates) -> [MisfirePolicy.SkippedDates] {
-        guard let moved, dates.first == moved.to, dates.count > 1,
+        guard let moved, moved.to < moved.from, dates.first == moved.to, dates.count > 1,
             let next = schedule.nextFireDate(after: moved.end)
         else { return [dates] }
         var (alone, rest) = (dates, dates)

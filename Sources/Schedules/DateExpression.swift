@@ -82,7 +82,7 @@ public enum DateExpression {
         from now: Timestamp
     ) throws(ScheduleError) -> (Timestamp, String?) {
         // Refused here, as `TimeSpan` accepts a sign.
-        if words.contains("+") {
+        if words.isEmpty || words.contains("+") {
             throw ScheduleError(.badDate, "date '\(text)' is not a distance, such as '+10m'")
         }
         let words = DateIncrement.inLowerCase(words)

@@ -179,7 +179,17 @@ struct DateParts {
             return (match, nil)
         }
         // Outside its season an abbreviation may still be a zone of its own, as "EST" is.
-        let other = try Zone(inDatabase: abbreviation)
+        let other: Zone
+        do throws(ScheduleError) {
+            other = try Zone(inDatabase: abbreviation)
+        } catch {
+            let inForce = zone.abbreviation(at: zone.chosen(local).date)
+            throw ScheduleError(
+                .badZone,
+                "date '\(text)': '\(abbreviation)' is not in force in \(zone.name) at \(local), '\(inForce)' is; "
+                    + "accepted is that, none, or an offset such as '+02:00'"
+            )
+        }
         let (date, note) = other.chosen(local)
         return (date, note ?? other.outOfSeason(abbreviation, date))
     }

@@ -3,8 +3,13 @@
 public import TimerControl
 
 extension Finding {
-    /// What minds the runs; `daemon`: the version of the daemon.
-    public static func runner(_ runner: StatusReply.Runner, of daemon: String) -> Self {
+    /// What minds the runs; `daemon`: the version of the daemon; `running`: how many commands are in progress on its host, nil
+    /// where others have some of them.
+    public static func runner(
+        _ runner: StatusReply.Runner,
+        of daemon: String,
+        running: Int? = nil
+    ) -> Self {
         if let trouble = runner.trouble {
             guard runner.drains != true else {
                 return .warning(
@@ -42,6 +47,14 @@ extension Finding {
                         + " SIGUSR1, with all others"
                     : "'timerd --end-runs' without a daemon ends such a run, which no job knows of, with all others; so does"
                         + " SIGUSR1"
+            )
+        }
+        if let running, running > runner.runs {
+            return .warning(
+                "runner",
+                "process \(runner.pid ?? 0) has told of \(runner.runs) of \(running) commands in progress",
+                "that one begins or ends is told a moment later; where it stays so timerd-runner hangs, which timerd says"
+                    + " once it has not answered for long: journalctl -u timerd-runner"
             )
         }
         let text = "process \(runner.pid ?? 0) minds \(runner.runs)"

@@ -32,6 +32,9 @@ public struct RunWords: Sendable {
             return run.fireDate > dates.now ? "due \(dates.distance(run.fireDate))" : "starting"
         case .fired: return "fired"
         case .waiting: return "waiting" + Self.cause(run.waitsFor, run.limit)
+        // Where the runner hangs it stays so, and what has not begun is not said to run.
+        case .running where run.startedAt == nil:
+            return "starting: timerd-runner has not said yet that it has begun"
         case .running: return "running" + since(run.startedAt)
         case .queued where run.nextAttemptAt != nil: return ended
         case .queued: return attempted + "waiting for a worker"

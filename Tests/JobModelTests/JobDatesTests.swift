@@ -57,19 +57,25 @@ import Testing
         }
     }
 
-    @Test("Skipped dates that begin with the moved one are two ranges: between them lie others")
+    @Test("Skipped dates that begin with one moved earlier are two ranges: between lies another")
     func parts() throws {
-        let range = Skipped(first: .start(55), last: .start(80), count: 4, reason: .misfire)
-        let parts = try Self.dates(movedTo: 55).parts(of: range)
+        let range = Skipped(first: .start(22), last: .start(60), count: 4, reason: .misfire)
+        let parts = try Self.dates(movedTo: 22).parts(of: range)
         #expect(
             parts == [
-                Skipped(first: .start(55), last: .start(55), count: 1, reason: .misfire),
-                Skipped(first: .start(60), last: .start(80), count: 3, reason: .misfire),
+                Skipped(first: .start(22), last: .start(22), count: 1, reason: .misfire),
+                Skipped(first: .start(40), last: .start(60), count: 3, reason: .misfire),
             ]
         )
         #expect(try Self.dates().parts(of: range) == [range])
-        let alone = Skipped(first: .start(55), last: .start(55), count: 1, reason: .misfire)
-        #expect(try Self.dates(movedTo: 55).parts(of: alone) == [alone])
+        let alone = Skipped(first: .start(22), last: .start(22), count: 1, reason: .misfire)
+        #expect(try Self.dates(movedTo: 22).parts(of: alone) == [alone])
+    }
+
+    @Test("Skipped dates that begin with one moved later are one range", arguments: [50, 55])
+    func whole(to: Double) throws {
+        let range = Skipped(first: .start(to), last: .start(80), count: 4, reason: .skip)
+        #expect(try Self.dates(movedTo: to).parts(of: range) == [range])
     }
 
     @Test("Jitter puts a date off by the same each time, never to the next, and no moved one")

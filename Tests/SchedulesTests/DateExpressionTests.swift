@@ -207,7 +207,12 @@ import Testing
             ("1969-12-31 UTC", "date '1969-12-31 UTC' lies before 1970"),
             ("@-1", "date '@-1' is not a Unix time"), ("@1e9", "date '@1e9' is not a Unix time"),
             ("-5s", "date '-5s' is not understood"), ("+200y", "date '+200y' is too far away"),
-            ("++5s", "date '++5s' is not a distance"),
+            ("++5s", "date '++5s' is not a distance"), ("+", "date '+' is not a distance"),
+            (
+                "2026-12-01 09:00 CEST",
+                "date '2026-12-01 09:00 CEST': 'CEST' is not in force in Europe/Berlin at 2026-12-01 09:00:00, 'CET' is; "
+            ),
+            ("09:00 CESTA", "zone 'CESTA' is unknown"),
             ("+5q", "duration '5q' has the unknown unit"),
             ("10:00 +2", "date '10:00 +2': what is added is a number with its unit, such as "),
             ("mon +1", "date 'mon +1': what is added is a number with its unit"),

@@ -8,7 +8,8 @@ import Testing
 
 @Suite("JSON that stays its text") struct JSONTextTests {
     private static let texts = [
-        "18446744073709551616", #"{"b":1,"a":2}"#, "1e2", "-0", "1.10",
+        "18446744073709551616", #"{"b":1,"a":2}"#, "1e2", "-0", "1.10", "-1e400",
+        #"{"a":[1e999999999999,0.5e+400]}"#,
         #"{ "b" : [1,  2],"a":"\u0041\/"}"#,
         #""é""#, "[]", "false",
     ]

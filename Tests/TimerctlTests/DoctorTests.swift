@@ -73,6 +73,11 @@ import TimerWords
     func runner() {
         var runner = StatusReply.Runner(pid: 7, version: "1.0.0", runs: 2)
         #expect(Finding.runner(runner, of: "1.0.0") == .ok("runner", "process 7 minds 2"))
+        let minded = Finding.runner(runner, of: "1.0.0", running: 2)
+        #expect(minded == .ok("runner", "process 7 minds 2"))
+        let unheard = Finding.runner(runner, of: "1.0.0", running: 3)
+        #expect(unheard.level == .warning)
+        #expect(unheard.text == "process 7 has told of 2 of 3 commands in progress")
         let other = Finding.runner(runner, of: "1.1.0")
         #expect(other.level == .warning)
         #expect(other.text == "process 7 minds 2; it is of timerd 1.0.0, the daemon of 1.1.0")

@@ -88,12 +88,12 @@ import TimerWords
         let job = job { $0.definition.on = "gpu" }
         let runs = [
             run(.done) { ($0.id, $0.outcome, $0.node) = (RunID(rawValue: 9), .exited, "alpha") },
-            run(.running) { $0.id = RunID(rawValue: 8) },
+            run(.running) { ($0.id, $0.startedAt) = (RunID(rawValue: 8), testNow - .seconds(2)) },
         ]
         let text = JobPage(job: job, runs: runs, dates: testDates).text(for: .plain)
         #expect(text.contains("  runs on    gpu\n"))
         #expect(text.contains("exit 0  (run 9 on alpha)\n"))
-        #expect(text.contains("running  (run 8)\n"))
+        #expect(text.contains("running for 2 s  (run 8)\n"))
     }
 
     @Test("A fire that waits for a place: the page says why there is none")
@@ -116,6 +116,30 @@ import TimerWords
         let away = "  waits      commands wait: timerd-runner does not answer: why\n"
         #expect(page(waiting).contains(away))
         #expect(!page([run(.waiting) { $0.waitsFor = .retry }]).contains("  waits "))
+    }
+
+    @Test("A command that a runner was asked for which does not answer: the page says since when")
+    func unheard() {
+        var status = TopTests.status
+        func page(_ run: Run) -> String {
+            JobPage(job: job(), runs: [run], dates: testDates, status: status).text(for: .plain)
+        }
+        let asked = run(.running) { $0.id = RunID(rawValue: 8) }
+        status.runner = .init(pid: 7, version: nil, runs: 0)
+        #expect(page(asked).contains("starting: timerd-runner has not said yet that it has begun"))
+        #expect(!page(asked).contains("  waits "))
+        status.runner = .init(
+            pid: nil,
+            version: nil,
+            runs: 0,
+            trouble: "timerd-runner does not answer: why",
+            troubleSince: testNow
+        )
+        let since = testDates.dayAndTime(testNow)
+        let wait = "commands wait since \(since): timerd-runner does not answer: why\n"
+        #expect(page(asked).contains(wait))
+        #expect(!page(run(.running) { $0.startedAt = testNow }).contains(wait))
+        #expect(!page(run(.running) { $0.node = "beta" }).contains(wait))
     }
 
     @Test("A task that waits: the page says that its queue is paused, or has as many as it may")

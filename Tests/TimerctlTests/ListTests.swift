@@ -127,7 +127,8 @@ import TimerControl
     @Test(
         "What became of the last date is a word or two",
         arguments: [
-            (run(.fired), "fired now"), (run(.running), "running"), (run(.waiting), "waiting"),
+            (run(.fired), "fired now"), (run(.running), "starting"), (run(.waiting), "waiting"),
+            (run(.running) { $0.startedAt = testNow }, "running"),
             (run(.waiting) { $0.limit = .init(.maxRuns, 64) }, "waiting (maxRuns)"),
             (run(.skipped) { $0.reason = .misfire }, "missed now"),
             (run(.skipped) { $0.reason = .overlap }, "skipped now"),

@@ -152,6 +152,10 @@ import TimerWords
             "failed; skipped: the task was dropped"
         ),
         (run(.running) { $0.startedAt = testNow - .seconds(12) }, "running for 12 s"),
+        (
+            run(.running) { $0.attempt = 2 },
+            "starting: timerd-runner has not said yet that it has begun; attempt 2"
+        ),
         (run(.claimed) { $0.fireDate = testNow + .seconds(3) }, "due in 3 s"),
         (run(.claimed), "starting"),
     ]

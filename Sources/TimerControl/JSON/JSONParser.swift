@@ -14,11 +14,14 @@ struct JSONParser {
     private let keptKey: String?
     /// Numbers are kept as text, in one form of all that are equal.
     private let isExact: Bool
+    /// What is read stays as its text: no number of it has to be one of this program.
+    private var isText: Bool
 
-    private init(_ bytes: [UInt8], keeping key: String?, isExact: Bool) {
+    private init(_ bytes: [UInt8], keeping key: String?, isExact: Bool, isText: Bool = false) {
         self.bytes = bytes
         keptKey = key
         self.isExact = isExact
+        self.isText = isText
     }
 
     /// Parses the whole text as one value; members named `key` become `JSONValue.verbatim`, except null, and where it
@@ -33,6 +36,14 @@ struct JSONParser {
         let value = try parser.value()
         guard parser.next == nil else { throw parser.fault("the end") }
         return value
+    }
+
+    /// Checks the whole text as one value that stays as it is: only its numbers may be larger than any here.
+    static func check(_ bytes: [UInt8]) throws(JSONSyntaxError) {
+        var parser = Self(bytes, keeping: nil, isExact: false, isText: true)
+        parser.skipBlanks()
+        _ = try parser.value()
+        guard parser.next == nil else { throw parser.fault("the end") }
     }
 
     /// Reads one value and the blanks behind it.
@@ -90,6 +101,9 @@ struct JSONParser {
     /// Reads one value, and keeps its text alone.
     private mutating func keptValue() throws(JSONSyntaxError) -> JSONValue {
         let start = position
+        let wasText = isText
+        isText = true
+        defer { isText = wasText }
         if case .null = try value() { return .null }
         return .verbatim(JSONText(checked: bytes[start..<position]))
     }
@@ -247,10 +261,11 @@ extension JSONParser {
             return .integer(isNegative ? integer : -integer)
         }
         let text = String(decoding: bytes[start..<position], as: UTF8.self)
-        guard let value = Double(text), value.isFinite else {
+        guard !isExact else { return .verbatim(JSONText(number: text)) }
+        guard let value = Double(text), value.isFinite || isText else {
             throw JSONSyntaxError(offset: start, expected: "a number up to 1.8e308")
         }
-        return isExact ? .verbatim(JSONText(number: text)) : .number(value)
+        return .number(value)
     }
 
     /// Reads one digit or more.

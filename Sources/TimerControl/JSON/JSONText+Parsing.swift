@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension JSONText {
-    /// Takes the text of one JSON value, which it checks as `JSONValue(parsing:)` does.
+    /// Takes the text of one JSON value, which it checks as `JSONValue(parsing:)` does, but for the size of its numbers.
     ///
     /// Line breaks, which JSON has between values alone, become blanks: a value travels on a line.
     public init(parsing text: [UInt8]) throws(JSONSyntaxError) {
-        _ = try JSONParser.parse(text)
+        try JSONParser.check(text)
         self.init(checked: text[...])
     }
 
@@ -32,7 +32,7 @@ extension JSONText {
 
     /// The value that it is the text of.
     ///
-    /// - Throws: for a text from a damaged database.
+    /// - Throws: for a number that no double holds, such as 1e400, and for a text from a damaged database.
     public func parsed() throws(JSONSyntaxError) -> JSONValue { try JSONValue(parsing: text) }
 
     /// What a type's `Decodable` makes of it.

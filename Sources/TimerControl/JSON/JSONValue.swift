@@ -36,7 +36,7 @@ extension JSONValue {
 
     /// The same value; parsed, if it is kept as text.
     ///
-    /// Null for a text that is not JSON, from a damaged database.
+    /// Null for a text with a number that no double holds, and for one that is not JSON, from a damaged database.
     var read: JSONValue {
         // try?: see above; the text was checked before it was stored.
         if case .verbatim(let text) = self { (try? text.parsed()) ?? .null } else { self }

@@ -50,7 +50,7 @@ extension AddJobs {
             try requireNameToReplace()
             return
         }
-        try parameters.checkNames(among: ["jobs", "replace"])
+        try parameters.checkNames(among: ["jobs", "replace"], orNull: JobDefinition.fieldNames)
         let definitions = try Parameters.definitions(list, "jobs").map(\.definition)
         guard !definitions.isEmpty else { throw .wrong("jobs", "empty", "one definition or more") }
         self.init(definitions, replace: replace)
@@ -99,7 +99,7 @@ extension ApplyJobs {
                     JobRevision(
                         id: try part.required(JobID.self, "id"),
                         definition: definition,
-                        ifRevision: try part.optional(Int64.self, "ifRevision")
+                        ifRevision: try part.guarding(Int64.self, "ifRevision")
                     )
                 )
             }
@@ -159,7 +159,8 @@ extension Parameters {
     }
 
     fileprivate func newest() throws(ControlError) -> NewestTagged? {
-        guard let value = members["ifNoNewer"], value != .null else { return nil }
+        try requireNotNull("ifNoNewer", "a 'tag' and the newest job with it, or none at all")
+        guard let value = members["ifNoNewer"] else { return nil }
         let newest = try Parameters(value, at: .key(.root, "ifNoNewer"))
         try newest.checkNames(among: ["tag", "id"])
         return NewestTagged(
@@ -185,7 +186,7 @@ extension Parameters {
             )
             try end.checkNames(among: ["id", "ifRevision"])
             let id = try end.required(JobID.self, "id")
-            ends.append((id, try end.optional(Int64.self, "ifRevision")))
+            ends.append((id, try end.guarding(Int64.self, "ifRevision")))
         }
         return ends
     }

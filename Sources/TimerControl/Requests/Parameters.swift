@@ -4,17 +4,23 @@ import Schedules
 
 /// The parameters of one request, or of one of several definitions in it, by name.
 struct Parameters {
+    /// Those that are given: null is as not given.
     let members: [String: JSONValue]
+    /// The names of those that are null.
+    private let nulls: Set<String>
     private let path: JSONPath
 
     /// Takes an object; the path to it is for error messages.
     init(_ value: JSONValue?, at path: JSONPath = .root) throws(ControlError) {
         self.path = path
         switch value {
-        case .object(let members): self.members = members
-        case nil: members = [:]
+        case .object(let members) where members.values.contains(.null):
+            self.members = members.filter { $0.value != .null }
+            nulls = Set(members.keys).subtracting(self.members.keys)
+        case .object(let members): (self.members, nulls) = (members, [])
+        case nil: (members, nulls) = ([:], [])
         // Only for all parameters of a request: an element of a list must not be null.
-        case .null where path.isRoot: members = [:]
+        case .null where path.isRoot: (members, nulls) = ([:], [])
         case let value?:
             throw path.isRoot
                 ? ControlError(.invalidParams, "'params' is \(value.kind), expected an object")
@@ -22,9 +28,14 @@ struct Parameters {
         }
     }
 
-    /// Refuses a name that is none of `accepted`.
-    func checkNames(among accepted: Set<String>) throws(ControlError) {
-        guard let unknown = members.keys.filter({ !accepted.contains($0) }).min() else { return }
+    /// Refuses a name that is none of `accepted`; those of `known` may be there too, as null.
+    func checkNames(
+        among accepted: Set<String>,
+        orNull known: Set<String> = []
+    ) throws(ControlError) {
+        let given = members.keys.filter { !accepted.contains($0) }
+        let null = nulls.filter { !accepted.contains($0) && !known.contains($0) }
+        guard let unknown = (given + null).min() else { return }
         let name = JSONPath.key(path, unknown).text
         let hint = accepted.isEmpty ? "none is" : "\(quoted(accepted)) are"
         throw ControlError(.invalidParams, "there is no parameter '\(name)'; \(hint) accepted")
@@ -48,21 +59,40 @@ struct Parameters {
         _ type: Value.Type,
         _ name: String
     ) throws(ControlError) -> Value? {
-        guard let value = members[name], value != .null else { return nil }
+        guard let value = members[name] else { return nil }
         return try Self.decoded(type, value, at: .key(path, name))
+    }
+
+    /// What a client says of things as it has seen them, so that nothing is done where they are others; nil if it is missing.
+    ///
+    /// - Throws: also for null: whoever sends it means to guard the request, and has lost what with.
+    func guarding<Value: Decodable>(
+        _ type: Value.Type,
+        _ name: String
+    ) throws(ControlError) -> Value? {
+        try requireNotNull(name, "what it was when it was read, or no '\(name)' at all")
+        return try optional(type, name)
+    }
+
+    /// Refuses null for a parameter without which the request would do something else.
+    func requireNotNull(_ name: String, _ expected: String) throws(ControlError) {
+        guard !nulls.contains(name) else { throw .wrong(place(of: name), "null", expected) }
     }
 
     func required<Value: Decodable>(
         _ type: Value.Type,
         _ name: String
     ) throws(ControlError) -> Value {
-        guard let value = members[name] else { throw Self.missing(place(of: name)) }
+        guard let value = members[name] ?? (nulls.contains(name) ? JSONValue.null : nil) else {
+            throw Self.missing(place(of: name))
+        }
         return try Self.decoded(type, value, at: .key(path, name))
     }
 
     /// All parameters as one value.
     func decoded<Value: Decodable>(_ type: Value.Type) throws(ControlError) -> Value {
-        try Self.decoded(type, .object(members), at: path)
+        let given = nulls.reduce(into: members) { $0[$1] = .null }
+        return try Self.decoded(type, .object(given), at: path)
     }
 
     /// All parameters as one value, if all their names are among `fields`.
@@ -76,7 +106,7 @@ struct Parameters {
 
     /// The definition that they are, beside those named `others`; checked.
     func definition(besides others: Set<String> = []) throws(ControlError) -> JobDefinition {
-        if JobDefinition.unknownField(in: members, besides: others) != nil {
+        if !nulls.isEmpty || JobDefinition.unknownField(in: members, besides: others) != nil {
             try checkNames(among: JobDefinition.fieldNames.union(others))
         }
         let definition = try decoded(JobDefinition.self)

@@ -29,7 +29,7 @@ extension Request {
                 throw Parameters.missing("fireDate")
             }
             try checkSize(fireDate.utf8.count, Limits.words, "fireDate")
-            let from = try parameters.optional(Timestamp.self, "from")
+            let from = try parameters.guarding(Timestamp.self, "from")
             self = .setFireDate(SetFireDate(job: reference, fireDate: fireDate, from: from))
         case .fireJob: self = .fireJob(try parameters.reference(besides: []))
         case .pauseJobs: self = .pauseJobs(try parameters.selection())
@@ -39,7 +39,7 @@ extension Request {
             let jobs = try parameters.selection(besides: ["count", "from"])
             let count = try parameters.optional(Int.self, "count") ?? 1
             try checkRange(count, 1...Limits.skip, "count")
-            let from = try parameters.optional(Timestamp.self, "from")
+            let from = try parameters.guarding(Timestamp.self, "from")
             self = .skipJobs(SkipJobs(jobs: jobs, count: count, from: from))
         case .listRuns:
             let list = try parameters.decoded(ListRuns.self, fields: ListRuns.fieldNames)
@@ -134,7 +134,12 @@ extension Parameters {
 
     /// Ended jobs, by one of `id`, `ids` and `name`; nil without any.
     fileprivate func ended() throws(ControlError) -> JobSelection? {
-        try checkNames(among: ["id", "ids", "name"])
+        let names: Set = ["id", "ids", "name"]
+        try checkNames(among: names)
+        // Without any it is the jobs that were ended last, which who names some does not mean.
+        for name in names.sorted() {
+            try requireNotNull(name, "what tells the jobs, or no '\(name)' at all")
+        }
         return members.isEmpty ? nil : try selection()
     }
 
@@ -165,7 +170,7 @@ extension Parameters {
         try checkNames(among: ReadOutput.fieldNames)
         var request = ReadOutput(id: try required(RunID.self, "id"))
         request.wait = try optional(Bool.self, "wait")
-        guard let value = members["after"], value != .null else { return request }
+        guard let value = members["after"] else { return request }
         let after = try Parameters(value, at: .key(.root, "after"))
         try after.checkNames(among: OutputPosition.fieldNames)
         var position = OutputPosition()

@@ -143,9 +143,9 @@ extension Parameters {
         guard try onlyField(of: ["fire", "tasks"]) == "tasks" else {
             return ([try task(self)], false)
         }
-        try checkNames(among: shared.union(["tasks"]))
+        try checkNames(among: shared.union(["tasks"]), orNull: own)
         guard let list = members["tasks"], case .array(let elements) = list else {
-            throw .wrong("tasks", members["tasks"]?.kind ?? "null", "an array of tasks")
+            throw .wrong("tasks", members["tasks"]?.kind ?? "missing", "an array of tasks")
         }
         guard !elements.isEmpty else { throw .wrong("tasks", "empty", "one task or more") }
         try checkCount(elements.count, Limits.tasks, "tasks", "tasks")
@@ -169,7 +169,7 @@ extension Parameters {
     /// Tasks by their numbers, each once; nil where a queue is named in their place.
     fileprivate func fires() throws(ControlError) -> [FireID]? {
         guard try onlyField(of: ["fires", "queue"]) == "fires" else { return nil }
-        try checkNames(among: ["fires"])
+        try checkNames(among: ["fires"], orNull: ["queue", "owner", "state", "count"])
         let fires = try required([FireID].self, "fires")
         guard !fires.isEmpty else { throw .wrong("fires", "empty", "one number or more") }
         try checkCount(fires.count, Limits.tasks, "numbers", "fires")

@@ -23,6 +23,14 @@ struct JobChanges: Sendable {
 
     /// The jobs that exist and are touched.
     var touched: JobSelection { .ids(invalidate + change.map(\.id)) }
+    /// The keys that its jobs are to have of those that it changes; empty where it gives none.
+    var keys: [JobID: ByteText?] {
+        guard change.contains(where: { $0.to.definition.key != nil }) else { return [:] }
+        // Of a job that is there twice, which is refused elsewhere, the last key counts.
+        return change.reduce(into: [:]) { keys, change in
+            keys.updateValue(change.to.definition.key.map { ByteText($0) }, forKey: change.id)
+        }
+    }
     /// See `JobDefinition.writeUnits`.
     var writeUnits: Int { invalidate.count + change.map(\.to).writeUnits + add.writeUnits }
     /// See `JobDefinition.mayHaveTasks`.
@@ -107,8 +115,9 @@ extension JobTransaction {
         try requireRevisions(changes.ifRevisions, caller: caller)
         applied.invalidated = try change(.ids(changes.invalidate), .invalidate, caller: caller)
         let own = try owners.id(of: caller.owner)
+        let keys = changes.keys
         applied.changed = try requiringSpace(for: caller.owner, own) { transaction in
-            try changes.change.map { try transaction.make($0, caller: caller) }
+            try changes.change.map { try transaction.make($0, beside: keys, caller: caller) }
         }
         for job in applied.changed where job.policy.queue == nil {
             applied.note(try tasks.left(of: job.id), of: job)
@@ -144,14 +153,18 @@ extension JobTransaction {
 
     /// Makes the job what `new` says; it keeps its id and its history.
     ///
-    /// A job whose schedule stays the same keeps its next date too.
-    private mutating func make(_ change: JobChanges.Change, caller: Caller) throws -> StoredJob {
+    /// A job whose schedule stays the same keeps its next date too. `keys` are those of all jobs that are changed with it.
+    private mutating func make(
+        _ change: JobChanges.Change,
+        beside keys: [JobID: ByteText?],
+        caller: Caller
+    ) throws -> StoredJob {
         let id = change.id
         guard var job = try job(id, for: caller) else { throw ControlError.noJob(id) }
         try requireChangeable(job, to: change.to, caller: caller)
         try requireHistory(change.to, inPlaceOf: job)
         try requireQueue(change.to.policy.queue, of: job, hadOne: job.policy.queue != nil)
-        try requireFree(change.to.definition.key, for: job, isDeclared: true)
+        try requireFree(change.to.definition.key, for: job, isDeclared: true, beside: keys)
         if let revision = change.ifRevision, revision != job.definitionRevision {
             throw ControlError.changedMeanwhile(job, since: revision)
         }

@@ -43,12 +43,19 @@ extension JobTransaction {
 
     /// Refuses a key to a job that another one has still; `isDeclared` as above.
     ///
+    /// `keys`: those that jobs get in the same write, some of them later than this one; two may change theirs for each other's.
     /// - Throws: `ControlError` `conflict`.
-    func requireFree(_ key: String?, for job: StoredJob, isDeclared: Bool = false) throws {
+    func requireFree(
+        _ key: String?,
+        for job: StoredJob,
+        isDeclared: Bool = false,
+        beside keys: [JobID: ByteText?] = [:]
+    ) throws {
         guard let key,
             let holder = try keptJob(of: key, job.ownerID, isDeclared: isDeclared),
             holder.id != job.id
         else { return }
+        if let itsKey = keys[holder.id], itsKey != ByteText(key) { return }
         throw ControlError(
             .conflict,
             "job \(holder.id) has the key '\(key)', which stands for one job, so job \(job.id) cannot have it"

@@ -60,7 +60,7 @@ enum YAMLText {
     static func verbatim(_ text: JSONText) -> JSONText {
         let differs = text.text.utf8.contains { $0 == UInt8(ascii: "\\") || $0 == 0x09 }
         // try?: a text from a damaged database stays as it is.
-        guard differs, (try? text.parsed()) != nil else { return text }
+        guard differs, (try? text.meaning()) != nil else { return text }
         var bytes: [UInt8] = []
         var rest = Array(text.text.utf8)[...]
         while let byte = rest.first {

@@ -79,7 +79,10 @@ struct Doctor: AsyncParsableCommand {
         findings += await told(by: daemon, status).compactMap(\.self)
         let ofRuns: [Finding?] = [
             Finding.reload(status),
-            status.runner.map { Finding.runner($0, of: status.version) },
+            status.runner.map {
+                let running = status.node == nil ? status.running : nil
+                return Finding.runner($0, of: status.version, running: running)
+            },
             status.controlGroups.map(Diagnosis.groups),
             status.defaults.flatMap { Diagnosis.defaults(HandlerProgram.read($0)) },
         ]

@@ -6,7 +6,7 @@ import TimerWords
 
 /// What became of a job's last date, in a word or two, and when: for a column of a list.
 struct LastResult {
-    /// "ok", "exit 1", "signal 9", "missed", "running".
+    /// "ok", "exit 1", "signal 9", "missed", "starting", "running".
     var word: String
     /// When that was; nil while it goes on.
     var date: Timestamp?
@@ -23,7 +23,7 @@ struct LastResult {
             word = "dead"
             style = .red
         case .running, .reserved:
-            word = "running"
+            word = run.state == .running && run.startedAt == nil ? "starting" : "running"
             date = nil
         case .fired: word = "fired"
         case .skipped:

@@ -32,15 +32,23 @@ extension JobPage {
         }
     }
 
-    /// Why a fire that only lacks a place, or a worker, does not run.
+    /// Why a fire that only lacks a place, a worker, or the runner that it was handed to, does not run.
     var waits: Field? {
         var wait: String?
         if let run = runs.first(where: { $0.state == .waiting && $0.waitsFor == .place }) {
             wait = status?.wait(of: job.definition, run.limit, dates)
+        } else if runs.contains(where: isUnheard) {
+            wait = status?.runner?.wait(dates)
         } else if Self.waitsForWorker(runs) {
             wait = queue?.wait
         }
         return wait.map { Field(label: "waits", value: $0, style: .yellow) }
+    }
+
+    /// Whether it was handed to the daemon's own runner, which has not said that it has begun, and does not answer now.
+    private func isUnheard(_ run: Run) -> Bool {
+        run.state == .running && run.startedAt == nil && status?.runner?.pid == nil
+            && (run.node == nil || run.node == status?.node?.name)
     }
 
     /// Whether one of the fires is a task that a worker could take now.

@@ -154,4 +154,60 @@ import TimerControl
             #expect(try await apply(test, ApplyJobs(add: [definition()])).existing == [second])
         }
     }
+
+    /// The live jobs' names with their keys, by their ids.
+    private func keys(_ test: TestScheduler) async throws -> [String] {
+        try await test.jobs(.listJobs(ListJobs())).sorted { $0.id < $1.id }.map {
+            "\($0.definition.name ?? "-") \($0.definition.key ?? "-")"
+        }
+    }
+
+    @Test("Jobs that are changed at once may take each other's keys, and an added one what is left")
+    func swapped() async throws {
+        try await TestScheduler.with { test in
+            let (a, b) = (definition("a"), definition("b") { $0.key = "L" })
+            let ids = try await apply(test, ApplyJobs(add: [a, b])).added.map(\.id)
+            let swap = ApplyJobs(
+                change: zip(ids, ["L", "K"]).map { id, key in
+                    let name = id == ids[0] ? "a" : "b"
+                    return JobRevision(id: id, definition: definition(name) { $0.key = key })
+                }
+            )
+            _ = try await apply(test, swap)
+            #expect(try await keys(test) == ["a L", "b K"])
+            #expect(
+                try await apply(test, ApplyJobs(add: [definition("x")])).existing == [ids[1]]
+            )
+            let given = ApplyJobs(
+                change: [
+                    JobRevision(id: ids[0], definition: definition("a")),
+                    JobRevision(id: ids[1], definition: definition("b") { $0.key = nil }),
+                ],
+                add: [definition("c") { $0.key = "L" }]
+            )
+            #expect(try await apply(test, given).existing == nil)
+            #expect(try await keys(test) == ["a K", "b -", "c L"])
+        }
+    }
+
+    @Test("A key goes to no two jobs of a change, nor from one that keeps it")
+    func once() async throws {
+        try await TestScheduler.with { test in
+            let plain = ["a", "b"].map { name in definition(name) { $0.key = nil } }
+            let ids = try await apply(test, ApplyJobs(add: plain)).added.map(\.id)
+            let first = JobRevision(id: ids[0], definition: definition("a"))
+            let second = JobRevision(id: ids[1], definition: definition("b"))
+            await #expect(throws: ControlError.self) {
+                try await apply(test, ApplyJobs(change: [first, second]))
+            }
+            #expect(try await keys(test) == ["a -", "b -"])
+            _ = try await apply(test, ApplyJobs(change: [first]))
+            for change in [[second, first], [first, second]] {
+                await #expect(throws: ControlError.self) {
+                    try await apply(test, ApplyJobs(change: change))
+                }
+            }
+            #expect(try await keys(test) == ["a K", "b -"])
+        }
+    }
 }

@@ -44,6 +44,41 @@ struct DroppedDatesTests {
         }
     }
 
+    @Test(
+        "Dropped at once with a date that was moved later, those behind it come back with it",
+        arguments: [0, 1800] as [Int64]
+    )
+    func backWithMoved(seconds: Int64) async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(Self.words)
+            let date = Self.date(2) + .seconds(seconds)
+            try await test.change(job.id, .setFireDate(date))
+            try await test.change(job.id, .skip(3))
+            #expect(try await test.job(job.id).fireDate == Self.date(5))
+            try await test.change(job.id, .setFireDate(date))
+            try await test.advance(to: Self.date(5) + .seconds(1))
+            let fired: [Timestamp?] = [date, Self.date(3), Self.date(4), Self.date(5)]
+            let dropped = try await test.history(job.id).filter { $0.reason == .skip }
+            #expect(dropped.isEmpty)
+            #expect(test.sink.all(.fireFired).map(\.fireDate) == fired)
+        }
+    }
+
+    @Test("One of those that were dropped with a moved date comes back without it")
+    func backBehindMoved() async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(Self.words)
+            try await test.change(job.id, .setFireDate(Self.date(2) + .seconds(1800)))
+            try await test.change(job.id, .skip(3))
+            try await test.change(job.id, .setFireDate(Self.date(3)))
+            let dropped = try await test.history(job.id).filter { $0.reason == .skip }
+            #expect(dropped.map(\.fireDate) == [Self.date(2) + .seconds(1800)])
+            #expect(dropped.map(\.through) == [nil])
+            try await test.advance(to: Self.date(4) + .seconds(1))
+            #expect(test.sink.all(.fireFired).map(\.fireDate) == [Self.date(3), Self.date(4)])
+        }
+    }
+
     @Test("A job whose date was missed has none as its next that was dropped")
     func missed() async throws {
         try await TestScheduler.with { test in
