@@ -122,7 +122,14 @@ package struct MisfirePolicy: Hashable, Sendable {
                 )
             )
         case .all:
-            resolveAll(dates, from: eligible, through: end, isLate: isLate, into: &resolution)
+            resolveAll(
+                dates,
+                from: eligible,
+                through: end,
+                count: passed.count,
+                isLate: isLate,
+                into: &resolution
+            )
         }
         return resolution
     }
@@ -131,27 +138,29 @@ package struct MisfirePolicy: Hashable, Sendable {
         _ dates: JobDates,
         from eligible: Timestamp,
         through end: Timestamp,
+        count: Int,
         isLate: Bool,
         into resolution: inout Resolution
     ) {
         // One more than can fire, to know the last date that does not.
         let keep = limit + (isLate ? 1 : 0)
-        let passed = dates.passed(from: eligible, through: end, newest: keep + 1)
-        var newest = passed.newest
-        if passed.count > keep {
-            let last = newest.removeFirst()
-            resolution.skipped.append(
-                SkippedDates(
-                    first: eligible,
-                    last: last,
-                    count: passed.count - keep,
-                    reason: .misfireLimit
-                )
-            )
+        guard count > keep else {
+            // Each of these has its own resolution, which does not walk through those behind it.
+            if count > 0 { resolution.fire = DueFire(date: eligible, missed: 1) }
+            return
         }
+        var newest = dates.passed(from: eligible, through: end, newest: keep + 1).newest
+        let last = newest.removeFirst()
+        resolution.skipped.append(
+            SkippedDates(
+                first: eligible,
+                last: last,
+                count: count - keep,
+                reason: .misfireLimit
+            )
+        )
         if let oldest = newest.first {
-            let isTheLateOne = isLate && newest.count == 1
-            resolution.fire = DueFire(date: oldest, missed: isTheLateOne ? 0 : 1)
+            resolution.fire = DueFire(date: oldest, missed: isLate && newest.count == 1 ? 0 : 1)
         }
     }
 

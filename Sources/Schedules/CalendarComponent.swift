@@ -17,6 +17,15 @@ struct CalendarComponent: Hashable, Sendable {
     var items: [Item]
     /// 1, or a million for seconds.
     let unit: Int64
+    /// The values of several items, each once, in order; empty where they were not listed.
+    ///
+    /// Items overlap, so that only this tells how many values they have.
+    private(set) var values: [Int32] = []
+
+    init(items: [Item], unit: Int64) {
+        self.items = items
+        self.unit = unit
+    }
 
     /// `*`: any value.
     static func any(unit: Int64 = 1) -> Self {
@@ -68,52 +77,18 @@ struct CalendarComponent: Hashable, Sendable {
             .map(\.element)
     }
 
-    /// The first value from `value` to `limit`; nil when there is none.
-    ///
-    /// Allocates nothing.
-    func first(atOrAfter value: Int64, limit: Int64) -> Int64? {
-        if items.isEmpty {
-            return value <= limit ? value : nil
-        }
-        var best = Int64.max
-        for item in items {
-            var candidate = item.start
-            if candidate < value {
-                guard item.step > 0 else { continue }
-                candidate += (value - candidate + item.step - 1) / item.step * item.step
-            }
-            if candidate <= item.stop ?? limit { best = min(best, candidate) }
-        }
-        return best <= limit ? best : nil
-    }
-
-    /// How many values lie below `end`, which is no more than one above `limit`.
-    ///
-    /// One item is counted by arithmetic. Several items may share values, so their values are counted one by
-    /// one.
-    func count(below end: Int64, limit: Int64) -> Int {
-        if items.count == 1 {
-            let item = items[0]
-            if item.start >= end { return 0 }
-            if item.step == 0 { return 1 }
-            return Int((min(item.stop ?? limit, end - 1) - item.start) / item.step) + 1
-        }
-        var count = 0
-        var value = first(atOrAfter: 0, limit: limit)
-        while let current = value, current < end {
-            count += 1
-            value = first(atOrAfter: current + 1, limit: limit)
-        }
-        return count
-    }
-
     /// Bit v is set for each value v of the range, which lies within 0 to 63.
     func bits(in range: ClosedRange<Int64>) -> UInt64 {
+        if items.isEmpty { return range.reduce(0) { $0 | 1 << UInt64($1) } }
         var bits: UInt64 = 0
-        var value = first(atOrAfter: range.lowerBound, limit: range.upperBound)
-        while let current = value {
-            bits |= 1 << UInt64(current)
-            value = first(atOrAfter: current + 1, limit: range.upperBound)
+        for item in items {
+            var value = item.start
+            let last = min(item.last(limit: range.upperBound), range.upperBound)
+            while value <= last {
+                if value >= range.lowerBound { bits |= 1 << UInt64(value) }
+                if item.step == 0 { break }
+                value += item.step
+            }
         }
         return bits
     }
@@ -132,6 +107,92 @@ struct CalendarComponent: Hashable, Sendable {
             }
         }
         return bits
+    }
+}
+
+// Searching and counting, for the components that have more values than a mask has bits: years and seconds.
+extension CalendarComponent {
+    /// How many values several items may have together: what is listed is kept with each schedule, and listed
+    /// anew each time that one is read.
+    static let mostListed = 1000
+
+    /// How many values the items have together, of those up to `limit`; one that several have is counted with each.
+    func countOfAll(limit: Int64) -> Int {
+        items.reduce(0) { $0 + $1.count(through: limit) }
+    }
+
+    /// Lists the values of several items, which are valid and have no more than `mostListed`.
+    mutating func list(limit: Int64) {
+        guard items.count > 1 else { return }
+        var all: [Int32] = []
+        all.reserveCapacity(countOfAll(limit: limit))
+        for item in items {
+            for value in stride(
+                from: item.start,
+                through: item.last(limit: limit),
+                by: Int64.Stride(max(item.step, 1))
+            ) {
+                all.append(Int32(value))
+            }
+        }
+        all.sort()
+        values.reserveCapacity(all.count)
+        for value in all where value != values.last { values.append(value) }
+    }
+
+    /// The first value from `value` to `limit`; nil when there is none.
+    ///
+    /// Several items have been listed. Allocates nothing.
+    ///
+    /// - Complexity: O(log n) for n values of several items; else O(1).
+    func first(atOrAfter value: Int64, limit: Int64) -> Int64? {
+        if items.isEmpty { return value <= limit ? value : nil }
+        if items.count > 1 {
+            let index = countOfListed(below: value)
+            return index < values.count ? Int64(values[index]) : nil
+        }
+        let item = items[0]
+        var first = item.start
+        if first < value {
+            guard item.step > 0 else { return nil }
+            first += (value - first + item.step - 1) / item.step * item.step
+        }
+        return first <= min(item.last(limit: limit), limit) ? first : nil
+    }
+
+    /// How many values lie below `end`, which is no more than one above `limit`.
+    ///
+    /// Several items have been listed.
+    ///
+    /// - Complexity: that of `first(atOrAfter:limit:)`.
+    func count(below end: Int64, limit: Int64) -> Int {
+        if items.isEmpty { return Int(max(0, end)) }
+        return items.count > 1
+            ? countOfListed(below: end) : items[0].count(through: min(limit, end - 1))
+    }
+
+    /// How many of the listed values lie below `end`: a binary search.
+    private func countOfListed(below end: Int64) -> Int {
+        var (low, high) = (0, values.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if Int64(values[middle]) < end { low = middle + 1 } else { high = middle }
+        }
+        return low
+    }
+}
+
+extension CalendarComponent.Item {
+    /// The last value, or a bound of it: no value lies behind it up to `limit`.
+    func last(limit: Int64) -> Int64 {
+        stop ?? (step == 0 ? start : limit)
+    }
+
+    /// How many values lie up to and including `end`.
+    fileprivate func count(through end: Int64) -> Int {
+        let last = min(last(limit: end), end)
+        if last < start { return 0 }
+        return step == 0 ? 1 : Int((last - start) / step) + 1
     }
 }
 

@@ -100,8 +100,7 @@ private struct CalendarReader {
         if let mistake = fields.normalize() {
             throw ScheduleError(
                 .badCalendar,
-                "calendar '\(text)': \(mistake.name) '\(mistake.item)' is not accepted; "
-                    + mistake.reason
+                "calendar '\(text)': \(mistake.subject) is not accepted; \(mistake.reason)"
             )
         }
     }
@@ -239,7 +238,7 @@ private struct CalendarReader {
                 throw refused(part, "a range of less than a second needs a step")
             }
             items.append(item)
-            // Each search of years and seconds looks at every entry; systemd has the same limit.
+            // Each reading sorts the entries; systemd has the same limit.
             if items.count > 240 { throw refused(part, "a list has at most 240 entries") }
         } while skip(",")
         guard rest.first.map({ " -~:".utf8.contains($0) }) ?? true else {

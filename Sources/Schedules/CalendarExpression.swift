@@ -121,6 +121,8 @@ extension CalendarExpression.Fields: CivilPattern {
         seconds.normalize()
         if daysOfMonth.isAny { countsFromEnd = false }
         if let mistake { return mistake }
+        years.list(limit: Self.yearRange.upperBound)
+        seconds.list(limit: Self.lastOfMinute)
         months = UInt16(monthsOfYear.bits(in: 1...12))
         days = countsFromEnd ? daysOfMonth.bitsFromEnd() : daysOfMonth.bits(in: 1...31)
         hours = hoursOfDay.bits(in: 0...23)

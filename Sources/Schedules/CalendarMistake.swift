@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A component of a calendar expression with a number that does not exist, such as hour 24.
+/// A component of a calendar expression with a number that does not exist, such as hour 24, or a list of too many
+/// values.
 struct CalendarMistake: Hashable {
-    /// "hour".
-    var name: String
-    /// The item as it was written, or nearly: "24", "5..1".
-    var item: String
+    /// "hour '24'", the item as it was written, or nearly; "the list of seconds".
+    var subject: String
     /// Why it is not accepted: "it takes 0 to 23".
     var reason: String
 }
@@ -22,6 +21,25 @@ extension CalendarExpression.Fields {
             ?? Self.mistake("hour", hoursOfDay, 0...23)
             ?? Self.mistake("minute", minutesOfHour, 0...59)
             ?? Self.mistake("second", seconds, 0...Self.lastOfMinute)
+            ?? Self.excess("years", years, limit: Self.yearRange.upperBound)
+            ?? Self.excess("seconds", seconds, limit: Self.lastOfMinute)
+    }
+
+    /// A list whose valid entries have too many values together.
+    private static func excess(
+        _ name: String,
+        _ component: CalendarComponent,
+        limit: Int64
+    ) -> CalendarMistake? {
+        let most = CalendarComponent.mostListed
+        guard component.items.count > 1 else { return nil }
+        let count = component.countOfAll(limit: limit)
+        guard count > most else { return nil }
+        return CalendarMistake(
+            subject: "the list of \(name)",
+            reason: "its \(component.items.count) different entries have \(count) values together, "
+                + "and those of a list may have \(most); a single range or step may have any number"
+        )
     }
 
     private static func mistake(
@@ -43,9 +61,9 @@ extension CalendarExpression.Fields {
         } else {
             reason = "its step must reach a second value from \(first) to \(last)"
         }
+        let text = CalendarComponent(items: [item], unit: component.unit).text(width: 1)
         return CalendarMistake(
-            name: name,
-            item: CalendarComponent(items: [item], unit: component.unit).text(width: 1),
+            subject: "\(name) '\(text)'",
             reason: reason
         )
     }

@@ -112,6 +112,10 @@ extension CivilPattern {
         let microsecondsOfDay: Int64 = 86_400_000_000
         let (firstDay, startTime) = floorDivide(start, by: microsecondsOfDay)
         let (lastDay, endTime) = floorDivide(end, by: microsecondsOfDay)
+        if firstDay == lastDay {
+            let times = countOfTimes(before: endTime) - countOfTimes(before: startTime)
+            return times == 0 ? 0 : times * countOfDays(from: Int(firstDay), to: Int(firstDay) + 1)
+        }
         var count = 0
         if startTime > 0, countOfDays(from: Int(firstDay), to: Int(firstDay) + 1) == 1 {
             count -= countOfTimes(before: startTime)
@@ -124,7 +128,36 @@ extension CivilPattern {
     }
 
     /// How many days match from one day since 1970 up to but not including another.
+    ///
+    /// - Complexity: a few steps for each month of the first and the last year, and one for each year between.
     func countOfDays(from first: Int, to end: Int) -> Int {
+        guard end - first > 3 * 366 else { return countMonthByMonth(from: first, to: end) }
+        let years = (CivilDate(daysSince1970: first).year + 1)..<CivilDate(daysSince1970: end).year
+        let begin = CivilDate(year: years.lowerBound, month: 1, day: 1).daysSince1970
+        let close = CivilDate(year: years.upperBound, month: 1, day: 1).daysSince1970
+        return countMonthByMonth(from: first, to: begin) + countOfDays(inYears: years)
+            + countMonthByMonth(from: close, to: end)
+    }
+
+    /// There are fourteen kinds of years, by their length and the weekday that they begin with: each is counted once.
+    private func countOfDays(inYears years: Range<Int>) -> Int {
+        var kinds = [Int?](repeating: nil, count: 14)
+        var count = 0
+        var next = years.lowerBound
+        while let year = year(atOrAfter: next), year < years.upperBound {
+            let first = CivilDate(year: year, month: 1, day: 1).daysSince1970
+            let isLeap = CivilDate.isLeap(year)
+            let kind = CivilDate.weekday(daysSince1970: first) * 2 + (isLeap ? 1 : 0)
+            let days =
+                kinds[kind] ?? countMonthByMonth(from: first, to: first + (isLeap ? 366 : 365))
+            kinds[kind] = days
+            count += days
+            next = year + 1
+        }
+        return count
+    }
+
+    private func countMonthByMonth(from first: Int, to end: Int) -> Int {
         var count = 0
         var day = first
         while day < end {

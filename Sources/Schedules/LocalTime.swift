@@ -179,7 +179,12 @@ extension Zone {
         while true {
             if let match, match - period.offset < period.end { return match - period.offset }
             if period.end == .max { return nil }
-            period = self.period(at: period.end)
+            var next = period.end
+            // Once no change can bring back a local time before `from`, only those near the match matter.
+            if let match, next >= instant + Self.longestShift {
+                next = max(next, match - Self.longestShift)
+            }
+            period = self.period(at: next)
             let start = period.start + period.offset
             // The match stays the next one, unless the clock went back before it or jumped over it.
             if start < from || start > match ?? .max {
@@ -195,31 +200,40 @@ extension Zone {
 extension Zone {
     /// How many fire dates of `pattern` lie after `date`, up to and including `now`.
     ///
-    /// - Complexity: a few steps for each month and each change of offset, however many dates there are.
+    /// Counts the local times in between, and corrects that at each change of offset.
+    ///
+    /// - Complexity: a few steps for each year and each change of offset, however many dates there are.
     func count(of pattern: some CivilPattern, after date: Timestamp, through now: Timestamp) -> Int
     {
-        var count = 0
-        var start = date.clamped.microseconds + 1
-        let limit = now.clamped.microseconds + 1
-        while start < limit {
-            let period = period(at: start)
-            let end = min(limit, period.end)
-            let local = start + period.offset
-            var first = local
-            if !pattern.followsRealTime {
-                let before = start - 1
-                let latest = latestLocalTime(by: before, in: self.period(at: before))
-                first = max(local, latest + 1)
-                // The skipped local times fire as one, at the start, unless that fires by itself.
-                if latest + 1 < local, let match = pattern.firstMatch(atOrAfter: latest + 1),
-                    match < local, pattern.firstMatch(atOrAfter: local) != local
-                {
-                    count += 1
+        let (start, end) = (date.clamped.microseconds, now.clamped.microseconds)
+        guard start < end else { return 0 }
+        var period = period(at: start)
+        let isFixed = !pattern.followsRealTime
+        /// The local times before this one have come, or do not come again.
+        var next = (isFixed ? latestLocalTime(by: start, in: period) : start + period.offset) + 1
+        let first = next
+        var correction = 0
+        while period.end <= end {
+            let before = period.end + period.offset
+            period = self.period(at: period.end)
+            let after = period.start + period.offset
+            next = isFixed ? max(next, before) : before
+            if after > next {
+                // The skipped local times fire as one, at the change, unless that fires by itself; or not at all.
+                let skipped = pattern.count(from: next, to: after)
+                correction -= skipped
+                if isFixed, skipped > 0, pattern.count(from: after, to: after + 1) == 0 {
+                    correction += 1
                 }
+            } else if !isFixed {
+                correction += pattern.count(from: after, to: next)
             }
-            count += pattern.count(from: first, to: end + period.offset)
-            start = end
+            next = isFixed ? max(next, after) : after
         }
-        return count
+        let last = end + period.offset + 1
+        next = isFixed ? max(next, last) : last
+        // A clock that went back may show an earlier time than at first.
+        return correction + pattern.count(from: first, to: next)
+            - pattern.count(from: next, to: first)
     }
 }

@@ -25,7 +25,7 @@ public struct PassedDates: Hashable, Sendable {
     /// `first` and the dates of a pattern after it, through `now`.
     ///
     /// Counts by arithmetic, finds where the newest `n` begin by bisection, and walks through those
-    /// alone.
+    /// alone. The bisection counts no stretch twice that it is done with, and costs about as much as one count.
     init(
         of pattern: some CivilPattern,
         in zone: Zone,
@@ -42,12 +42,16 @@ public struct PassedDates: Hashable, Sendable {
         let wanted = max(1, n)
         var start = first
         if later > wanted {
-            var end = now
+            var (end, behind) = (now, 0)
+            // Most often they lie within the last day; where they do not, twice as far is looked next.
+            var step: Int64 = 86_400_000_000
             while end.microseconds - start.microseconds > 1 {
-                let half = (end.microseconds - start.microseconds) / 2
-                let middle = Timestamp(microseconds: start.microseconds + half)
-                if zone.count(of: pattern, after: middle, through: now) < wanted {
-                    end = middle
+                step = min(step, (end.microseconds - start.microseconds) / 2)
+                let middle = Timestamp(microseconds: end.microseconds - step)
+                let inside = zone.count(of: pattern, after: middle, through: end)
+                if behind + inside < wanted {
+                    (end, behind) = (middle, behind + inside)
+                    step *= 2
                 } else {
                     start = middle
                 }

@@ -3,7 +3,7 @@
 extension Schedule {
     /// How many fire dates lie after `date`, up to and including `last`.
     ///
-    /// Takes a few steps for each month and each change of the clocks, however many dates there are.
+    /// Takes a few steps for each year and each change of the clocks, however many dates there are.
     public func count(after date: Timestamp, through last: Timestamp) -> Int {
         guard date < last else { return 0 }
         switch self {

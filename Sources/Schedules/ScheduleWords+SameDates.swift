@@ -41,12 +41,11 @@ extension CalendarExpression.Fields {
 extension CalendarComponent {
     /// Whether another component has the same values in `range`.
     ///
-    /// Two that are written differently and have more values than there are years count as different, for
-    /// each value is looked for in each entry.
+    /// Steps through the values, which are no more than there are years.
     fileprivate func hasValues(of other: Self, in range: ClosedRange<Int64>) -> Bool {
         if self == other { return true }
         var next = range.lowerBound
-        for _ in 0..<10_000 {
+        while true {
             let value = first(atOrAfter: next, limit: range.upperBound)
             guard value == other.first(atOrAfter: next, limit: range.upperBound) else {
                 return false
@@ -54,6 +53,5 @@ extension CalendarComponent {
             guard let value else { return true }
             next = value + 1
         }
-        return false
     }
 }

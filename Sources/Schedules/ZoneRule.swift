@@ -45,17 +45,31 @@ struct ZoneRule: Hashable, Sendable {
         let days = Int(floorDivide(second, by: 86_400).quotient)
         let year = CivilDate(daysSince1970: days).year
         // A change may lie more than a week outside its year, and so may both of a year. Those of two years
-        // to each side surround `second` in any case; at equal instants the start of daylight saving comes
-        // last and holds.
+        // to each side surround `second` in any case; most often one change of its own year comes before it, and
+        // the years before need no look.
+        var firstYear = year
+        while true {
+            let period = period(at: second, daylight, years: firstYear...(year + 2))
+            if period.start != .min || firstYear == year - 2 { return period }
+            firstYear -= 1
+        }
+    }
+
+    /// The same by the changes of these years alone; without a start where they all come later.
+    ///
+    /// At equal instants the start of daylight saving comes last and holds.
+    private func period(at second: Int64, _ daylight: Daylight, years: ClosedRange<Int>)
+        -> ZonePeriod
+    {
         var period = ZonePeriod(
             start: .min,
             end: .max,
             offset: offset,
             abbreviation: firstAbbreviation
         )
-        for candidate in (year - 2)...(year + 2) where period.end == .max {
-            let start = daylight.start.second(inYear: candidate) - offset
-            let end = daylight.end.second(inYear: candidate) - daylight.offset
+        for year in years where period.end == .max {
+            let start = daylight.start.second(inYear: year) - offset
+            let end = daylight.end.second(inYear: year) - daylight.offset
             if start < end {
                 consider(start, isDaylight: true, second, &period)
                 consider(end, isDaylight: false, second, &period)
