@@ -183,7 +183,7 @@ struct DateParts {
         do throws(ScheduleError) {
             other = try Zone(inDatabase: abbreviation)
         } catch {
-            let inForce = zone.abbreviation(at: zone.chosen(local).date)
+            let inForce = zone.abbreviation(at: zone.resolve(local).date)
             throw ScheduleError(
                 .badZone,
                 "date '\(text)': '\(abbreviation)' is not in force in \(zone.name) at \(local), '\(inForce)' is; "

@@ -4,6 +4,7 @@ import ArgumentParser
 import Glibc
 import Schedules
 import TimerControl
+import TimerWords
 
 /// `timerctl export`: jobs as a file that `timerctl apply` takes.
 struct Export: AsyncParsableCommand {

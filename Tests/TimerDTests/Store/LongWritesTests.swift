@@ -9,13 +9,20 @@ import Testing
     private static let ann: UInt32 = 1001
     private static let ben: UInt32 = 1002
 
-    private let clock: Locked<SuspendingClock.Instant>
+    /// Moves by hand alone.
+    private final class SetClock: Sendable {
+        private let instant = Locked(SuspendingClock.now)
+
+        var now: SuspendingClock.Instant { instant.withLock { $0 } }
+
+        func advance(by time: Duration) { instant.withLock { $0 += time } }
+    }
+
+    private let clock = SetClock()
     private let fixture: WriteQueueFixture
 
     init() throws {
-        let clock = Locked(SuspendingClock.now)
-        self.clock = clock
-        fixture = try WriteQueueFixture(now: { clock.withLock { $0 } })
+        fixture = try WriteQueueFixture(now: { [clock] in clock.now })
     }
 
     /// Submits a command that takes so long, and notes its begin and its end.
@@ -23,7 +30,7 @@ import Testing
         let (clock, notes) = (clock, fixture.notes)
         fixture.submit(name, of: user) { _ in
             notes.add("begin \(name)")
-            clock.withLock { $0 = $0.advanced(by: .milliseconds(milliseconds)) }
+            clock.advance(by: .milliseconds(milliseconds))
         }
     }
 
@@ -65,7 +72,7 @@ import Testing
         let (clock, queue, notes) = (clock, fixture.queue, fixture.notes)
         _ = try await fixture.batch {
             queue.submit(of: Self.ann) { _ in
-                clock.withLock { $0 = $0.advanced(by: .seconds(1)) }
+                clock.advance(by: .seconds(1))
                 throw Refused()
             } completion: { (_: Result<Void, any Error>) in
                 notes.add("\(queue.longWrites.take(of: Self.ann) ?? .zero)")

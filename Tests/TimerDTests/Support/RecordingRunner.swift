@@ -301,15 +301,19 @@ final class RecordingRunner: CommandRunner {
 /// Keeps every event that was published, in order.
 final class RecordingSink: EventPublisher {
     private let events = Locked<[Event]>([])
-    private let first = Locked<(@Sendable () -> Void)?>(nil)
+    private let first = Locked<Once?>(nil)
+
+    private struct Once {
+        let body: @Sendable () -> Void
+    }
 
     func publish(_ event: Event) {
         events.withLock { $0.append(event) }
-        first.withLock { $0.take() }?()
+        first.withLock { $0.take() }?.body()
     }
 
     /// Has `body` called once, as the next event is published.
-    func atNext(_ body: @escaping @Sendable () -> Void) { first.withLock { $0 = body } }
+    func atNext(_ body: @escaping @Sendable () -> Void) { first.withLock { $0 = Once(body: body) } }
 
     var all: [Event] { events.withLock { $0 } }
     func all(_ type: Event.Kind) -> [Event] { all.filter { $0.type == type } }
