@@ -62,11 +62,11 @@ import TimerControl
             (
                 "job.apply",
                 #"{"change":[{"id":1,"schedule":{"every":"1h"},"ifRevision":null}]}"#,
-                "parameter 'change[0].ifRevision' is null, expected what it was when it was read, or no 'change[0].ifRevision' at all"
+                "parameter 'change[0].ifRevision' is null, expected what it was when it was read, or no 'ifRevision' at all"
             ),
             (
                 "job.apply", #"{"invalidate":[{"id":1,"ifRevision":null}]}"#,
-                "parameter 'invalidate[0].ifRevision' is null, expected what it was when it was read, or no 'invalidate[0].ifRevision' at all"
+                "parameter 'invalidate[0].ifRevision' is null, expected what it was when it was read, or no 'ifRevision' at all"
             ),
             (
                 "job.apply", #"{"invalidate":[1],"ifNoNewer":null}"#,

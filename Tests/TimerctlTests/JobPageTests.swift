@@ -93,7 +93,7 @@ import TimerWords
         let text = JobPage(job: job, runs: runs, dates: testDates).text(for: .plain)
         #expect(text.contains("  runs on    gpu\n"))
         #expect(text.contains("exit 0  (run 9 on alpha)\n"))
-        #expect(text.contains("running for 2 s  (run 8)\n"))
+        #expect(text.contains("running for 2.0 s  (run 8)\n"))
     }
 
     @Test("A fire that waits for a place: the page says why there is none")

@@ -163,11 +163,18 @@ final class ControlSocket: Sendable {
             let new = try await Self.listen(on: file, clients, loop, logger)
             let former = listener.withLock { listener in
                 defer { listener = new }
-                return listener.channel
+                return listener
             }
             serve()
+            // Who has connected to it is served. Each pass of the loop accepts some of them; where none can be accepted,
+            // for want of descriptors, they are not waited for.
+            for _ in 0..<512 {
+                guard former.file.hasClientsWaiting else { break }
+                // try?: a loop that has ended accepts nobody.
+                try? await loop.submit {}.get()
+            }
             // try?: fails only if the channel is closed already.
-            try? await former.close()
+            try? await former.channel.close()
             return true
         } catch {
             logger.error("nobody can connect", metadata: ["error": "\(error)"])

@@ -63,6 +63,12 @@ struct SocketFile: Sendable {
         return file != FileID(device: now.st_dev, inode: now.st_ino)
     }
 
+    /// Whether somebody has connected who is not accepted yet. To be asked while the descriptor is open.
+    var hasClientsWaiting: Bool {
+        var state = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        return poll(&state, 1, 0) > 0
+    }
+
     /// Another socket at the same path, where this one's file is lost; nil where it is not, and where there can be none.
     func madeAnew(for audience: Audience, _ log: Logger) -> SocketFile? {
         guard isLost else { return nil }

@@ -46,7 +46,7 @@ import Testing
                 through: ["prlimit", "--nofile=300:300"]
             )
             #expect(daemon.log.contains("timerd may have 300 descriptors"), "\(daemon.log)")
-            let words = ["add", "--in", "1h", "--user", ben.name, "--", "true"]
+            let words = ["add", "--in", "1h", "--user", ann.name, "--", "true"]
             let added = try await daemon.timerctl(words)
             try #require(added.status == 0, "\(added.errors)")
             let told = daemon.nextLine(with: "connections are refused for want of descriptors")

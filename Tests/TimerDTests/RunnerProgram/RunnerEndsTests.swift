@@ -127,31 +127,31 @@ import Testing
         }
         let file = folder.file("runner-ends")
         var bytes = try Data(contentsOf: URL(filePath: file))
-        var words = "cannot take the ends of runs from '\(file)': "
+        var words: String? = "cannot take the ends of runs from '\(file)': "
         switch harm {
         case .noEpoch:
             unlink(folder.file("runner-epoch"))
-            words = ""
+            words = nil
         case .removed:
             unlink(file)
             words = "not all ends that were kept with it are known"
         case .cut:
             try bytes.dropLast().write(to: URL(filePath: file))
-            words += "it was written in part, or changed"
+            words? += "it was written in part, or changed"
         case .changed:
             bytes[bytes.count / 2] ^= 1
             try bytes.write(to: URL(filePath: file))
-            words += "it was written in part, or changed"
+            words? += "it was written in part, or changed"
         case .ofAnotherBoot:
             // Behind its frame's length and kind, the version and its own length.
             bytes[13] ^= 1
             Self.seal(&bytes)
             try bytes.write(to: URL(filePath: file))
-            words += "it is of another boot"
+            words? += "it is of another boot"
         case .folder:
             unlink(file)
             mkdir(file, 0o700)
-            words += "it is no file that a runner of this user has left"
+            words? += "it is no file that a runner of this user has left"
         case .link:
             #expect(rename(file, file + "-moved") == 0)
             symlink(file + "-moved", file)
@@ -159,7 +159,8 @@ import Testing
         let (next, known) = try Self.look(in: folder)
         #expect(next != first)
         #expect(known == (harm == .noEpoch ? [1] : []))
-        #expect(Self.log(folder).contains(words))
+        let log = Self.log(folder)
+        #expect(words.map(log.contains) ?? !log.contains("cannot take"), "\(log)")
         let isLeft = [.noEpoch, .folder, .link].contains(harm)
         var status = stat()
         let isThere = lstat(file, &status) == 0
