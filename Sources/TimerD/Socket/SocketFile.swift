@@ -63,7 +63,9 @@ struct SocketFile: Sendable {
         return file != FileID(device: now.st_dev, inode: now.st_ino)
     }
 
-    /// Whether somebody has connected who is not accepted yet. To be asked while the descriptor is open.
+    /// Whether somebody has connected who is not accepted yet.
+    ///
+    /// To be asked while the descriptor is open.
     var hasClientsWaiting: Bool {
         var state = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         return poll(&state, 1, 0) > 0

@@ -11,8 +11,8 @@ import TimerControl
 extension Promises {
     /// What the database at `path` does not keep of what was promised, a sentence each.
     ///
-    /// `isAtRest`: the daemon has stopped in order, so nothing is half done.
-    func broken(in path: String, isAtRest: Bool = false) throws -> [String] {
+    /// `log`: that of a daemon which has stopped in order, so nothing is half done.
+    func broken(in path: String, stopped log: String? = nil) throws -> [String] {
         // Before the database is read: what the daemon does meanwhile is in there and not in here.
         let state = now
         let attempts = try? String(contentsOfFile: attemptsFile, encoding: .utf8)
@@ -24,10 +24,10 @@ extension Promises {
         problems += try batchProblems(state, database)
         problems += try eventProblems(state, database)
         problems += try gridProblems(state, database)
-        problems += try attemptProblems(attempts ?? "", isAtRest: isAtRest, database)
+        problems += try attemptProblems(attempts ?? "", isAtRest: log != nil, database)
         problems += try fireProblems(state, database)
-        if isAtRest {
-            problems += try idleProblems(database)
+        if let log {
+            problems += try idleProblems(database, log)
             let sound = try database.prepare("PRAGMA integrity_check").all {
                 try $0.get(0, as: String.self)
             }
@@ -224,8 +224,9 @@ extension Promises {
         return problems
     }
 
-    /// Once a daemon has stopped in order, no date that has passed waits, and nothing is half done.
-    private func idleProblems(_ database: Database) throws -> [String] {
+    /// Once a daemon has stopped in order, no date that has passed waits, and nothing is half done but the runs that it
+    /// left to the runner.
+    private func idleProblems(_ database: Database, _ log: String) throws -> [String] {
         let late = """
             SELECT count(*) FROM jobs WHERE state = 'scheduled' AND due_us IS NOT NULL
                 AND due_us + CASE clock WHEN 'wall' THEN 0
@@ -235,7 +236,9 @@ extension Promises {
         let passed = try database.prepare(late).value(now - .seconds(5), as: Int.self) ?? 0
         let open = try database.prepare("SELECT count(*) FROM fires WHERE state = 'running'")
             .value(as: Int.self)
+        let left = log.split(separator: "\n").count { $0.contains("a run goes on") }
         return (passed == 0 ? [] : ["\(passed) jobs are overdue by more than 5 s"])
-            + (open == 0 ? [] : ["\(open ?? 0) fires are running after the end"])
+            + (open == left
+                ? [] : ["\(open ?? 0) fires are running after the end, \(left) runs go on"])
     }
 }

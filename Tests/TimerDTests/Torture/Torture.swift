@@ -78,7 +78,7 @@ extension DaemonProcess {
     func settle(_ promises: Promises) async throws -> [String] {
         try await promises.watchToTheEnd(socket)
         let status = await end(SIGTERM)
-        var broken = try promises.broken(in: database, isAtRest: true)
+        var broken = try promises.broken(in: database, stopped: log)
         if status != .exited(0) {
             broken.append("SIGTERM: ended with \(String(describing: status))")
         }
