@@ -6,13 +6,15 @@ import TimerWords
 
 /// What became of a fire, as a page shows it.
 extension RunWords {
-    /// In a word or two: "ok", "exit 1", "missed", "running".
+    /// In a word or two: "ok", "exit 1", "missed", "starting", "running".
     var state: StateWord {
         if run.unread != nil { return StateWord("unreadable", .failed) }
         return switch run.state {
         case .claimed: StateWord(run.fireDate > dates.now ? "due" : "starting", .waiting)
         case .fired: StateWord("event", .event)
         case .waiting: StateWord("waiting", .waiting)
+        // What the runner has not told of has not begun, as far as is known.
+        case .running where run.startedAt == nil: StateWord("starting", .waiting)
         case .running: StateWord("running", .running)
         case .queued: StateWord("queued", .queued)
         case .reserved: StateWord("with a worker", .running)
@@ -59,7 +61,7 @@ extension RunWords {
     /// What of it goes on: "for 12 min", "waits for a place", "exit 1, waits for its next attempt".
     var progress: String {
         switch run.state {
-        case .running: run.startedAt.map { "for \((dates.now - $0).roughly)" } ?? "running"
+        case .running: run.startedAt.map { "for \((dates.now - $0).roughly)" } ?? "starting"
         case .waiting: waits ?? "waits"
         case .queued: "waits for a worker"
         // The last run of a fire that is not over says what the next one waits for.

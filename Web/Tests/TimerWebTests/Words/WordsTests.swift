@@ -94,6 +94,22 @@ import TimerWords
         #expect(RunWords(run, dates).progress == "waits")
     }
 
+    @Test("A command that the runner has not told of is starting")
+    func starting() throws {
+        var run = Run(
+            job: JobID(rawValue: 1),
+            fire: FireID(rawValue: 1),
+            state: .running,
+            fireDate: Self.now
+        )
+        let dates = try dates()
+        #expect(RunWords(run, dates).state.word == "starting")
+        #expect(RunWords(run, dates).progress == "starting")
+        run.startedAt = Self.now - .seconds(120)
+        #expect(RunWords(run, dates).state.word == "running")
+        #expect(RunWords(run, dates).progress == "for 2 min")
+    }
+
     @Test("The changes of a zone's clock are found to the second")
     func changes() throws {
         let zone = try Zone(named: "Europe/Berlin")
