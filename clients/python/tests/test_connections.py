@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Connections that are refused, full, shared, forked, cancelled, forgotten."""
 import asyncio
+import contextlib
 import gc
+import itertools
 import os
 import threading
 import unittest
@@ -270,18 +272,39 @@ class ConnectionTests(unittest.TestCase):
 
         server = Server(self, serve)
 
-        async def work():
-            async with timerd.AsyncClient(server.path, timeout=LIMIT) as client:
-                reserve = asyncio.ensure_future(client.reserve("q", wait="1h"))
-                while not client._others:
-                    await asyncio.sleep(0)
-                answered.wait(LIMIT)  # while the event loop reads nothing
-                reserve.cancel()
-                with self.assertRaises(asyncio.CancelledError):
-                    await reserve
+        async def nested(call):
+            return await asyncio.ensure_future(call)
 
-        self.run_async(work())
-        self.assertEqual(said[1:], [("task.release", {"tasks": [{"fire": 5, "token": 9}]})])
+        # Each of these hears of the cancelling some turns of the event loop later.
+        ways = {
+            "itself": lambda call: call,
+            "a task": nested,
+            "tasks": lambda call: nested(nested(call)),
+            "gather": lambda call: asyncio.gather(call),
+            "wait_for": lambda call: asyncio.wait_for(call, LIMIT),
+            "wait_for twice": lambda call: asyncio.wait_for(nested(asyncio.wait_for(call, LIMIT)), LIMIT),
+        }
+
+        async def work(way, wait, turn):
+            client = timerd.AsyncClient(server.path, timeout=LIMIT)
+            reserve = asyncio.ensure_future(way(client.reserve("q", wait=wait)))
+            while not said:
+                await asyncio.sleep(0)
+            answered.wait(LIMIT)  # while the event loop reads nothing
+            reserve.cancel()
+            if turn:
+                with contextlib.suppress(asyncio.CancelledError):
+                    await reserve
+            await client.close()
+            with contextlib.suppress(asyncio.CancelledError, timerd.ConnectionLost):
+                return await reserve
+
+        for name, wait, turn in [*itertools.product(ways, ("1h", "0s"), (False,)), ("itself", "1h", True), ("itself", "0s", True)]:
+            with self.subTest(name, wait=wait, turn=turn):
+                said.clear()
+                answered.clear()
+                tasks = self.run_async(work(ways[name], wait, turn))
+                self.assertEqual((tasks, said[1:]), (None, [("task.release", {"tasks": [{"fire": 5, "token": 9}]})]))
 
     def test_a_wait_that_is_given_up_ends_its_connection_unless_tasks_are_tied_to_that(self):
         waiting, ended = threading.Semaphore(0), threading.Semaphore(0)

@@ -134,7 +134,16 @@ class DutyTests(unittest.TestCase):
         self.assertEqual((self.duty.room(), self.take(2)), (0, None))
         self.assertEqual(self.duty.give_up(), [one])
         self.duty.handled(one, outcome.finished(one.task))
-        self.assertEqual((self.said(), self.said()), (("task.release", [2, 1]), None))
+        _, reports = self.duty.next_batch()
+        self.assertEqual(([report.task.fire for report in reports], self.said()), ([2, 1], None))
+        self.assertEqual(list(self.duty.held), [101, 102])  # which may be tied to another connection until it is said
+        # It has gone back with its connection: that is no news at a stop.
+        refused = self.duty.answered(reports, {"tasks": [{"error": {"reason": "leaseLost"}}, {"error": {"reason": "limitReached"}}]})
+        self.assertEqual([task.fire for task, _ in refused], [1])
+
+    def test_a_stop_ends_a_reserve_only_once_that_was_quiet_for_a_while(self):
+        self.duty.reserves(5.0)
+        self.assertEqual(self.duty.quiet_at, 6.0)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import threading
 import time
 import types
 import unittest
+from unittest import mock
 
 from fake import FakeDaemon
 
@@ -365,6 +366,30 @@ class WorkerTests(unittest.TestCase):
         go_on.set()
         self.all_are("done", fires)
         self.assertEqual(self.daemon.tasks[fires[0]]["attempt"], 1)
+
+    def test_what_comes_for_a_reserve_in_progress_at_a_stop_is_released_before_its_connection_ends(self):
+        handled = []
+        self.daemon.slow = ["task.reserve"]
+        with mock.patch("timerd.duty._QUIET", 60.0):
+            worker = self.begin(handled.append)
+            self.assertTrue(self.daemon.until(lambda: self.daemon.slowed))
+            fires = self.add(2)
+            self.stop(worker)
+            self.assertTrue(self.daemon.until(lambda: worker._duty.is_stopping))
+            self.daemon.slowed = False
+            self.thread.join(20)
+        self.assertFalse(self.thread.is_alive())
+        self.assertEqual([self.daemon.tasks[fire].get("said", (None,))[0] for fire in fires], ["release"] * 2)
+        self.assertEqual((handled, set(self.daemon.states().values())), ([], {"ready"}))
+
+    def test_a_stop_ends_a_reserve_that_was_quiet(self):
+        with mock.patch("timerd.duty._QUIET", 0.0):
+            worker = self.begin(print, wait="1h")
+            self.assertTrue(self.daemon.until(lambda: self.daemon.count("task.reserve") == 1))
+            self.stop(worker)
+            self.thread.join(20)
+        self.assertFalse(self.thread.is_alive())
+        self.assertEqual(self.daemon.count("task.release"), 0)
 
     def test_after_the_grace_what_is_left_is_released(self):
         begun = threading.Event()

@@ -63,19 +63,29 @@ class AsyncClient(AsyncMethods):
                 connection.loop.call_soon_threadsafe(connection.close)
 
     async def close(self) -> None:
-        """Ends all connections; tasks that came for a reserve that was given up are released before, where that takes no longer than a second."""
+        """Ends all connections; a call in progress raises ConnectionLost. Tasks that had come for a reserve that was given up, or that nobody has taken yet, are
+        released before this returns, where that takes no longer than a second."""
         here = asyncio.get_running_loop()
+        self._closed = True
+        connections, self._others = [*self._others, self._connection], []
+        self._connection = None
+        # A call that is part of another (`wait_for`, a task) hears turns later that it was cancelled: whatever reserves is given up here.
+        for connection in connections:
+            if connection is not None and connection.loop is here and connection.reserves:
+                self._release_soon(connection.leave())
+        try:
+            await asyncio.sleep(0)  # a call that was cancelled as its answer came gives back over its connection
+        finally:
+            for connection in connections:
+                if connection is not None:
+                    connection.close()
         releasing = [one for one in self._releasing if one.get_loop() is here]
         try:
             if releasing:
                 await asyncio.wait(releasing, timeout=1.0)
         finally:
-            self._closed = True
-            connections, self._others = [*self._others, self._connection], []
-            self._connection = None
-            for connection in connections:
-                if connection is not None:
-                    connection.close()
+            for one in releasing:
+                one.cancel()
 
     async def call(self, method: str, **params: Any) -> Any:
         """The result of any method of docs/protocol.md, by its parameters' own names."""
@@ -142,14 +152,19 @@ class AsyncClient(AsyncMethods):
         if connection in self._tied.values():
             return
         self._others.remove(connection)
-        for tasks in connection.leave():
+        self._release_soon(connection.leave())
+
+    def _release_soon(self, late: List[List[Any]]) -> None:
+        for tasks in late:
             releasing = asyncio.ensure_future(self._release(tasks))
             self._releasing.add(releasing)
             releasing.add_done_callback(self._releasing.discard)
 
     async def _release(self, tasks: List[Any]) -> None:
+        """By a client of its own: this one may be closed meanwhile."""
         with contextlib.suppress(TimerdError):  # then they come back with the end of their leases
-            await self._ask("task.release", {"tasks": tasks}, None)
+            async with AsyncClient(self.path, timeout=self.timeout, patience=self.patience) as other:
+                await other.request("task.release", {"tasks": tasks})
 
     def _note_ties(self, method: str, params: Mapping[str, Any], answer: Any, connection: AsyncConnection) -> None:
         if method == "task.reserve" and params.get("whileConnected") and connection in self._others:

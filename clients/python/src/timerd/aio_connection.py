@@ -98,8 +98,13 @@ class AsyncConnection(asyncio.Protocol):
     def waits_in_vain(self) -> bool:
         return self.lost is None and self._conversation.waits_in_vain
 
+    @property
+    def reserves(self) -> bool:
+        """Whether a reserve has no answer yet, also one whose caller has gone."""
+        return self.lost is None and self._conversation.reserves
+
     def leave(self) -> List[List[Any]]:
-        """Ends a connection that waits in vain; the tasks of answers that had come, to be given back over another one.
+        """Ends a connection; the tasks of answers that had come, and that nobody has taken, to be given back over another one.
 
         From the shutdown on the daemon can hand over nothing here, and keeps what it would have; what it had handed over is read. So no task is lost between the two.
         """
@@ -111,8 +116,12 @@ class AsyncConnection(asyncio.Protocol):
                     break
                 self._conversation.feed(data)
         with contextlib.suppress(ConnectionFailed):
-            while self._conversation.next() is not None:
-                pass
+            while True:
+                event = self._conversation.next()
+                if event is None:
+                    break
+                if isinstance(event, Answer):  # its caller is told that the connection is over
+                    self._conversation.give_back(self._waiting[event.number][0], event.value)
         self.close()
         return self._conversation.take_late()
 

@@ -85,7 +85,7 @@ class AsyncWorker:
         try:
             ended, _ = await asyncio.wait([reserving, *others], return_when=asyncio.FIRST_COMPLETED)
             self._duty.is_stopping = True
-            await self._end()
+            await self._end(reserving)
             for first in ended:
                 first.result()  # a fault in one of these
         finally:
@@ -94,8 +94,7 @@ class AsyncWorker:
             for one in left:
                 one.cancel()
             # In front of what the handlers do when they are cancelled, which may take long: their tasks go back with the connections.
-            await self._reserving.close()
-            await self._saying.close()
+            await asyncio.gather(self._reserving.close(), self._saying.close())
             await asyncio.gather(*left, return_exceptions=True)
             for number in taken:
                 loop.remove_signal_handler(number)
@@ -127,6 +126,7 @@ class AsyncWorker:
                 continue
             try:
                 async with self._tying:
+                    self._duty.reserves(time.monotonic())
                     if self._duty.is_stopping:
                         return
                     if self._duty.is_untied:
@@ -264,13 +264,17 @@ class AsyncWorker:
 
     # The end
 
-    async def _end(self) -> None:
+    async def _end(self, reserving: "asyncio.Future[None]") -> None:
         loop = asyncio.get_running_loop()
         begun = loop.time()
         # Beside it: a daemon that hangs answers after the grace, or never.
-        self._moving = asyncio.ensure_future(self._move())
+        self._moving = asyncio.ensure_future(self._move(reserving))
         while self._duty.held and loop.time() < begun + self.grace:
             await self._bell.wait(begun + self.grace)
+        reserving.add_done_callback(lambda _: self._bell.ring())
+        quiet_at = loop.time() + self._duty.quiet_at - time.monotonic()
+        while not reserving.done() and loop.time() < min(quiet_at, begun + self.grace):
+            await self._bell.wait(min(quiet_at, begun + self.grace))
         for held in self._duty.give_up():
             held.running.cancel()
         self._bell.ring()
@@ -282,14 +286,16 @@ class AsyncWorker:
         if self._moving.done():
             self._moving.result()  # a fault in it
 
-    async def _move(self) -> None:
+    async def _move(self, reserving: "asyncio.Future[None]") -> None:
         """Ties what is in progress to the other connection: else it would go back with the one that waits for more."""
         backoff = Backoff()
         while True:
             try:
                 async with self._tying:
                     await self._extend(self._saying, True)
-                    return await self._reserving.close()
+                await asyncio.wait([reserving], timeout=max(0.0, self._duty.quiet_at - time.monotonic()))
+                await self._extend(self._saying, True)  # what has come by then goes back by a release
+                return await self._reserving.close()
             except TimerdError as error:
                 # The one that waits stays, and with it what is in progress.
                 log.warning("keeping what is in progress: %s; trying again", error)

@@ -96,6 +96,11 @@ class Conversation:
         """Whether something is asked whose caller has gone, other than what gives tasks back."""
         return any(self._open.get(number) != "task.release" for number in self._abandoned)
 
+    @property
+    def reserves(self) -> bool:
+        """Whether a reserve is not answered yet."""
+        return "task.reserve" in self._open.values()
+
     def next(self) -> Optional[Event]:
         """What the next line says, or None where it is not there yet. After a ConnectionFailed the connection is of no use."""
         while True:

@@ -17,6 +17,9 @@ from .values import Duration, Json, duration, seconds, texts
 _MOST = 500
 #: A reserve takes no more.
 _MOST_RESERVED = 1000
+#: How long a reserve is in progress, in seconds, before a stop ends it with its connection. What is handed out in that moment is lost with that, so a
+#: younger one is waited for: the tasks that it brings are given back. Where none came for so long, hardly one comes just then.
+_QUIET = 1.0
 
 Handler = Callable[[Task], Any]
 
@@ -57,6 +60,8 @@ class Duty:
         #: By the token: while this process stood still, a later attempt of the same fire may have become this worker's as well.
         self.held: Dict[Any, Held] = {}
         self.is_stopping = False
+        #: From when on a stop may end the reserve that is in progress.
+        self.quiet_at = 0.0
         #: The connection that the tasks were tied to may be over: they are to be tied to the next one.
         self.is_untied = False
         self._busy = 0
@@ -79,12 +84,16 @@ class Duty:
     def room(self) -> int:
         return 0 if self.is_stopping else min(_MOST_RESERVED, self.concurrency - self._busy)
 
+    def reserves(self, now: float) -> None:
+        """A reserve begins, unless it is stopping: to be said before that is looked at, so that a stop that comes in between knows of it."""
+        self.quiet_at = now + _QUIET
+
     def take(self, task: Task, now: float) -> Optional[Held]:
         """What was reserved, to be handled; None where it is given back, for nothing is begun any more."""
-        if self.is_stopping:
-            self._reports.append(outcome.released(task))
-            return None
         held = self.held[task.token] = Held(task, None if self._deadline is None else now + self._deadline)
+        if self.is_stopping:
+            self.settle(held, outcome.released(task))
+            return None
         self._busy += 1
         if self._extend_at is None:
             self._extend_at = now + self._third
@@ -116,10 +125,15 @@ class Duty:
         return batch
 
     def answered(self, reports: Sequence[Report], result: Any) -> List[Tuple[Task, Refused]]:
-        """Of each what was said; those that were refused."""
+        """Of each what was said; those that were refused, but for what had gone back by itself before it was given back at a stop."""
         refused = outcome.answers(result, len(reports))
         self._said(reports)
-        return [(report.task, error) for report, error in zip(reports, refused) if error is not None]
+        told = [(report, error) for report, error in zip(reports, refused) if error is not None]
+        return [
+            (report.task, error)
+            for report, error in told
+            if not (self.is_stopping and report.method == "task.release" and outcome.is_lost(error))
+        ]
 
     def refused(self, reports: Sequence[Report], error: Refused) -> Optional[Task]:
         """The request was refused, and with it all that it said: each is said by itself, and what cannot be said is a failure.

@@ -68,6 +68,7 @@ class Worker:
         self._has_run = False
         self._is_asked = False  # to stop
         self._stopping = threading.Event()
+        self._reserves_no_more = threading.Event()
         self._over = threading.Event()
         self._trouble: Optional[BaseException] = None
 
@@ -118,11 +119,19 @@ class Worker:
     # Reserving
 
     def _reserve(self) -> None:
+        try:
+            self._reserve_until_stopped()
+        finally:
+            self._reserves_no_more.set()
+            self._woken.put(None)
+
+    def _reserve_until_stopped(self) -> None:
         backoff = Backoff()
         while True:
             room = self._room_or_end()
             try:
                 with self._tying:
+                    self._duty.reserves(time.monotonic())
                     if self._duty.is_stopping:
                         return
                     if self._duty.is_untied:
@@ -288,6 +297,8 @@ class Worker:
         threading.Thread(target=self._guarded, args=(self._move,), name="timerd_move", daemon=True).start()
         while self._duty.held and self._wait_until(begun + self.grace):
             pass
+        while not self._reserves_no_more.is_set() and self._wait_until(min(self._duty.quiet_at, begun + self.grace)):
+            pass
         with self._lock:
             self._duty.give_up()
             self._lock.notify_all()
@@ -312,7 +323,9 @@ class Worker:
             try:
                 with self._tying:
                     self._extend(self._saying, True)
-                    return self._reserving.close()
+                self._reserves_no_more.wait(max(0.0, self._duty.quiet_at - time.monotonic()))
+                self._extend(self._saying, True)  # what has come by then goes back by a release
+                return self._reserving.close()
             except TimerdError as error:
                 # The one that waits stays, and with it what is in progress.
                 if not self._over.is_set():
