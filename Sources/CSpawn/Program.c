@@ -5,10 +5,11 @@
 
 #include <fcntl.h>
 #include <spawn.h>
+#include <stdbool.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-int cspawn_program(const char *path, char *const *argv, int listener, int32_t *pid) {
+int cspawn_program(const char *path, char *const *argv, int listener, int keeps_errors, int32_t *pid) {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     int error = posix_spawn_file_actions_init(&actions);
@@ -17,9 +18,12 @@ int cspawn_program(const char *path, char *const *argv, int listener, int32_t *p
     if (error == 0) {
         posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID);
         // What it has to say of runs it says to daemons. It outlives whoever reads the caller's output, and must not
-        // keep a pipe of theirs open.
+        // keep a pipe of theirs open, unless all processes end with the caller.
+        bool has_errors = keeps_errors && fcntl(STDERR_FILENO, F_GETFD) != -1;
         for (int i = 0; error == 0 && i < 3; i++)
-            error = posix_spawn_file_actions_addopen(&actions, i, "/dev/null", O_RDWR, 0);
+            // To itself: that takes away its close-on-exec.
+            error = i == STDERR_FILENO && has_errors ? posix_spawn_file_actions_adddup2(&actions, i, i)
+                                                     : posix_spawn_file_actions_addopen(&actions, i, "/dev/null", O_RDWR, 0);
         // To itself as well: that takes away its close-on-exec.
         if (error == 0) error = posix_spawn_file_actions_adddup2(&actions, listener, 3);
         if (error == 0) error = posix_spawn_file_actions_addclosefrom_np(&actions, 4);

@@ -42,7 +42,9 @@ package enum DescriptorLimit {
     }
 
     /// How many of `limit` descriptors clients never have: the daemon looks its users up and stores their jobs with these.
-    package static func reserve(of limit: Int) -> Int { min(64, limit / 8) }
+    ///
+    /// Also half of them, which administrators leave, are as many as `FreeDescriptor` asks for.
+    package static func reserve(of limit: Int) -> Int { max(16, min(64, limit / 8)) }
 
     /// Why nothing more is opened for a client; nil where there are descriptors enough beside the reserve.
     ///

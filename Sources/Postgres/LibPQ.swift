@@ -137,6 +137,8 @@ struct LibPQ: Sendable {
         static let sqlState = CInt(UInt8(ascii: "C"))
         static let message = CInt(UInt8(ascii: "M"))
         static let detail = CInt(UInt8(ascii: "D"))
+        static let table = CInt(UInt8(ascii: "t"))
+        static let constraint = CInt(UInt8(ascii: "n"))
         static let sourceFunction = CInt(UInt8(ascii: "R"))
     }
 }

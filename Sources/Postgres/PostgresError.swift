@@ -57,11 +57,20 @@ extension PostgresError {
         }
         let sqlState = field(LibPQ.Field.sqlState)
         let severity = field(LibPQ.Field.severity)
-        var message =
-            field(LibPQ.Field.message)
-            ?? library.resultErrorMessage(result).map { String(cString: $0) } ?? "no message"
-        if let detail = field(LibPQ.Field.detail), !Self.quotesRows(sqlState) {
-            message += ": \(detail)"
+        var message: String
+        if let words = Self.wordsWithoutValues(sqlState, from: field(LibPQ.Field.sourceFunction)) {
+            message = words
+            if let table = field(LibPQ.Field.table) { message += ", of table \"\(table)\"" }
+            if let constraint = field(LibPQ.Field.constraint) {
+                message += ", by constraint \"\(constraint)\""
+            }
+        } else {
+            message =
+                field(LibPQ.Field.message)
+                ?? library.resultErrorMessage(result).map { String(cString: $0) } ?? "no message"
+            if let detail = field(LibPQ.Field.detail), !Self.quotesRows(sqlState) {
+                message += ": \(detail)"
+            }
         }
         // libpq makes results of its own, without a code, where the connection breaks.
         let isFatal = severity == "FATAL" || severity == "PANIC"
@@ -81,6 +90,21 @@ extension PostgresError {
     private static func endsConnection(_ sqlState: String) -> Bool {
         sqlState.hasPrefix("08")
             || ["57P01", "57P02", "57P03", "57P04", "57P05"].contains(sqlState)
+    }
+
+    /// What is told instead of a message that may itself have values of a row; nil where that has none.
+    ///
+    /// An error of data (22) quotes what could not be read, as where a constraint or an index that was added by hand casts a
+    /// column. A function that was added by hand, as a trigger's, words its errors itself, in PL/pgSQL with any code.
+    private static func wordsWithoutValues(_ sqlState: String?, from function: String?) -> String? {
+        guard let sqlState else { return nil }
+        let isWordedByHand =
+            function == "exec_stmt_raise"
+            || ["P0", "38", "39"].contains { sqlState.hasPrefix($0) }
+        if isWordedByHand { return "a function of the database refuses (\(sqlState))" }
+        // A division by zero quotes nothing.
+        guard sqlState.hasPrefix("22"), sqlState != "22012" else { return nil }
+        return "data that an expression of the database refuses (\(sqlState))"
     }
 
     /// Whether the detail of that code has values of the row that was refused: errors of data (22), of integrity (23) and

@@ -93,8 +93,8 @@ extension NodeDaemon {
         var limits = RelayLimits()
         // Before timerctl gives up, which waits for 10 s and could not say why.
         limits.leaderWait = .seconds(8)
-        limits.maxConnections = configuration.maxConnections
-        limits.maxConnectionsPerUser = configuration.maxConnectionsPerUser
+        let taken = configuration.connections(within: DescriptorLimit.most)
+        (limits.maxConnections, limits.maxConnectionsPerUser) = (taken.all, taken.ofUser)
         return try Relay(
             node: shared.node,
             carrier: NotifyCarrier(node: shared.node, address: address),
@@ -171,9 +171,11 @@ extension ControlError {
                 sentence ?? "'\(node)' has no connection with the database: \(reason)"
             )
         case .leaderAway(let leader, let reason):
+            // Who has been refused by the database since does not know whether that node leads still.
+            let sentence = standing.trouble?.sentence(at: node)
             self.init(
                 .storageFailed,
-                "'\(leader)', which leads, does not answer '\(node)': \(reason)"
+                sentence ?? "'\(leader)', which leads, does not answer '\(node)': \(reason)"
             )
         case .tooManyConnections(let limit):
             self.init(

@@ -3,12 +3,15 @@
 public import TimerControl
 
 extension Finding {
-    /// What minds the runs; `daemon`: the version of the daemon; `running`: how many commands are in progress on its host, nil
-    /// where others have some of them.
+    /// What minds the runs.
+    ///
+    /// `daemon`: the version of the daemon; `running`: how many commands are in progress on its host, nil where others have some
+    /// of them; `node`: the node that answers, whose runner it is, where another takes commands, else nil.
     public static func runner(
         _ runner: StatusReply.Runner,
         of daemon: String,
-        running: Int? = nil
+        running: Int? = nil,
+        besideOthers node: String? = nil
     ) -> Self {
         if let trouble = runner.trouble {
             guard runner.drains != true else {
@@ -18,10 +21,12 @@ extension Finding {
                     "timerctl drain NODE --undo, once it may run commands again"
                 )
             }
-            return .broken(
-                "runner",
-                "commands wait: \(trouble)",
-                runner.pid == nil
+            return Self(
+                level: node == nil ? .broken : .warning,
+                subject: "runner",
+                text: node.map { "no command begins on '\($0)', but on others: \(trouble)" }
+                    ?? "commands wait: \(trouble)",
+                advice: runner.pid == nil
                     ? "timerd tries again by itself; journalctl -u timerd-runner, and timerd's log, have the reason"
                     : "runs that end make room, and for want of descriptors connections that close; what runs left"
                         + " behind, and how many there may be, is in timerd's log"

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "daemon.h"
 
+#include "log.h"
 #include "orders.h"
 #include "place.h"
 #include "reports.h"
@@ -10,7 +11,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -34,14 +34,12 @@ static bool is_paused;
 
 bool has_daemon(void) { return daemon_in.descriptor != -1; }
 
-static void say(const char *what, int error) {
-    fprintf(stderr, "timerd-runner: %s%s%s\n", what, error ? ": " : "", error ? strerror(error) : "");
-}
+static void say_why(const char *what, int error) { say("%s%s%s", what, error ? ": " : "", error ? strerror(error) : ""); }
 
 // MARK: - The connection
 
 static void part(const char *why, int error) {
-    if (why) say(why, error);
+    if (why) say_why(why, error);
     loop_close(&daemon_out);
     loop_close(&daemon_in);
     free(incoming);
@@ -187,12 +185,12 @@ static void daemon_arrives(struct source *source) {
     if (connection == -1) {
         if (!lacks_room(errno)) return;
         // The connection waits, of which the loop would tell without end.
-        say("cannot take a daemon's connection yet", errno);
+        say_why("cannot take a daemon's connection yet", errno);
         loop_forget(source);
         return alarm_set(&again, loop_now() + LISTEN_AGAIN);
     }
     if (!is_trusted(connection)) {
-        say("a connection of another user was closed", 0);
+        say("a connection of another user was closed");
         close(connection);
         return;
     }

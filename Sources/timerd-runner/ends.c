@@ -10,6 +10,7 @@
 #include "ends.h"
 
 #include "epoch.h"
+#include "log.h"
 #include "place.h"
 #include "reports.h"
 
@@ -160,8 +161,7 @@ uint64_t take_ends(void) {
     if (!trouble && bytes) trouble = take_all(bytes, size, &ends);
     free(bytes);
     if (!trouble) return ends;
-    fprintf(stderr, "timerd-runner: cannot take the ends of runs from '%s': %s; those that are not stored count as interrupted\n",
-            path, trouble);
+    say("cannot take the ends of runs from '%s': %s; those that are not stored count as interrupted", path, trouble);
     if (trouble == damaged || trouble == of_before) unlink(path);
     return 0;
 }
@@ -241,11 +241,10 @@ bool keep_ends(uint64_t *ends) {
     int error = why ? 0 : compose(&bytes, ends) ? save(bytes.bytes, bytes.end) : ENOMEM;
     free(bytes.bytes);
     if (why)
-        fprintf(stderr, "timerd-runner: drops the ends of %zu run%s, which no daemon has stored: %s\n", count, s, why);
+        say("drops the ends of %zu run%s, which no daemon has stored: %s", count, s, why);
     else if (error != 0)
-        fprintf(stderr, "timerd-runner: drops the ends of %zu run%s, which no daemon has stored: cannot write '%s': %s\n",
-                count, s, path, strerror(error));
+        say("drops the ends of %zu run%s, which no daemon has stored: cannot write '%s': %s", count, s, path, strerror(error));
     else
-        fprintf(stderr, "timerd-runner: keeps the ends of %zu run%s, which no daemon has stored, in '%s'\n", count, s, path);
+        say("keeps the ends of %zu run%s, which no daemon has stored, in '%s'", count, s, path);
     return !why && error == 0;
 }

@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #include "epoch.h"
 
+#include "log.h"
 #include "place.h"
 
 #include <errno.h>
@@ -64,8 +65,7 @@ static uint64_t take_file(uint64_t ends) {
     uint64_t found = strtoull(text + length + 1, &end, 10);
     // What ended, and is not known, would look as if it had never begun.
     if (*end == ' ' && strtoull(end + 1, &end, 16) != ends) {
-        fprintf(stderr, "timerd-runner: takes a new epoch, not that of '%s': not all ends that were kept with it are known\n",
-                path);
+        say("takes a new epoch, not that of '%s': not all ends that were kept with it are known", path);
         return 0;
     }
     // A whole line, else it was written in part.
@@ -109,8 +109,7 @@ bool hand_epoch_on(uint64_t ends) {
     if (is_done || !path[0] || !this_boot()[0] || is_deserted()) return true;
     int error = write_file(ends);
     is_done = error == 0;
-    if (error != 0 && !is_said)
-        fprintf(stderr, "timerd-runner: cannot hand its epoch on in '%s': %s\n", path, strerror(error));
+    if (error != 0 && !is_said) say("cannot hand its epoch on in '%s': %s", path, strerror(error));
     is_said = is_said || error != 0;
     return is_done;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #define _GNU_SOURCE
+#include "log.h"
 #include "run.h"
 
 #include <dirent.h>
@@ -29,8 +30,8 @@ static const char *file_of(const struct group *group, const char *name) {
 
 // MARK: - Its beginning
 
-static void say(const struct run *run, const char *what, int error) {
-    fprintf(stderr, "timerd-runner: run %llu: cannot %s: %s\n", (unsigned long long)run->id, what, strerror(error));
+static void say_failed(const struct run *run, const char *what, int error) {
+    say("run %llu: cannot %s: %s", (unsigned long long)run->id, what, strerror(error));
 }
 
 static int limit(const struct group *group, const char *name, const char *format, uint64_t value) {
@@ -48,7 +49,7 @@ static bool set(const struct run *run, const char *name, const char *format, uin
     } else {
         char what[32];
         snprintf(what, sizeof what, "set %s", name);
-        say(run, what, error);
+        say_failed(run, what, error);
     }
     return false;
 }
@@ -105,7 +106,7 @@ int make_group(struct run *run, struct limits *limits, int *folder) {
     if (error != 0) {
         free(group);
         if (lacks_room(error)) return error;
-        say(run, "make its control group; it has none", error);
+        say_failed(run, "make its control group; it has none", error);
         return 0;
     }
     group->events.descriptor = -1;

@@ -7,6 +7,7 @@
 #include "environment.h"
 #include "epoch.h"
 #include "groups.h"
+#include "log.h"
 #include "orders.h"
 #include "place.h"
 #include "reports.h"
@@ -30,8 +31,8 @@
 // Where systemd, and the daemon, pass the listening socket: sd_listen_fds(3).
 enum { LISTENER = 3 };
 
-// How soon an idle runner that could not hand its epoch on tries again, in µs.
-enum { HAND_ON_AGAIN = 5000000 };
+// How soon an idle runner that could not hand its epoch on tries again, and how long it waits for its first daemon, in µs.
+enum { HAND_ON_AGAIN = 5000000, FIRST_DAEMON = 10000000 };
 
 // Whether it ends once no daemon is connected and nothing is left to tell.
 static bool ends_when_idle;
@@ -39,7 +40,7 @@ static bool ends_when_idle;
 static bool is_without_groups;
 
 static _Noreturn void fail(const char *what, int error) {
-    fprintf(stderr, "timerd-runner: %s: %s\n", what, strerror(error));
+    say("%s: %s", what, strerror(error));
     exit(1);
 }
 
@@ -50,18 +51,27 @@ static void signal_ready(struct source *source) {
     reap();
 }
 
+// Whether the daemon that has started it may still be about to connect. What a killed runner has left may wake it before.
+static bool is_awaiting_first;
+
 // `between` does, after each turn.
-static void try_again(struct alarm *alarm) { (void)alarm; }
+static void try_again(struct alarm *alarm) {
+    (void)alarm;
+    is_awaiting_first = false;
+}
+
+static struct alarm again = {.ring = try_again};
 
 // Ends a runner that has nothing left, once the next can take its epoch: until then, as while the disk is full, it stays for
 // the next daemon. One that makes room for another release is not waited for.
 static void end_idle(void) {
-    static struct alarm again = {.ring = try_again};
     if (hand_epoch_on(0) || is_to_leave) return loop_end();
     alarm_set(&again, loop_now() + HAND_ON_AGAIN);
 }
 
 static void between(void) {
+    // Before it is told anything, by which it may be lost.
+    if (has_daemon()) is_awaiting_first = false;
     tell_daemon();
     // Whoever has started the runner may end what is left of its group with it.
     if (has_sessions()) return;
@@ -70,7 +80,7 @@ static void between(void) {
     if (living_count() == 0 && !has_daemon() && is_displaced()) loop_end();
     // A stop waits for what ends; whether somebody is there to store how, is another matter.
     if (is_ending && (is_idle || (living_count() == 0 && !has_daemon()))) loop_end();
-    if (is_idle && !has_daemon() && (is_to_leave || ends_when_idle)) end_idle();
+    if (is_idle && !has_daemon() && !is_awaiting_first && (is_to_leave || ends_when_idle)) end_idle();
 }
 
 static void watch_signals(void) {
@@ -99,11 +109,10 @@ static void take_own_place(void) {
     if (take_place(LISTENER, &holder)) return;
     // It has no number here where it is in another PID namespace, or on another host.
     if (holder < 1)
-        fprintf(stderr, "timerd-runner: a process that has no number here goes on as the runner of '%s'\n", place_path());
+        say("a process that has no number here goes on as the runner of '%s'", place_path());
     else
-        fprintf(stderr,
-                "timerd-runner: process %d goes on as the runner of '%s'; its runs have to end first, as by 'kill %d'\n",
-                (int)holder, place_path(), (int)holder);
+        say("process %d goes on as the runner of '%s'; its runs have to end first, as by 'kill %d'", (int)holder, place_path(),
+            (int)holder);
     exit(1);
 }
 
@@ -119,7 +128,7 @@ static void check_listener(void) {
     int is_listening = 0;
     socklen_t size = sizeof is_listening;
     if (getsockopt(LISTENER, SOL_SOCKET, SO_ACCEPTCONN, &is_listening, &size) == -1 || !is_listening) {
-        fprintf(stderr, "timerd-runner: descriptor 3 is no listening socket; timerd and systemd pass one\n");
+        say("descriptor 3 is no listening socket; timerd and systemd pass one");
         exit(2);
     }
     fcntl(LISTENER, F_SETFD, FD_CLOEXEC);
@@ -173,6 +182,8 @@ int main(int count, char **words) {
     if (error == 0) error = listen_to_daemons(LISTENER);
     if (error != 0) fail("cannot listen", error);
     watch_place();
+    is_awaiting_first = ends_when_idle;
+    if (is_awaiting_first) alarm_set(&again, loop_now() + FIRST_DAEMON);
     loop_run(between);
     groups_close();
     secrets_close();

@@ -6,6 +6,7 @@
 #include "place.h"
 
 #include "daemon.h"
+#include "log.h"
 #include "loop.h"
 
 #include <errno.h>
@@ -59,7 +60,7 @@ static bool take_lock(pid_t *holder) {
     struct flock own = {.l_type = F_RDLCK, .l_whence = SEEK_SET}, others = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     int file = lock_file();
     if (file == -1 || fcntl(file, F_SETLK, &own) == -1 || fcntl(file, F_GETLK, &others) == -1) {
-        fprintf(stderr, "timerd-runner: cannot lock '%s-lock': %s\n", path, strerror(errno));
+        say("cannot lock '%s-lock': %s", path, strerror(errno));
         if (file != -1) close(file);
         return true;
     }
@@ -136,13 +137,12 @@ static void watch_file(void) {
 static bool make_file(void) {
     static bool is_said;
     int error = listen_anew();
-    if (error != 0 && !is_said)
-        fprintf(stderr, "timerd-runner: cannot make its socket '%s' anew: %s; it tries again\n", path, strerror(error));
+    if (error != 0 && !is_said) say("cannot make its socket '%s' anew: %s; it tries again", path, strerror(error));
     is_said = error != 0;
     if (error != 0) return false;
     if (lstat(path, &files[1]) == -1) files[1].st_ino = 0;
     watch_file();
-    fprintf(stderr, "timerd-runner: its socket '%s' was removed, and is made anew\n", path);
+    say("its socket '%s' was removed, and is made anew", path);
     return true;
 }
 

@@ -145,13 +145,50 @@ struct PostgresErrorTests {
         #expect(error?.message.contains("secret") == false, "\(error?.message ?? "")")
     }
 
-    @Test("Data that cannot be read is not told in the detail, and that of another error is")
+    @Test(
+        "Data that cannot be read is not told, by its message or its detail",
+        arguments: [
+            ("'{\"a\": secret}'::json", "22P02"), ("'secret'::int", "22P02"),
+            ("'secret'::date", "22007"), ("'2026-13-13'::date", "22008"),
+            ("repeat('9', 10)::int", "22003"),
+        ]
+    )
+    func unreadable(expression: String, sqlState: String) throws {
+        let connection = try SharedServer.connect()
+        let error = PostgresError.thrown {
+            _ = try connection.execute("SELECT \(expression)", within: .patience)
+        }
+        #expect(error?.sqlState == sqlState)
+        #expect(
+            error?.message == "data that an expression of the database refuses (\(sqlState))"
+        )
+    }
+
+    @Test(
+        "What a function that was added by hand says is not told, whatever its code",
+        arguments: ["P0001", "23514", "45000"]
+    )
+    func raised(sqlState: String) throws {
+        let connection = try SharedServer.connect()
+        let error = PostgresError.thrown {
+            try connection.script(
+                "DO $$ BEGIN RAISE 'not secret' USING ERRCODE = '\(sqlState)', TABLE = 't'; END $$",
+                within: .patience
+            )
+        }
+        #expect(error?.sqlState == sqlState)
+        #expect(
+            error?.message == "a function of the database refuses (\(sqlState)), of table \"t\""
+        )
+    }
+
+    @Test("The detail of an error that quotes no row is told; a division by zero is told as that")
     func details() throws {
         let connection = try SharedServer.connect()
-        let json = PostgresError.thrown {
-            _ = try connection.execute("SELECT '{\"a\": secret}'::json", within: .patience)
+        let zero = PostgresError.thrown {
+            _ = try connection.execute("SELECT 1 / 0", within: .patience)
         }
-        #expect(json?.message == "invalid input syntax for type json")
+        #expect(zero?.message == "division by zero")
         let table = PostgresError.thrown {
             try connection.script(
                 "CREATE TEMPORARY TABLE u (a int); CREATE TEMPORARY VIEW v AS TABLE u; DROP TABLE u",

@@ -131,6 +131,10 @@ import Testing
                 "task.list", #"{"state":"done"}"#,
                 #"parameter 'state' is "done", expected 'ready', 'delayed', 'reserved' or 'dead'"#
             ),
+            (
+                "task.list", #"{"state":"gone"}"#,
+                #"parameter 'state' is "gone", expected 'ready', 'delayed', 'reserved' or 'dead'"#
+            ),
             ("task.retry", "{}", "expected exactly one of 'fires', 'queue'; none is given"),
             (
                 "task.retry", #"{"fires":[]}"#,
@@ -144,6 +148,10 @@ import Testing
             (
                 "task.drop", #"{"queue":"a","state":"reserved"}"#,
                 #"parameter 'state' is "reserved", expected 'ready', 'delayed' or 'dead'"#
+            ),
+            (
+                "task.drop", #"{"queue":"a","state":"gone"}"#,
+                #"parameter 'state' is "gone", expected 'ready', 'delayed' or 'dead'"#
             ),
             (
                 "task.kick", #"{"queue":"a","count":10001}"#,

@@ -296,6 +296,21 @@ import TimerWords
         #expect(both.level == .broken && both.advice?.contains("; timerctl drain") == true)
     }
 
+    @Test("A runner that does not answer is a warning where another node takes commands")
+    func runnerBesideOthers() {
+        var runner = StatusReply.Runner(pid: nil, version: nil, runs: 0)
+        runner.trouble = "timerd-runner does not answer: why"
+        let alone = Finding.runner(runner, of: "1.0.0")
+        #expect(alone.level == .broken)
+        #expect(alone.text == "commands wait: timerd-runner does not answer: why")
+        let beside = Finding.runner(runner, of: "1.0.0", besideOthers: "b")
+        #expect(beside.level == .warning && beside.advice == alone.advice)
+        #expect(
+            beside.text
+                == "no command begins on 'b', but on others: timerd-runner does not answer: why"
+        )
+    }
+
     @Test("Little room is told in KiB")
     func space() {
         let space = HostFacts.Space(free: 300 << 10, all: 3 << 20)

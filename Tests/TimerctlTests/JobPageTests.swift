@@ -138,6 +138,9 @@ import TimerWords
         let since = testDates.dayAndTime(testNow)
         let wait = "commands wait since \(since): timerd-runner does not answer: why\n"
         #expect(page(asked).contains(wait))
+        status.node = .init(name: "alpha", leadsSince: testNow, epoch: 7, standby: ["beta"])
+        #expect(page(asked).contains("no command begins on 'alpha' since \(since): timerd-runner"))
+        status.node = nil
         #expect(!page(run(.running) { $0.startedAt = testNow }).contains(wait))
         #expect(!page(run(.running) { $0.node = "beta" }).contains(wait))
     }

@@ -289,6 +289,8 @@ import TimerWords
         #expect(leader?.name == "alpha")
         #expect(reply("blade-8").leader(elsewhereThan: "blade-8") == nil)
         #expect(reply(nil).leader(elsewhereThan: "blade-8") == nil, "it may be here")
+        #expect(reply(nil).takeCommands(besides: "alpha"))
+        #expect(!reply(nil).takeCommands(besides: "beta"))
         let finding = leader.map { Diagnosis.passedOn(by: $0, seesOwn: true) }
         #expect(finding?.level == .ok && finding?.subject == "host")
         #expect(finding?.text.contains("is of 'alpha', which leads on 'blade-7'") == true)

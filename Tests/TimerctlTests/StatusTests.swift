@@ -61,6 +61,11 @@ import TimerWords
         let away =
             "runner    commands wait since 2026-12-01 08:55:00: timerd-runner does not answer: why\n"
         #expect(Status.text(of: status, zone: berlin).contains(away))
+        status.node = .init(name: "b", leadsSince: testNow, epoch: 7, standby: ["c"])
+        let here =
+            "runner    no command begins on 'b' since 2026-12-01 08:55:00: timerd-runner does not answer: why\n"
+        #expect(Status.text(of: status, zone: berlin).contains(here))
+        status.node = nil
         status.runner?.trouble = "this node drains"
         status.runner?.drains = true
         let drains = "runner    this node drains, since 2026-12-01 08:55:00\n"

@@ -55,9 +55,17 @@ struct cspawn_report {
 };
 
 /// Starts a program that serves the listening socket `listener`, which is its descriptor 3; 0, 1 and 2 are
-/// /dev/null, and there are no others. It has a session of its own: a signal of the caller's terminal is not meant
-/// for it. Returns 0 or the errno.
-int cspawn_program(const char *path, char *const *argv, int listener, int32_t *pid);
+/// /dev/null, and there are no others; `keeps_errors`: 2 is the caller's, if that is open. It has a session of its own: a
+/// signal of the caller's terminal is not meant for it. Returns 0 or the errno.
+int cspawn_program(const char *path, char *const *argv, int listener, int keeps_errors, int32_t *pid);
+
+/// Whether what is written to that descriptor is lost: it is /dev/null, or closed.
+int cspawn_is_null(int descriptor);
+
+/// Sends a warning of a daemon to the syslog that listens at `path`, in the name of this process, and keeps nothing open.
+///
+/// Unlike syslog(3) it waits for nobody: where the log takes nothing now, the line is lost. Returns 0 or the errno.
+int cspawn_syslog(const char *path, const char *name, const char *text);
 
 /// Whether a process holds the lock of `path`, which a runner has beside its socket as long as it lives; `pid` gets which
 /// one, below 1 where the kernel has no number for it here. A file that is not there, or is another user's, is held by nobody.

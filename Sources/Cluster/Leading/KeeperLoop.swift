@@ -110,6 +110,7 @@ final class KeeperLoop {
             if connection?.isUsable == false { connection = nil }
             perform(error.lasts ? .refused(request) : .failed(request))
             if error.isOfName { perform(.nameTaken) }
+            if error.isOfTables { perform(.tablesGone) }
             tell(error)
         }
     }
@@ -271,6 +272,11 @@ extension ClusterError {
     /// Whether another node has this one's name.
     fileprivate var isOfName: Bool {
         if case .refused(let refusal) = self { refusal.code == .nameInUse } else { false }
+    }
+
+    /// Whether no other node finds its tables either.
+    fileprivate var isOfTables: Bool {
+        if case .refused(let refusal) = self { refusal.code == .tablesGone } else { false }
     }
 
     /// Whether nothing new is told by `other`.

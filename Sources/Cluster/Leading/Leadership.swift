@@ -48,6 +48,8 @@ package struct Leadership: Sendable {
         case failed(Request)
         /// The database does not take this node, and hardly will soon.
         case refused(Request)
+        /// The tables, or a row that all nodes need, are gone: whoever led cannot renew its lease either.
+        case tablesGone
         /// Another node has this one's name: it takes no part, and what is sent under that name is not for it.
         case nameTaken
         /// The lease was taken or given back, or a node is to drain: look.
@@ -157,6 +159,11 @@ package struct Leadership: Sendable {
         relayAwaySince.map { now - $0 >= terms.relayPatience } ?? false
     }
 
+    /// Whether the lease is over, as far as it was seen.
+    private func isLeaseOver(at now: Int64) -> Bool {
+        lease.map { now >= min($0.end, $0.surelyOver) } ?? true
+    }
+
     /// Whether the lease was seen by now.
     package var hasLooked: Bool { lookedAt != nil }
 
@@ -201,6 +208,8 @@ package struct Leadership: Sendable {
         case .refused:
             failures += 1
             notBefore = now + (epoch == nil ? terms.renewal : terms.retry(afterFailures: failures))
+        case .tablesGone:
+            if role == .standsBy, isLeaseOver(at: now) { tell(leader: nil, &effects) }
         case .nameTaken: if role == .standsBy { tell(leader: nil, &effects) }
         case .notified: renewAt = min(renewAt, now)
         case .leave:

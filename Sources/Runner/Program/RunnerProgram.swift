@@ -18,6 +18,10 @@ package struct RunnerProgram: Sendable {
     var arguments = ["--until-idle"]
     /// Whether one is started where none listens.
     var starts = true
+    /// Whether it says what it has to say where this process does, and not by syslog.
+    ///
+    /// The first process of a container ends last, so that its log is read for as long as a runner may write to it.
+    var sharesErrors = getpid() == 1
     /// Gets the pid of one that was started: a child, for whose end nobody waits here.
     ///
     /// The daemon has the kernel remove its children (`ProcessSignals`).
@@ -51,12 +55,7 @@ package struct RunnerProgram: Sendable {
         do throws(Errno) {
             return try attached { Self.connect($0, $1, $2) }
         } catch  where starts && (error == .connectionRefused || error == .noSuchFileOrDirectory) {
-            try start(after: error)
-        } catch {
-            throw unreachable("connect to", error)
-        }
-        do throws(Errno) {
-            return try attached { Self.connect($0, $1, $2) }
+            return try start(after: error)
         } catch {
             throw unreachable("connect to", error)
         }
@@ -94,12 +93,13 @@ package struct RunnerProgram: Sendable {
         RunnerUnreachable("cannot \(doing) '\(socket)': \(cause.text)")
     }
 
-    /// Starts a runner, which has the listening socket from its beginning: connections wait there.
+    /// Starts a runner, which has the listening socket from its beginning, and this connection waiting there: one that has
+    /// nothing to do, as what it finds of another has ended, ends before anybody could connect with it.
     ///
     /// `cause`: why it could not be connected with.
     ///
     /// - Throws: also where one lives whose socket is not there: beside it runs would begin a second time.
-    private func start(after cause: Errno) throws(RunnerUnreachable) {
+    private func start(after cause: Errno) throws(RunnerUnreachable) -> FileDescriptor {
         var holder: Int32 = 0
         guard cspawn_is_held("\(socket)-lock", &holder) == 0 else {
             // In the place of its socket's file is one at which nobody listens, as of a backup: it makes its own anew once that
@@ -118,13 +118,36 @@ package struct RunnerProgram: Sendable {
         guard chmod(socket, 0o600) == 0, listen(listener.rawValue, 16) == 0 else {
             throw unreachable("listen at", .last)
         }
+        let connection: FileDescriptor
+        do throws(Errno) {
+            connection = try attached { Self.connect($0, $1, $2) }
+        } catch {
+            unlink(socket)
+            throw unreachable("connect to", error)
+        }
+        do throws(RunnerUnreachable) {
+            try spawn(listener)
+        } catch {
+            connection.closeForGood()
+            unlink(socket)
+            throw error
+        }
+        return connection
+    }
+
+    private func spawn(_ listener: FileDescriptor) throws(RunnerUnreachable) {
         var words: [UnsafeMutablePointer<CChar>?] =
             ([executable] + arguments).map { strdup($0) } + [nil]
         defer { for word in words { free(word) } }
         var pid: Int32 = 0
-        let error = cspawn_program(executable, &words, listener.rawValue, &pid)
+        let error = cspawn_program(
+            executable,
+            &words,
+            listener.rawValue,
+            sharesErrors ? 1 : 0,
+            &pid
+        )
         guard error == 0 else {
-            unlink(socket)
             throw RunnerUnreachable("cannot start '\(executable)': \(Errno(rawValue: error).text)")
         }
         started(pid)

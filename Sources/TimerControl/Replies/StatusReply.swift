@@ -113,7 +113,7 @@ public struct StatusReply: Codable, Hashable, Sendable {
         public var version: String?
         /// How many runs it has that have not ended, as far as is known.
         public var runs: Int
-        /// Why commands wait; nil while they do not.
+        /// Why commands wait, or, of daemons that share their jobs, why none begins on the node that answers; nil where they begin.
         public var trouble: String?
         /// Since when they do.
         public var troubleSince: Timestamp?

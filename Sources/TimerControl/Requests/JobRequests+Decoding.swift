@@ -41,19 +41,22 @@ extension ListJobs {
 }
 
 extension AddJobs {
-    /// One definition beside `replace`, or several under `jobs`.
+    private static let others: Set = ["jobs", "replace", "dryRun"]
+
+    /// One definition beside `replace` and `dryRun`, or several under `jobs`.
     init(_ parameters: Parameters) throws(ControlError) {
         let replace = try parameters.optional(Bool.self, "replace") ?? false
+        let dryRun = try parameters.optional(Bool.self, "dryRun") ?? false
         guard let list = parameters.members["jobs"] else {
-            let definition = try parameters.definition(besides: ["jobs", "replace"])
-            self.init(definition, replace: replace)
+            let definition = try parameters.definition(besides: Self.others)
+            self.init(definition, replace: replace, dryRun: dryRun)
             try requireNameToReplace()
             return
         }
-        try parameters.checkNames(among: ["jobs", "replace"], orNull: JobDefinition.fieldNames)
+        try parameters.checkNames(among: Self.others, orNull: JobDefinition.fieldNames)
         let definitions = try Parameters.definitions(list, "jobs").map(\.definition)
         guard !definitions.isEmpty else { throw .wrong("jobs", "empty", "one definition or more") }
-        self.init(definitions, replace: replace)
+        self.init(definitions, replace: replace, dryRun: dryRun)
         try requireNameToReplace()
     }
 

@@ -7,18 +7,22 @@ public struct AddJobs: Hashable, Sendable {
     public var definitions: [JobDefinition]
     /// A live job of the same owner and name becomes what is said here.
     public var replace: Bool
+    /// Whether it is tried and then undone.
+    public var dryRun: Bool
     /// Whether they came as `jobs: [...]`, so that the answer is a list as well.
     public var isList: Bool
 
-    public init(_ definition: JobDefinition, replace: Bool = false) {
+    public init(_ definition: JobDefinition, replace: Bool = false, dryRun: Bool = false) {
         self.definitions = [definition]
         self.replace = replace
+        self.dryRun = dryRun
         self.isList = false
     }
 
-    public init(_ definitions: [JobDefinition], replace: Bool = false) {
+    public init(_ definitions: [JobDefinition], replace: Bool = false, dryRun: Bool = false) {
         self.definitions = definitions
         self.replace = replace
+        self.dryRun = dryRun
         self.isList = true
     }
 }

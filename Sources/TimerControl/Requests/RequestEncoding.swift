@@ -128,6 +128,7 @@ extension AddJobs {
             members = fields
         }
         if replace { members["replace"] = .bool(true) }
+        if dryRun { members["dryRun"] = .bool(true) }
         return .object(members)
     }
 }

@@ -60,9 +60,10 @@ extension ReleaseTasks {
 
 extension ListTasks {
     init(_ parameters: Parameters) throws(ControlError) {
-        self = try parameters.decoded(Self.self, fields: Self.fieldNames)
+        try parameters.checkNames(among: Self.fieldNames)
+        try parameters.checkState(among: [.ready, .delayed, .reserved, .dead])
+        self = try parameters.decoded(Self.self)
         if let queue { try checkQueue(queue, "queue") }
-        try checkState(state, among: [.ready, .delayed, .reserved, .dead])
         if let limit { try checkRange(limit, 1...Limits.page, "limit") }
     }
 }
@@ -97,8 +98,8 @@ extension DropTasks {
             return
         }
         let queue = try parameters.queue()
+        try parameters.checkState(among: [.ready, .delayed, .dead])
         let state = try parameters.required(QueuedTask.State.self, "state")
-        try checkState(state, among: [.ready, .delayed, .dead])
         let owner = try parameters.optional(String.self, "owner")
         self = .queue(queue, owner: owner, state: state, count: try parameters.manyTasks())
     }
@@ -188,6 +189,16 @@ extension Parameters {
         if let count { try checkRange(count, 1...Limits.manyTasks, "count") }
         return count
     }
+
+    /// Refuses a word that is none of these states; what is no word is left to the one that decodes it.
+    ///
+    /// Ahead of that: the type has states that a request does not take, and would name them as accepted.
+    fileprivate func checkState(among states: [QueuedTask.State]) throws(ControlError) {
+        guard let value = members["state"], case .string(let word) = value else { return }
+        let words = states.map(\.rawValue)
+        guard !words.contains(word) else { return }
+        throw .wrong("state", value.jsonText, OptionForm.choice(words).accepted)
+    }
 }
 
 private func checkQueue(
@@ -202,15 +213,6 @@ private func checkQueue(
     guard isPlain else {
         throw .wrong(path(), JSONValue.string(name).jsonText, "text without control characters")
     }
-}
-
-private func checkState(
-    _ state: QueuedTask.State?,
-    among states: [QueuedTask.State]
-) throws(ControlError) {
-    guard let state, !states.contains(state) else { return }
-    let words = OptionForm.choice(states.map(\.rawValue)).accepted
-    throw .wrong("state", "\"\(state.rawValue)\"", words)
 }
 
 private func checkSpan(

@@ -9,7 +9,9 @@ import TimerControl
 extension CommandHandler {
     /// `job.add`: checks every definition, then adds all of them or none.
     func addJobs(_ request: AddJobs, _ caller: Caller) async throws -> Answer {
-        try await addJobs(request, try newJobs(of: request, caller), caller)
+        let jobs = try newJobs(of: request, caller)
+        return try await request.dryRun
+            ? tryOut(request, jobs, caller) : addJobs(request, jobs, caller)
     }
 
     /// The jobs to add, each checked; changes nothing.
@@ -27,11 +29,8 @@ extension CommandHandler {
         let added: [StoredJob]
         do {
             for index in jobs.indices where jobs[index].definition.isTied {
-                do {
-                    jobs[index].process = try holdTarget(of: jobs[index].definition, caller)
-                } catch {
-                    guard request.isList else { throw error }
-                    throw ControlError(error.reason, "jobs[\(index)]: \(error.message)")
+                jobs[index].process = try at(index, of: request) {
+                    () throws(ControlError) in try holdTarget(of: jobs[index].definition, caller)
                 }
             }
             added = try await scheduler.add(jobs, replace: request.replace, caller: caller)
@@ -41,6 +40,37 @@ extension CommandHandler {
             }
             throw error
         }
+        return answer(request, jobs, added)
+    }
+
+    /// What `addJobs` would answer, changing nothing.
+    func tryOut(_ request: AddJobs, _ jobs: [NewJob], _ caller: Caller) async throws -> Answer {
+        var jobs = jobs
+        for index in jobs.indices where jobs[index].definition.isTied {
+            jobs[index].process = try at(index, of: request) {
+                () throws(ControlError) in try target(of: jobs[index].definition, caller)
+            }
+        }
+        var changes = JobChanges(invalidate: [], change: [], add: jobs)
+        changes.addition = .new(replace: request.replace)
+        return answer(request, jobs, try await scheduler.tryOut(changes, caller: caller).added)
+    }
+
+    /// What `body` finds of a job of the request, whose place its refusal names.
+    private func at<Value>(
+        _ index: Int,
+        of request: AddJobs,
+        _ body: () throws(ControlError) -> Value
+    ) throws(ControlError) -> Value {
+        do {
+            return try body()
+        } catch {
+            guard request.isList else { throw error }
+            throw ControlError(error.reason, "jobs[\(index)]: \(error.message)")
+        }
+    }
+
+    private func answer(_ request: AddJobs, _ jobs: [NewJob], _ added: [StoredJob]) -> Answer {
         let views = view(added)
         let existing = added.existing
         guard !request.isList, let only = views.first else {
@@ -81,6 +111,7 @@ extension CommandHandler {
                 )
                 job.refusal = job.refusal.map { name($0, index) }
                 job.historyRefusal = tooLongHistory(of: job).map { name($0, index) }
+                job.place = list.map { "\($0)[\(index)]: " } ?? ""
                 try requireNeeds(of: definitions[index])
                 try requireNiceness(of: job)
                 try requireHosts(for: job)

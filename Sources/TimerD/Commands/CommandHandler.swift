@@ -60,7 +60,16 @@ struct CommandHandler: Sendable {
         switch request {
         case .addJobs(let request):
             let jobs = Result { try newJobs(of: request, caller) }
-            return { await outcome { try await addJobs(request, jobs.get(), caller) } }
+            guard request.dryRun else {
+                return { await outcome { try await addJobs(request, jobs.get(), caller) } }
+            }
+            return {
+                await outcome {
+                    try await scheduler.detour(of: caller) {
+                        try await tryOut(request, jobs.get(), caller)
+                    }
+                }
+            }
         case .putPart(let part):
             let checked = Result { try check(part, caller) }
             return { await outcome { try await putPart(part, checked.get(), caller) } }

@@ -12,7 +12,8 @@ extension Request {
             .beginMaintenance, .endMaintenance, .killRun, .retryTasks, .dropTasks, .kickTasks,
             .setQueue:
             true
-        case .addJobs, .invalidateJobs, .reserveTasks, .extendTasks, .finishTasks, .failTasks,
+        case .addJobs(let request): request.dryRun
+        case .invalidateJobs, .reserveTasks, .extendTasks, .finishTasks, .failTasks,
             .releaseTasks, .putPart, .dropUpload, .backUp, .drainNode:
             false
         case .getJob, .listJobs, .listRuns, .getRun, .listNotices, .readOutput, .subscribe,

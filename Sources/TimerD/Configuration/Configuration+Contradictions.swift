@@ -47,13 +47,28 @@ extension Configuration {
         return sentences
     }
 
+    /// How many descriptors the daemon has open without any client.
+    private static let ownDescriptors = 32
+
+    /// `maxConnections` and `maxConnectionsPerUser` as they are taken where the daemon may have so many descriptors.
+    ///
+    /// Where it has fewer for them, a user has the same share of these as of the setting: else one could have them all.
+    func connections(within limit: Int) -> (all: Int, ofUser: Int) {
+        // Beside those of the processes that jobs are tied to, and the daemon's.
+        let rest = limit - limit / 4 - DescriptorLimit.reserve(of: limit) - Self.ownDescriptors
+        let room = max(rest, 8)
+        guard maxConnections > room else { return (maxConnections, maxConnectionsPerUser) }
+        let share = max(room * maxConnectionsPerUser / maxConnections, 1)
+        return (room, min(maxConnectionsPerUser, share))
+    }
+
     /// What comes of `maxConnections` where the daemon may have so many descriptors, in a sentence; nil where that is enough.
     func wantOfDescriptors(of limit: Int) -> String? {
-        // Beside those of the processes that jobs are tied to, and its own.
-        let room = limit - limit / 4 - DescriptorLimit.reserve(of: limit)
-        guard maxConnections > room else { return nil }
+        let taken = connections(within: limit)
+        guard maxConnections > taken.all else { return nil }
         return "'maxConnections' is \(maxConnections), and timerd may have \(limit) descriptors "
-            + "(LimitNOFILE=, ulimit -n): connections beyond \(room) may be refused"
+            + "(LimitNOFILE=, ulimit -n): it is taken as \(taken.all), and 'maxConnectionsPerUser', which is "
+            + "\(maxConnectionsPerUser), as \(taken.ofUser)"
     }
 
     /// The settings as the daemon goes by them.

@@ -7,6 +7,8 @@ import TimerControl
 extension ControlSocket.Settings {
     /// A daemon of root serves all users; any other daemon serves only its own user and root.
     init(_ configuration: Configuration, uid: UInt32) {
+        let limit = DescriptorLimit.most
+        let taken = configuration.connections(within: limit)
         self.init(
             path: configuration.socket,
             admission: AccessPolicy(
@@ -16,8 +18,9 @@ extension ControlSocket.Settings {
                 deny: configuration.deny.compactMap(AccessPolicy.Entry.init),
                 unmapped: UserNamespace.unmapped()
             ),
-            maxConnections: configuration.maxConnections,
-            maxConnectionsPerUser: configuration.maxConnectionsPerUser,
+            maxConnections: taken.all,
+            maxConnectionsPerUser: taken.ofUser,
+            scarceDescriptors: taken.all < configuration.maxConnections ? limit : nil,
             maxInFlight: configuration.maxInFlight,
             maxInFlightPerUser: configuration.maxInFlightPerUser
         )

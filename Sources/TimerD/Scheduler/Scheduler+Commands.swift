@@ -48,7 +48,7 @@ extension Scheduler {
         return applied
     }
 
-    /// What `apply` would answer, without changing anything; it delays no fire and no write.
+    /// What `apply`, or `add`, would answer, without changing anything; it delays no fire and no write.
     func tryOut(_ changes: JobChanges, caller: Caller) async throws -> AppliedChanges {
         try requireRunning()
         // The trial has to see the changes that the caller asked for before.
@@ -58,7 +58,10 @@ extension Scheduler {
             changes: changes,
             limit: jobLimit(of: caller),
             caller: caller,
-            unstarted: unstarted([changes.touched], caller),
+            unstarted: unstarted(
+                [changes.touched] + changes.replaced.map(JobSelection.name),
+                caller
+            ),
             moment: moment,
             horizon: window.horizon
         )

@@ -19,7 +19,10 @@ extension Scheduler {
         case .away(let reason):
             metadata["error"] = "\(reason)"
             guard host != hosts.own else {
-                return log.error("timerd-runner does not answer; commands wait", metadata: metadata)
+                return log.error(
+                    "timerd-runner does not answer; \(noneBegins("on this node"))",
+                    metadata: metadata
+                )
             }
             // It comes and goes with the node, and with both nodes' connections with the database; its runner may be well, or
             // what says nothing while all else is: that is told next.
@@ -41,7 +44,7 @@ extension Scheduler {
             guard isNews else { return }
             metadata["error"] = "\(reason)"
             log.warning(
-                "timerd-runner has no room for more runs; commands wait",
+                "timerd-runner has no room for more runs; \(noneBegins("there"))",
                 metadata: metadata
             )
         case .hasRoom: beginAgain()
@@ -57,6 +60,11 @@ extension Scheduler {
             )
             if isRecovered { beginAgain() }
         }
+    }
+
+    /// What follows where a host takes no command: where there are others, these may take all.
+    private func noneBegins(_ place: String) -> String {
+        hosts.own.isEmpty ? "commands wait" : "no command begins \(place)"
     }
 
     /// A node has come that runs commands for this one, which leads.

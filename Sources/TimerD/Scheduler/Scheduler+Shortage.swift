@@ -26,7 +26,9 @@ extension Scheduler {
         let words = "timerd lacks descriptors or memory: \(reason)"
         if hosts.standing.takeShortage(words, at: moment.wall) {
             log.warning(
-                "timerd lacks descriptors or memory to begin commands; they wait",
+                hosts.own.isEmpty
+                    ? "timerd lacks descriptors or memory to begin commands; they wait"
+                    : "timerd lacks descriptors or memory; no command begins on this node",
                 metadata: ["error": "\(reason)"]
             )
         }

@@ -134,7 +134,8 @@ extension Scheduler {
                     continue
                 }
                 refusal = error
-                guard case .tooMany(_, isUsers: true) = error else { return error }
+                // Others may have a place still: each has a share, and administrators some that nobody else gets.
+                if case .system = error { return error }
                 full.insert(tied.owner)
             }
         }

@@ -53,11 +53,13 @@ extension Scheduler {
                     gaveAll: given.allSatisfy { $0.isPutOff || !$0.tasks.isEmpty }
                 )
             }
+            scheduler.serveHeld()
         } failed: { scheduler, error in
             for number in numbers where !(isAhead && scheduler.isLeftWithoutTask(number)) {
                 scheduler.taskWaits.remove(number)?.answer.keep(.failure(error))
             }
             if let key { scheduler.asked(key, gaveAll: false) }
+            scheduler.serveHeld()
         }
     }
 
@@ -100,7 +102,7 @@ extension Scheduler {
             } else {
                 taskWaits.wait(number, for: given.keys)
                 waiter.place?.giveBack()
-                if isStale { again.append(number) }
+                isStale ? again.append(number) : taskWaits.release(given.keys)
             }
         }
         // Something came for them between the store's look and its answer.
@@ -133,14 +135,25 @@ extension Scheduler {
         isAhead: Bool = false
     ) {
         taskWaits.noteReason(key)
+        askInOrder(for: key, limit: limit, isAhead: isAhead)
+    }
+
+    private func askInOrder(for key: QueueKey, limit: Int, isAhead: Bool = false) {
         guard !isStopping, taskWaits.asking[key] == nil else {
             if taskWaits.asking[key] != nil { taskWaits.asking[key] = .again }
             return
         }
         let numbers = taskWaits.idle(key, limit: limit)
-        guard !numbers.isEmpty else { return }
+        guard !numbers.isEmpty else { return taskWaits.hold(key) }
         taskWaits.asking[key] = .once
         ask(for: numbers, of: key, isAhead: isAhead)
+    }
+
+    /// Serves the queues that were held by somebody for whom the store was being asked, who may have an answer by now.
+    ///
+    /// That is no new reason to look at them: who is still being asked for would be asked for again, and again hold them.
+    private func serveHeld() {
+        for key in taskWaits.takeHeld() { askInOrder(for: key, limit: Self.askedAtOnce) }
     }
 
     private func asked(_ key: QueueKey, gaveAll: Bool) {

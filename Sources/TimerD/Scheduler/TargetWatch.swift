@@ -15,7 +15,7 @@ import TimerControl
 /// A process costs one descriptor, however many jobs are tied to it. They are bounded, for each user
 /// and in all, so that runs and connections have theirs, and leave the daemon its reserve.
 final class TargetWatch: Sendable {
-    /// How many different processes one user's jobs may be tied to.
+    /// How many different processes one user's jobs may be tied to, where there are descriptors for twice as many.
     static let mostPerUser = 256
 
     /// Why a process cannot be watched.
@@ -24,7 +24,7 @@ final class TargetWatch: Sendable {
         case gone
         /// The limit is reached: `watched` processes for this user, or in all.
         case tooMany(watched: Int, isUsers: Bool)
-        /// What descriptors are left are the daemon's own, for that reason.
+        /// What descriptors are left are the daemon's own, or other users', for that reason.
         case reserved(String)
         /// The system has no descriptor for it, or no memory.
         case system(Errno)
@@ -56,17 +56,17 @@ final class TargetWatch: Sendable {
     private let loop: EpollLoop
     private let state = Locked(State())
     private let most: Int
-    private let mostPerUser: Int
+    private let administrators: Set<UInt32>
 
     /// By default a quarter of the descriptors that this process may have.
     init(
         on loop: EpollLoop,
         most: Int = DescriptorLimit.now / 4,
-        mostPerUser: Int = TargetWatch.mostPerUser
+        administrators: Set<UInt32> = [0, geteuid()]
     ) {
         self.loop = loop
         self.most = max(most, 1)
-        self.mostPerUser = mostPerUser
+        self.administrators = administrators
     }
 
     /// Watches a process for a job of `user`'s that is to be added: `tie` or `release` follows.
@@ -136,14 +136,35 @@ extension TargetWatch {
         if state.targets[process]?.hasGone == true { throw .gone }
         let isNewToUser = state.targets[process]?.users[user] == nil
         let own = state.perUser[user, default: 0]
-        if isNewToUser, own >= mostPerUser { throw .tooMany(watched: own, isUsers: true) }
+        if isNewToUser { try requireShare(of: user, watched: own) }
         if state.targets[process] == nil {
-            let all = state.targets.count
-            if all >= most { throw .tooMany(watched: all, isUsers: false) }
+            try requireRoom(for: user, watched: state.targets.count)
             state.targets[process] = Target(watch: try watch(process))
         }
         state.targets[process]?.users[user, default: 0] += 1
         if isNewToUser { state.perUser[user] = own + 1 }
+    }
+
+    /// One user's may not be all that there are, unless others are his to decide on.
+    private func requireShare(of user: UInt32, watched own: Int) throws(Refusal) {
+        let half = administrators.contains(user) ? most : max(most / 2, 1)
+        guard own < half || own >= Self.mostPerUser else {
+            throw .reserved(
+                "your jobs are tied to \(own) other processes, a user's share of the \(most) that timerd has descriptors for"
+            )
+        }
+        if own >= Self.mostPerUser { throw .tooMany(watched: own, isUsers: true) }
+    }
+
+    /// The last ones are for administrators, whatever others have taken.
+    private func requireRoom(for user: UInt32, watched all: Int) throws(Refusal) {
+        if all >= most { throw .tooMany(watched: all, isUsers: false) }
+        let kept = administrators.contains(user) ? 0 : most / 8
+        guard all < most - kept else {
+            throw .reserved(
+                "jobs are tied to \(all) of the \(most) processes that timerd has descriptors for, the last \(kept) are for root"
+            )
+        }
     }
 
     private func release(_ process: ProcessIdentity, for user: UInt32, _ state: inout State) {

@@ -58,6 +58,10 @@ struct TaskWaits {
     private var asked: [QueueKey: Int] = [:]
     /// Queues for whose waiters the store is being asked.
     var asking: [QueueKey: Asking] = [:]
+    /// Queues that may have something, but for whose first waiter the store is being asked, perhaps for another queue's sake.
+    ///
+    /// He may be put off, or get nothing: who came after him has to wait for that.
+    private var held: Set<QueueKey> = []
 
     /// `again`: there is a reason to ask once more behind that.
     enum Asking { case once, again }
@@ -153,10 +157,23 @@ struct TaskWaits {
         return first.sorted { $0.1 < $1.1 }.map(\.0)
     }
 
-    /// Some who wait for a queue and for whom the store is not being asked, those first who came first.
+    /// Some who wait for a queue, those first who came first; nobody behind one for whom the store is being asked.
     func idle(_ key: QueueKey, limit: Int) -> [Int] {
         guard let queue = queues[key] else { return [] }
-        return queue.first(limit) { waiters[$0]?.isAsking == false }
+        return queue.prefix(limit) { waiters[$0]?.isAsking == false }
+    }
+
+    /// Notes that a queue is to be served once the store has answered for who is in front.
+    mutating func hold(_ key: QueueKey) { if count(key) > 0 { held.insert(key) } }
+
+    /// Notes that the store had nothing in these queues for one who waits: it has nothing for those behind him either.
+    mutating func release(_ keys: [QueueKey]) { if !held.isEmpty { held.subtract(keys) } }
+
+    /// The queues that were held, which are not any more, in the order in which they are to be served.
+    mutating func takeHeld() -> [QueueKey] {
+        guard !held.isEmpty else { return [] }
+        defer { held = [] }
+        return inOrder(held)
     }
 
     // MARK: - Connections

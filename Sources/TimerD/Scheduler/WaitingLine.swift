@@ -23,11 +23,11 @@ struct WaitingLine {
         if numbers.count > 2 * present.count + 16 { numbers.removeAll { !present.contains($0) } }
     }
 
-    /// The first numbers for which `fits` holds.
-    func first(_ limit: Int, where fits: (Int) -> Bool) -> [Int] {
+    /// The first numbers, up to one for which `fits` does not hold.
+    func prefix(_ limit: Int, while fits: (Int) -> Bool) -> [Int] {
         var found: [Int] = []
-        for number in numbers where present.contains(number) && fits(number) {
-            guard found.count < limit else { break }
+        for number in numbers where present.contains(number) {
+            guard found.count < limit, fits(number) else { break }
             found.append(number)
         }
         return found

@@ -27,7 +27,7 @@ struct ConnectionCounts {
         if total >= settings.maxConnections - reserve {
             return ControlError(
                 .limitReached,
-                "\(total) connections are open; maxConnections is \(settings.maxConnections)"
+                "\(total) connections are open; maxConnections is \(Self.words(settings.maxConnections, settings))"
                     + (reserve > 0 ? ", the last \(reserve) are for root" : "")
             )
         }
@@ -36,7 +36,13 @@ struct ConnectionCounts {
         return ControlError(
             .limitReached,
             "uid \(caller.uid) has \(own) connections open; maxConnectionsPerUser is "
-                + "\(settings.maxConnectionsPerUser)"
+                + Self.words(settings.maxConnectionsPerUser, settings)
         )
+    }
+
+    /// The number, and why it is lower than the setting, if it is.
+    private static func words(_ count: Int, _ settings: ControlSocket.Settings) -> String {
+        guard let limit = settings.scarceDescriptors else { return "\(count)" }
+        return "taken as \(count), as timerd may have \(limit) descriptors"
     }
 }

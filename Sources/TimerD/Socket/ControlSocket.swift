@@ -18,6 +18,8 @@ final class ControlSocket: Sendable {
         var maxConnections = 1000
         /// Fewer than all, so that root always finds a place to look after the daemon.
         var maxConnectionsPerUser = 900
+        /// How many descriptors there may be, where both are fewer for want of them than the configuration has; nil else.
+        var scarceDescriptors: Int?
         /// Requests of one connection that may be in progress.
         var maxInFlight = 256
         /// The same for all connections of a user together.

@@ -220,7 +220,10 @@ struct FireStore {
             UPDATE fires SET state = 'waiting', waits_for = ?2, waits_until_us = ?3 WHERE id = ?1
             """
         static let markQueued = "UPDATE fires SET state = 'queued', fired_at_us = ?2 WHERE id = ?1"
-        static let markTask = "UPDATE fires SET state = ?2 WHERE id = ?1"
+        /// A dead one that is retried has not failed.
+        static let markTask = """
+            UPDATE fires SET state = ?2, failed = CASE WHEN ?2 = 'dead' THEN failed END WHERE id = ?1
+            """
         static let wallDate = "SELECT wall_date_us FROM fires WHERE id = ?1"
         static let isByHand = "SELECT reason IS 'manual' FROM fires WHERE id = ?1"
         static let markDone = "UPDATE fires SET state = 'done' WHERE id = ?1"

@@ -25,10 +25,12 @@ struct NewJob: Sendable {
     var refusal: ControlError?
     /// Why it can only be a job that has been given as many runs to keep before: they are more than are allowed.
     var historyRefusal: ControlError?
+    /// Its place in a list, for a refusal that comes with the write: "add[1]: "; "" where it stands in none.
+    var place = ""
 
     /// The same with the URLs of `old` where something stands for them.
     ///
-    /// - Throws: `ControlError` where something stands for a URL that `old` does not have.
+    /// - Throws: `ControlError`, with the job's place, where something stands for a URL that `old` does not have.
     func unmasked(by old: JobDefinition?) throws -> NewJob {
         guard !definition.hidesNothing else { return self }
         var definition = definition
@@ -41,7 +43,8 @@ struct NewJob: Sendable {
             job.policy.notices = try NoticePolicy(stated: definition)
             return job
         } catch {
-            throw ControlError(error)
+            let refusal = ControlError(error)
+            throw ControlError(refusal.reason, place + refusal.message)
         }
     }
 

@@ -129,6 +129,9 @@ extension Queries.SQL {
         order.isOfFailures ? failedRuns(order, part) : fires(order, part)
     }
 
+    /// What was dropped is told as over, also where that is still to be stored.
+    private static let isStillOpen = "\(RunRow.isOpen) AND NOT \(RunRow.isDropped)"
+
     private static func fires(_ order: RunOrder, _ part: RunOrder.Part) -> String {
         let date =
             switch order {
@@ -150,12 +153,12 @@ extension Queries.SQL {
             case .owner: "fires.owner_id = ?5 AND fires.owner_id <> 0 AND ?6 IS NULL"
             case .open:
                 """
-                \(RunRow.isOpen) AND (fires.owner_id = ?5 OR ?5 IS NULL)
+                \(isStillOpen) AND (fires.owner_id = ?5 OR ?5 IS NULL)
                     AND (fires.job_id = ?6 OR ?6 IS NULL)
                 """
             case .openOfOwner:
                 """
-                \(RunRow.isOpen) AND fires.owner_id = ?5 AND fires.owner_id <> 0
+                \(isStillOpen) AND fires.owner_id = ?5 AND fires.owner_id <> 0
                     AND (fires.job_id = ?6 OR ?6 IS NULL)
                 """
             case .all: "(fires.owner_id = ?5 OR ?5 IS NULL) AND ?6 IS NULL"

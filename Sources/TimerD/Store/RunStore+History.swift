@@ -15,7 +15,7 @@ extension RunStore {
 
     /// Deletes ended runs of a job that are behind `place`, except for its newest `kept`.
     ///
-    /// Those of a fire that is not done stay, because they tell which attempt is next. Many may: those of tasks that are dead,
+    /// Those of a fire that is not over stay, because they tell which attempt is next. Many may: those of tasks that are dead,
     /// or with workers. So a trim ends where it has looked at `trimLimit` and some of them stay. `hasHandlers`: their runs
     /// count with the run that they follow, and go with it.
     ///
@@ -39,7 +39,7 @@ extension RunStore {
         }
     }
 
-    /// The job's next runs behind `place`; of each, whether it has ended and its fire is done.
+    /// The job's next runs behind `place`; of each, whether it has ended and its fire is over.
     private func oldest(of job: JobID, behind place: RunID, through last: RunID) throws
         -> [(run: RunID, isOver: Bool)]
     {
@@ -56,10 +56,15 @@ extension RunStore.SQL {
     static let ownBehind = """
         SELECT id FROM runs WHERE job_id = ?1 AND handler = 0 ORDER BY id DESC LIMIT 1 OFFSET ?2
         """
+    /// Whether nothing follows a run: of a task that was dropped after an attempt the fire is skipped.
+    ///
+    /// A fire keeps its row for as long as it has a run, also a skipped one: see `FireStore.oldest`.
+    private static let isOfFireThatIsOver = """
+        (SELECT state = 'done' OR state = 'skipped' FROM fires WHERE fires.id = runs.fire_id) IS TRUE
+        """
     /// Uses runs_by_job.
     static let oldestThrough = """
-        SELECT id, outcome IS NOT NULL
-            AND (SELECT state FROM fires WHERE fires.id = runs.fire_id) IS 'done'
+        SELECT id, outcome IS NOT NULL AND \(isOfFireThatIsOver)
         FROM runs INDEXED BY runs_by_job
         WHERE job_id = ?1 AND id > ?2 AND id <= ?3 ORDER BY id LIMIT \(RunStore.trimLimit)
         """
@@ -68,6 +73,6 @@ extension RunStore.SQL {
             AND handler <> 0 AND outcome IS NOT NULL AND NOT EXISTS (
                 SELECT 1 FROM runs AS own
                 WHERE own.fire_id = runs.fire_id AND own.handler = 0 AND own.id > ?1)
-            AND (SELECT state FROM fires WHERE fires.id = runs.fire_id) = 'done'
+            AND \(isOfFireThatIsOver)
         """
 }

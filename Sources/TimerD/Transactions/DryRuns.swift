@@ -65,6 +65,11 @@ struct DryRun: Sendable {
             if let word = new.definition.name { try name.run(word) }
             if let word = new.definition.key { try key.run(word) }
         }
+        for name in changes.replaced {
+            let holder = try database.prepare(Self.holder)
+                .value(caller.owner.uid, caller.owner.name, name, as: JobID.self)
+            if let holder { try touch.run(holder) }
+        }
         let newer = try newerTagged(in: database)
         if let newer { try touch.run(newer) }
         try database.execute(Self.copy)
@@ -90,6 +95,10 @@ struct DryRun: Sendable {
     }
 
     private static let owner = "SELECT id FROM disk.owners WHERE uid = ?1 AND name = ?2"
+    private static let holder = """
+        SELECT job_id FROM disk.job_names
+        WHERE owner_id = (SELECT id FROM disk.owners WHERE uid = ?1 AND name = ?2) AND name = ?3
+        """
     private static let tag = """
         INSERT OR IGNORE INTO job_tags (owner_id, tag, job_id)
         SELECT owner_id, ?2, id FROM jobs WHERE id = ?1

@@ -11,6 +11,7 @@ struct JobChanges: Sendable {
     /// See `ApplyJobs`.
     var ifRevisions: [JobID: Int64] = [:]
     var ifNoNewer: NewestTagged?
+    var addition = Addition.declared
     /// The upload that they come from, which they end; nil for a request of its own.
     var upload: ReadUpload?
 
@@ -21,8 +22,20 @@ struct JobChanges: Sendable {
         var ifRevision: Int64?
     }
 
+    /// How `add` is added.
+    enum Addition: Equatable, Sendable {
+        /// As what is to be, by `job.apply`; see `keptJob`.
+        case declared
+        /// By `job.add`, with its `replace`.
+        case new(replace: Bool)
+    }
+
     /// The jobs that exist and are touched.
     var touched: JobSelection { .ids(invalidate + change.map(\.id)) }
+    /// The names of those that live jobs are replaced by.
+    var replaced: [String] {
+        addition == .new(replace: true) ? add.compactMap(\.definition.name) : []
+    }
     /// The keys that its jobs are to have of those that it changes; empty where it gives none.
     var keys: [JobID: ByteText?] {
         guard change.contains(where: { $0.to.definition.key != nil }) else { return [:] }
@@ -122,7 +135,12 @@ extension JobTransaction {
         for job in applied.changed where job.policy.queue == nil {
             applied.note(try tasks.left(of: job.id), of: job)
         }
-        applied.added = try add(changes.add, replace: false, limit: limit, isDeclared: true)
+        applied.added = try add(
+            changes.add,
+            replace: changes.addition == .new(replace: true),
+            limit: limit,
+            isDeclared: changes.addition == .declared
+        )
         return applied
     }
 

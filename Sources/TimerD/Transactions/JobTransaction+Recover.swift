@@ -130,7 +130,11 @@ extension JobTransaction {
                     continue
                 }
                 // Its event may have been told, also where its command was not asked for.
-                if fire.firedAt == nil { fire.firedAt = try redeliver(fire, of: job) }
+                if fire.firedAt == nil {
+                    let date = dateOfFire(fire, left, runner)
+                    try redeliver(fire, of: job, firedAt: date)
+                    fire.firedAt = date
+                }
                 if hasNoRun {
                     recovered.waiting += [try waiting(againAfter: left, fire, of: job)].compactMap(
                         \.self
@@ -209,20 +213,35 @@ extension JobTransaction {
         return try waiting(fire, of: job)
     }
 
-    /// Tells a fire again that is counted and whose event was not stored; returns when it fired.
-    private mutating func redeliver(_ left: LeftFire, of job: StoredJob) throws -> Timestamp {
-        let firedAt = max(moment.wall, left.wallDate)
+    /// When a fire has fired whose event was not stored: no later than its run began.
+    ///
+    /// Such a run was mostly stored a few milliseconds ahead of the fire's date. Where another node has it, or the runner does
+    /// not answer, nobody knows yet when it began: the date comes before that, and now may not.
+    private func dateOfFire(_ fire: LeftFire, _ left: [LeftRun], _ runner: KnownRuns) -> Timestamp {
+        let goingOn = left.filter(\.isKnown)
+        guard !goingOn.isEmpty else { return max(moment.wall, fire.wallDate) }
+        let starts = goingOn.compactMap { runner.runs[$0.run.rawValue]?.startedAtMicroseconds }
+        guard let start = starts.min() else { return fire.wallDate }
+        return max(min(moment.wall, Timestamp(microseconds: start)), fire.wallDate)
+    }
+
+    /// Tells a fire again that is counted and whose event was not stored.
+    private mutating func redeliver(
+        _ left: LeftFire,
+        of job: StoredJob,
+        firedAt: Timestamp
+    ) throws {
         try fires.setFiredAt(left.id, firedAt)
         try enqueueFired(
             left.id,
             of: job,
             fireDate: left.wallDate,
             dueBy: left.dueBy,
+            firedAt: firedAt,
             missed: left.missed,
             isByHand: left.isByHand,
             isRedelivery: true
         )
-        return firedAt
     }
 
     /// Marks all claimed events as perhaps told.

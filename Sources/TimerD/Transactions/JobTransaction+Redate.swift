@@ -25,7 +25,8 @@ extension JobTransaction {
         {
             first = new.schedule.nextFireDate(after: now) ?? first
         }
-        try recordUnfired(&job, .changed)
+        // A one-shot that has the same date stated otherwise, as an export states that of `in`, has not lost it.
+        if !hasSameDate(job, as: new, first) { try recordUnfired(&job, .changed) }
         try forgetSkippedAhead(of: job)
         if new.clock != job.clock {
             let reading = moment.reading(of: job.clock)
@@ -42,6 +43,12 @@ extension JobTransaction {
         job.definitionRevision += 1
         try closeOvertaken(of: &job, was: old.definition)
         return try goOn(as: job, from: old.policy, isPaused: isPaused)
+    }
+
+    /// Whether the job has one date, and is to have the same.
+    private func hasSameDate(_ job: StoredJob, as new: NewJob, _ first: Timestamp?) -> Bool {
+        guard job.isOneShot, case .once = new.schedule, let first else { return false }
+        return moment.wallDate(first, on: new.clock) == job.wallFireDate(at: moment)
     }
 
     /// Forgets the dates after now of which rows say that they will not fire.

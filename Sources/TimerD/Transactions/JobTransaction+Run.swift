@@ -124,19 +124,23 @@ extension JobTransaction {
     }
 
     /// Records how an attempt at a task has ended, whose fire goes its own way; `isLast`: none follows it by itself.
+    ///
+    /// `closes`: none follows because the task is over with this end, as it was taken away or its job has ended. Nobody is told
+    /// of a failure then, but the fire has failed.
     mutating func recordEnd(
         of run: RunID,
         ofTask job: StoredJob,
         _ ended: EndedRun,
-        isLast: Bool
+        isLast: Bool,
+        closes: Bool
     ) throws {
-        try markEnded(run, of: job, ended, isLast: isLast)
+        try markEnded(run, of: job, ended, isLast: isLast || closes)
         if isLast { try noteEnd(run, of: job, ended) }
         outcome.tasks.over.append(run)
         try tellEnd(of: run, of: job, ended)
     }
 
-    /// `isLast`: whether no attempt follows by itself; `isRunAgain`: whether one does that is no retry.
+    /// `isLast`: whether no attempt follows; `isRunAgain`: whether one does that is no retry.
     private func markEnded(
         _ run: RunID,
         of job: StoredJob,
@@ -167,7 +171,7 @@ extension JobTransaction {
 
     /// Removes the job's oldest runs beyond those that are kept.
     ///
-    /// Of a job with many that stay, because their fires are not done, one end looks at a few; the next one goes on behind
+    /// Of a job with many that stay, because their fires are not over, one end looks at a few; the next one goes on behind
     /// them.
     private func trimRuns(of job: StoredJob) throws {
         guard let runsKept = terms.runsKept else { return }

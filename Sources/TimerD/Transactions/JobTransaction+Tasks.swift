@@ -170,7 +170,7 @@ extension JobTransaction {
         room -= min(now, held.count)
         for fire in held.prefix(now) {
             guard let task = try tasks.task(fire) else { continue }
-            try end(task, of: job, .lost(why.rawValue))
+            try end(task, of: job, .lost(why.rawValue), closes: true)
             try close(task)
         }
         let left = held.dropFirst(now)
@@ -194,7 +194,7 @@ extension JobTransaction {
             endedAt: moment.wall,
             output: CapturedOutput()
         )
-        try recordEnd(of: left.run, ofTask: job, ended, isLast: false)
+        try recordEnd(of: left.run, ofTask: job, ended, isLast: false, closes: true)
         try fires.markDone(fire)
         return true
     }
@@ -211,8 +211,9 @@ extension JobTransaction {
         var task = task
         task.losses += 1
         let isDead = task.losses >= QueuePolicy.losses
-        try end(task, of: job, .lost(why), isLast: isDead)
-        guard try !jobs.isInvalidated(job.id) else { return try close(task) }
+        let isOver = try jobs.isInvalidated(job.id)
+        try end(task, of: job, .lost(why), isLast: isDead, closes: isOver)
+        guard !isOver else { return try close(task) }
         if isDead {
             task.state = .dead
             try rest(task, of: job)
@@ -255,7 +256,7 @@ extension JobTransaction {
     /// A queue with a limit may hand out another one.
     mutating func noteRoom(in key: QueueKey) { outcome.tasks.ready.insert(key) }
 
-    /// Stores how an attempt has ended; `isLast`: none follows it by itself.
+    /// Stores how an attempt has ended; `isLast`: none follows it by itself; `closes`: none, for the task is over.
     ///
     /// Why it has failed is not stored where its user has no room, and no older reason that could go: a worker can say more of
     /// it than the writes between make room for.
@@ -263,7 +264,8 @@ extension JobTransaction {
         _ task: TaskRow,
         of job: StoredJob,
         _ outcome: RunOutcome,
-        isLast: Bool = false
+        isLast: Bool = false,
+        closes: Bool = false
     ) throws {
         guard let run = task.run, let date = try fires.wallDate(of: task.fire) else { return }
         var outcome = outcome
@@ -278,7 +280,7 @@ extension JobTransaction {
             endedAt: moment.wall,
             output: CapturedOutput()
         )
-        try recordEnd(of: run, ofTask: job, ended, isLast: isLast)
+        try recordEnd(of: run, ofTask: job, ended, isLast: isLast, closes: closes)
     }
 }
 

@@ -70,17 +70,19 @@ extension JobTransaction {
         )
     }
 
-    /// Stores the event of a fire that begins at this moment; it is told once this write is durable.
+    /// Stores the event of a fire that begins at this moment, or has fired at `firedAt`; it is told once this write is durable.
     mutating func enqueueFired(
         _ fire: FireID,
         of job: StoredJob,
         fireDate: Timestamp,
         dueBy: Timestamp?,
+        firedAt: Timestamp? = nil,
         missed: Int,
         isByHand: Bool,
         isRedelivery: Bool = false
     ) throws {
-        let (firedAt, userInfo) = (max(moment.wall, fireDate), job.definition.userInfo)
+        let firedAt = firedAt ?? max(moment.wall, fireDate)
+        let userInfo = job.definition.userInfo
         let reason = isByHand ? FireReason.manual.rawValue : nil
         try enqueue(.fireFired, job, reason, fire: fire) {
             $0.fireDate = fireDate

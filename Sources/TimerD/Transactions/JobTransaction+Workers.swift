@@ -172,8 +172,9 @@ extension JobTransaction {
         var (task, job) = try held(reference, caller)
         task.failures += 1
         let isDead = task.failures > terms.runDefaults.retries(of: job)
-        try end(task, of: job, .failed(failed.reason), isLast: isDead)
-        guard try !jobs.isInvalidated(job.id) else { return try closed(task) }
+        let isOver = try jobs.isInvalidated(job.id)
+        try end(task, of: job, .failed(failed.reason), isLast: isDead, closes: isOver)
+        guard !isOver else { return try closed(task) }
         if isDead {
             task.state = .dead
         } else {

@@ -105,10 +105,7 @@ struct ApplyPlan {
     ) {
         let stated = StatedJob(job)
         var current = stated.definition
-        // A file that was exported has the date that a one-shot was moved to.
-        if current.schedule.at != nil, let date = job.fireDate,
-            declared.definition.schedule.at.flatMap(Timestamp.init(rfc3339:)) == date
-        {
+        if current.schedule.hasDate(job.fireDate, of: declared.definition.schedule) {
             current.schedule = declared.definition.schedule
         }
         let found = JobMeaning(current, now: now, zone: zone)
@@ -157,5 +154,18 @@ struct ApplyPlan {
                 dropped: dropped
             )
         )
+    }
+}
+
+extension ScheduleWords {
+    /// Whether other words state the date of a one-shot: an exported file has the one that it was moved to, and that of a
+    /// delay.
+    fileprivate func hasDate(_ date: Timestamp?, of other: Self) -> Bool {
+        guard let date, let stated = other.at.flatMap(Timestamp.init(rfc3339:)) else {
+            return false
+        }
+        // The end of a delay is as exact as both clocks go alike.
+        return `in` == nil
+            ? at != nil && stated == date : abs((stated - date).microseconds) < 1_000_000
     }
 }

@@ -13,8 +13,8 @@ struct Export: AsyncParsableCommand {
         abstract: "Write jobs as a file that 'timerctl apply' takes.",
         discussion: """
             Your live jobs that have a name, or those with a label or a tag, as YAML, which 'apply' \
-            takes. What --label wrote changes nothing then, but that a job with a length of time \
-            until its fire (--in) has the date instead. A one-shot that was moved has its new date; \
+            takes. What --label wrote changes nothing then. A job with a length of time until its \
+            fire (--in) has the date in it, and a one-shot that was moved its new date; \
             what else was moved, dropped or counted is told, and not in the file. The file holds the environment of the jobs \
             with all that is secret in it; of URLs it has what stands for them. A job that no file \
             can say whole is left out, which is told.

@@ -23,12 +23,11 @@ extension YAMLValue {
     }
 
     /// The same as text of JSON: no number is rounded, and one that JSON writes alike stays as it is.
+    ///
+    /// - Throws: a `Mistake` for infinities and for what is not a number, which JSON has no text for.
     func plainText(_ text: String) throws(Mistake) -> String {
-        switch try plain(text) {
-        case .integer(let number) where text.hasPrefix("0x") || text.hasPrefix("0o"): "\(number)"
-        case .integer, .number: Self.decimal(text)
-        case let value: value.jsonText
-        }
+        // Not by its value: JSON has text also for what no double holds, such as 1e400.
+        try Self.isDecimal(text) ? Self.decimal(text) : plain(text).jsonText
     }
 
     /// A decimal number as JSON writes it, which has no `+5`, `007`, `.5` and `5.`.

@@ -97,7 +97,7 @@ struct YAMLValue: Sendable {
 
     /// The same as text, in which numbers and the order of keys are as they were written.
     ///
-    /// - Throws: as `json`.
+    /// - Throws: a `Mistake` for a key that is no string, for infinities and for what is not a number.
     var jsonText: JSONText {
         get throws(Mistake) {
             var text = ""

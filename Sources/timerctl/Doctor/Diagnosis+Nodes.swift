@@ -42,4 +42,9 @@ extension NodesReply {
         else { return nil }
         return leader
     }
+
+    /// Whether a node takes commands beside that one, as far as is known.
+    func takeCommands(besides node: String?) -> Bool {
+        nodes.contains { $0.name != node && $0.state == .standby && $0.runnerIsSilent != true }
+    }
 }

@@ -63,7 +63,9 @@ struct Doctor: AsyncParsableCommand {
     ) async -> [Finding] {
         let nodes = status.node == nil ? nil : await nodes(daemon)
         // try?: why the nodes are not known is a finding of its own.
-        let leader = (try? nodes?.get())?.leader(elsewhereThan: HostFacts.hostName)
+        let known = try? nodes?.get()
+        let leader = known?.leader(elsewhereThan: HostFacts.hostName)
+        let isBesideOthers = known?.takeCommands(besides: status.node?.name) == true
         let process: HostFacts.Process? =
             leader == nil
             ? HostFacts.Process(pid: status.pid, database: status.database)
@@ -81,7 +83,12 @@ struct Doctor: AsyncParsableCommand {
             Finding.reload(status),
             status.runner.map {
                 let running = status.node == nil ? status.running : nil
-                return Finding.runner($0, of: status.version, running: running)
+                return Finding.runner(
+                    $0,
+                    of: status.version,
+                    running: running,
+                    besideOthers: isBesideOthers ? status.node?.name : nil
+                )
             },
             status.controlGroups.map(Diagnosis.groups),
             status.defaults.flatMap { Diagnosis.defaults(HandlerProgram.read($0)) },

@@ -67,6 +67,27 @@ struct ImportComparison {
         new = rest.map { jobs[$0] }
     }
 
+    /// The jobs that were compared as they are called, or will be, but for names that other jobs of their owners have.
+    func named(_ jobs: [ImportedJob]) -> [ImportedJob] {
+        var jobs = jobs
+        var new = Set(jobs.indices)
+        for one in present {
+            jobs[one.number].definition.name = one.there.definition.name
+            new.remove(one.number)
+        }
+        // A name is one job's of a user, and another's of another user.
+        for (owner, numbers) in Dictionary(grouping: new.sorted(), by: { jobs[$0].owner }) {
+            let live = present.map(\.there) + gone
+            let taken = live.filter { owner.owns($0) }.compactMap(\.definition.name)
+            let names = ImportNames.names(
+                of: numbers.map { jobs[$0].definition.name },
+                taken: Set(taken.map { ByteText($0) })
+            )
+            for (number, name) in zip(numbers, names) { jobs[number].definition.name = name }
+        }
+        return jobs
+    }
+
     /// Has of the jobs of one owner what `other`, a later comparison of the same jobs, has of them.
     mutating func renew(_ owner: LocalUser, from other: Self) {
         new = new.filter { $0.owner != owner } + other.new.filter { $0.owner == owner }

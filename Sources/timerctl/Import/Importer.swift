@@ -249,16 +249,6 @@ struct Importer {
 
     // MARK: - Showing
 
-    /// The jobs as they will be called, but for names that others of their owners have.
-    private func withNames(_ jobs: [ImportedJob], _ comparison: ImportComparison) -> [ImportedJob] {
-        let isNew = Set(comparison.new.map(\.key))
-        var jobs = jobs
-        let new = jobs.indices.filter { isNew.contains(jobs[$0].key) }
-        let names = ImportNames.names(of: new.map { jobs[$0].definition.name }, taken: [])
-        for (index, name) in zip(new, names) { jobs[index].definition.name = name }
-        return jobs
-    }
-
     func preview() async throws {
         let now = Timestamp.now
         var daemon: Daemon?
@@ -270,7 +260,7 @@ struct Importer {
         let live = if let daemon { try await live(daemon) } else { [Job]() }
         let comparison = ImportComparison(of: plan.jobs, with: live)
         tell(of: comparison.gone)
-        let (jobs, source) = (withNames(plan.jobs, comparison), daemon)
+        let (jobs, source) = (comparison.named(plan.jobs), daemon)
         var previews = try await Progress.show("asking for dates", of: jobs.count) { progress in
             var previews: [JobPreview] = []
             for job in jobs {

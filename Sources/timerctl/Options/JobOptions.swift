@@ -181,39 +181,18 @@ struct JobOptions {
 
     /// Has the daemon say what `request` would come to.
     private func tryOut(_ request: Request, _ notes: [String], _ daemon: Daemon) async throws {
-        guard case .addJobs(let add) = request, let definition = add.definitions.first else {
-            return
-        }
-        var trial = ApplyJobs(dryRun: true)
-        let name = definition.name.map { [$0] } ?? []
-        if new.replace, let old = try await daemon.jobs(named: name).values.first {
-            trial.change = [JobRevision(id: old.id, definition: definition)]
-        } else {
-            trial.add = [definition]
-        }
-        let answer: Answer<ApplyReply>
-        do {
-            answer = try await daemon.ask(.applyJobs(trial), for: ApplyReply.self)
-        } catch {
-            // Its place among others says nothing where it is the only one.
-            let message = error.message.replacing("add[0]: ", with: "")
-                .replacing("change[0]: ", with: "")
-            throw error.saying(message)
-        }
-        let job = answer.value.added.first ?? answer.value.changed.first
-        if common.json {
-            try Output.write(answer.jsonLines("added") + answer.jsonLines("changed"))
-        }
+        guard case .addJobs(var trial) = request else { return }
+        trial.dryRun = true
+        let answer = try await daemon.ask(.addJobs(trial), for: JobReply.self)
+        let job = answer.value.job
+        if common.json { try Output.write(answer.jsonLine("job")) }
         for note in notes + (answer.value.notes ?? []) { Output.complain("note: \(note)") }
         StandardInput.tellIfLeft()
-        if let known = answer.value.existing?.first {
-            return Output.tell("tried, nothing would be added: job \(known) has this --key already")
-        }
-        let sentence = job.map {
-            ": it would be '\($0.action)', \($0.firstFireSentence(in: .local))"
-        }
         Output.tell(
-            "tried, nothing was \(trial.add.isEmpty ? "changed" : "added")\(sentence ?? "")"
+            answer.value.existing == true
+                ? "tried, nothing would be added: job \(job.id) has this --key already"
+                : "tried, nothing was \(new.replace ? "changed" : "added"): it would be '\(job.action)', "
+                    + job.firstFireSentence(in: .local)
         )
     }
 

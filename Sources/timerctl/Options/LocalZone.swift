@@ -18,6 +18,11 @@ extension At: ReadsLocalTime {}
 extension Batch: ReadsLocalTime {}
 extension Every: ReadsLocalTime {}
 extension Change: ReadsLocalTime {}
+extension Edit: ReadsLocalTime {}
+extension CrontabCommand: ReadsLocalTime {
+    /// Its lines; -l and -r read none.
+    var mayReadLocalTime: Bool { edit || file != nil }
+}
 extension SetFireDate: ReadsLocalTime {}
 extension Apply: ReadsLocalTime {}
 extension ImportCrontab: ReadsLocalTime {}

@@ -38,7 +38,7 @@ extension JobPage {
         if let run = runs.first(where: { $0.state == .waiting && $0.waitsFor == .place }) {
             wait = status?.wait(of: job.definition, run.limit, dates)
         } else if runs.contains(where: isUnheard) {
-            wait = status?.runner?.wait(dates)
+            wait = status?.runner?.wait(dates, on: status?.node?.name)
         } else if Self.waitsForWorker(runs) {
             wait = queue?.wait
         }
@@ -81,7 +81,8 @@ extension JobPage {
         if let trouble = status?.unwritable {
             return job.isEvent ? "as it was last stored: \(trouble)" : trouble
         }
-        return job.definition.command == nil ? nil : status?.runner?.wait(dates)
+        guard job.definition.command != nil else { return nil }
+        return status?.runner?.wait(dates, on: status?.node?.name)
     }
 }
 

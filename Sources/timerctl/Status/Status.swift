@@ -44,7 +44,8 @@ struct Status: AsyncParsableCommand {
             "runs      \(status.running) in progress, \(status.waiting) waiting\(status.mostRuns)",
         ]
         lines += status.node.map { ["node      \($0.sentence(dates))"] } ?? []
-        lines += status.runner.map { ["runner    \($0.sentence(dates))"] } ?? []
+        let runner = status.runner?.sentence(dates, on: status.node?.name)
+        lines += runner.map { ["runner    \($0)"] } ?? []
         lines += [
             "clients   \(status.connections) connected, \(status.watchers) watching",
             "events    the newest has number \(status.seq)",
@@ -71,21 +72,24 @@ struct Status: AsyncParsableCommand {
 }
 
 extension StatusReply.Runner {
-    /// Who minds the runs, and since when and why commands wait.
-    func sentence(_ dates: LocalDate) -> String {
+    /// Who minds the runs, and since when and why commands wait; `node`: see `wait`.
+    func sentence(_ dates: LocalDate, on node: String?) -> String {
         let who = pid.map { pid in
             let release = version.flatMap { $0 == timerdVersion ? nil : " of \($0)" } ?? ""
             return "process \(pid)\(release), minds \(runs)"
         }
-        let all = [who, wait(dates), absentHosts, straysSentence]
+        let all = [who, wait(dates, on: node), absentHosts, straysSentence]
         return all.compactMap(\.self).joined(separator: "; ")
     }
 
     /// Since when and why commands wait; nil while they do not.
-    func wait(_ dates: LocalDate) -> String? {
+    ///
+    /// `node`: the name of the node that answers, whose runner it is; others may take the commands. Nil where there is no other.
+    func wait(_ dates: LocalDate, on node: String?) -> String? {
         trouble.map { trouble in
+            let what = node.map { "no command begins on '\($0)'" } ?? "commands wait"
             let since = troubleSince.map { " since \(dates.dayAndTime($0))" } ?? ""
-            return drains == true ? "\(trouble),\(since)" : "commands wait\(since): \(trouble)"
+            return drains == true ? "\(trouble),\(since)" : "\(what)\(since): \(trouble)"
         }
     }
 }
@@ -130,7 +134,7 @@ extension StatusReply {
         _ limit: Run.PlaceLimit?,
         _ dates: LocalDate
     ) -> String? {
-        if let wait = runner?.wait(dates) { return wait }
+        if let wait = runner?.wait(dates, on: node?.name) { return wait }
         if job.on != nil, let absent = runner?.absentHosts { return absent }
         let runs = running == 1 ? "1 run is" : "\(running) runs are"
         return limit.map { "\(runs) in progress; it waits for \($0.words)" }

@@ -92,6 +92,30 @@ extension LeadershipTests {
         #expect(node.epoch != nil)
     }
 
+    @Test("One that finds the tables gone follows nobody once the lease that it saw is over")
+    func tablesGone() {
+        var node = Self.standby()
+        let request = Leadership.Request.renew(epoch: nil)
+        let early = Self.start + 7 * Self.second
+        #expect(node.receive(.refused(request), at: early) == [])
+        #expect(node.receive(.tablesGone, at: early) == [])
+        let late = Self.start + 8 * Self.second
+        // What is refused to this node alone says nothing of the one that leads.
+        #expect(node.receive(.refused(request), at: late) == [])
+        #expect(node.receive(.tablesGone, at: late) == [.leader(nil)])
+        #expect(node.receive(.tablesGone, at: late) == [])
+        // A dump was put in place, and a node leads again.
+        let again = Self.look(epoch: 6, until: 900, remaining: 9 * Self.second)
+        #expect(
+            node.receive(.answered(request, again, sent: late), at: late) == [.leader("other")]
+        )
+        // One that leads goes by its lease.
+        var (leader, now) = (Self.standby(), Self.start)
+        Self.lead(&leader, for: 0, &now)
+        #expect(leader.receive(.tablesGone, at: now) == [])
+        #expect(leader.epoch != nil)
+    }
+
     @Test("One whose relay is away for two leases hands over where another's is not")
     func relayAway() {
         let (lease, renewal) = (10 * Self.second, Leadership.Request.renew(epoch: 6))

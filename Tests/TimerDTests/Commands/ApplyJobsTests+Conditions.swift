@@ -59,6 +59,34 @@ extension ApplyJobsTests {
         }
     }
 
+    @Test("What stands for a URL that its job does not have is refused with the job's place")
+    func maskedInList() async throws {
+        try await TestScheduler.with { test in
+            let url = "https://ping.example/…#6487"
+            let first = Self.definition { $0.name = "first" }
+            let masked = Self.definition { ($0.name, $0.ping) = ("masked", url) }
+            let refused = { (place: String) in
+                ControlError(
+                    .invalidParams,
+                    "\(place)parameter 'ping' is '\(url)', which stands for a URL that this job does "
+                        + "not have, expected the whole URL"
+                )
+            }
+            await #expect(throws: refused("add[1]: ")) {
+                try await apply(test, ApplyJobs(add: [first, masked]))
+            }
+            let list = Request.addJobs(AddJobs([first, masked]))
+            await #expect(throws: refused("jobs[1]: ")) {
+                try await test.handler().handle(list, from: 0).get()
+            }
+            await #expect(throws: refused("")) { try await add(test, masked) }
+            let job = try await add(test, first)
+            await #expect(throws: refused("change[0]: ")) {
+                try await apply(test, revision(job, masked))
+            }
+        }
+    }
+
     @Test(
         "A job that somebody has changed since it was read is not ended, nor is anything else done",
         arguments: [false, true]

@@ -144,6 +144,71 @@ struct CalendarTests {
         }
     }
 
+    /// How a task is over that no worker has finished.
+    enum TaskEnd: CaseIterable {
+        case killed, killedAfterFailure, replaced, failedOfEnded, leaseOfEnded
+    }
+
+    @Test(
+        "A task that is over with an attempt that has failed, or was lost, has failed",
+        arguments: TaskEnd.allCases
+    )
+    func tasks(end: TaskEnd) async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(every: "1d")) {
+                ($0.queue, $0.overlap) = ("mails", end == .replaced ? .replace : .allow)
+                ($0.retries, $0.backoff) = (3, "0s")
+            }
+            _ = try await test.scheduler.fire(.id(job.id), caller: TestScheduler.root)
+            var task = try #require(try await test.reserve("mails").first)
+            if end == .killedAfterFailure {
+                _ = try await test.fail(task)
+                task = try #require(try await test.reserve("mails").first)
+            }
+            switch end {
+            case .killed, .killedAfterFailure:
+                _ = try await test.scheduler.change(
+                    .ids([job.id]),
+                    .invalidate,
+                    caller: TestScheduler.root,
+                    kill: true
+                )
+            case .replaced:
+                _ = try await test.scheduler.fire(.id(job.id), caller: TestScheduler.root)
+            case .failedOfEnded:
+                try await test.change(job.id, .invalidate)
+                #expect(try await test.fail(task).state == .done)
+            case .leaseOfEnded:
+                try await test.change(job.id, .invalidate)
+                try await test.advance(by: .seconds(61))
+            }
+            try await test.settle()
+            let counted = try await past(test, request(1))[0]
+            #expect(counted == counts(failed: 1, open: end == .replaced ? 1 : 0))
+        }
+    }
+
+    @Test("A dead task that was retried and finished has succeeded")
+    func retried() async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(every: "1d")) {
+                ($0.queue, $0.retries) = ("mails", 0)
+            }
+            _ = try await test.scheduler.fire(.id(job.id), caller: TestScheduler.root)
+            let task = try #require(try await test.reserve("mails").first)
+            #expect(try await test.fail(task).state == .dead)
+            try await test.settle()
+            #expect(try await past(test, request(1))[0] == counts(failed: 1))
+            _ = try await test.scheduler.care(TestScheduler.root) {
+                try $0.retry(.fires([task.fire]), TestScheduler.root)
+            }
+            let again = try #require(try await test.reserve("mails").first)
+            _ = try await test.finish(again)
+            try await test.settle()
+            #expect(try await past(test, request(1))[0] == counts(succeeded: 1))
+        }
+    }
+
     @Test("What came of dates is counted by how their last attempt ended, or why there was none")
     func past() async throws {
         try await TestScheduler.with { test in

@@ -112,23 +112,50 @@ struct TargetDescriptorTests {
         }
     }
 
+    @Test(
+        "The last eighth of the processes that can be watched is for administrators, who may have all"
+    )
+    func administrators() throws {
+        let sleepers = try Sleepers(9)
+        let targets = sleepers.pids.compactMap { pid in
+            ProcessIdentity.ticks(of: pid).map { ProcessIdentity(pid: pid, ticks: $0) }
+        }
+        let watch = TargetWatch(on: .test, most: 8, administrators: [0])
+        for target in targets.prefix(4) { try watch.hold(target, for: 1) }
+        for target in targets[4..<7] { try watch.hold(target, for: 2) }
+        let kept =
+            "jobs are tied to 7 of the 8 processes that timerd has descriptors for, "
+            + "the last 1 are for root"
+        #expect(throws: TargetWatch.Refusal.reserved(kept)) { try watch.hold(targets[7], for: 2) }
+        try watch.hold(targets[7], for: 0)
+        for target in targets.prefix(7) { try watch.hold(target, for: 0) }
+        #expect(throws: TargetWatch.Refusal.tooMany(watched: 8, isUsers: false)) {
+            try watch.hold(targets[8], for: 0)
+        }
+        withExtendedLifetime(sleepers) {}
+    }
+
     @Test("One user's jobs are tied to no more than so many processes, and leave others theirs")
     func perUser() async throws {
         let sleepers = try Sleepers(6)
         let targets = sleepers.pids.compactMap { pid in
             ProcessIdentity.ticks(of: pid).map { ProcessIdentity(pid: pid, ticks: $0) }
         }
-        let watch = TargetWatch(on: .test, most: 4, mostPerUser: 3)
-        for target in targets.prefix(3) {
+        let watch = TargetWatch(on: .test, most: 4, administrators: [0])
+        for target in targets.prefix(2) {
             for _ in 1...2 { try watch.hold(target, for: 1) }
         }
-        #expect(throws: TargetWatch.Refusal.tooMany(watched: 3, isUsers: true)) {
-            try watch.hold(targets[3], for: 1)
+        let share =
+            "your jobs are tied to 2 other processes, a user's share of the 4 that timerd has "
+            + "descriptors for"
+        #expect(throws: TargetWatch.Refusal.reserved(share)) {
+            try watch.hold(targets[2], for: 1)
         }
         try watch.hold(targets[0], for: 2)
-        try watch.hold(targets[3], for: 2)
+        try watch.hold(targets[2], for: 2)
+        try watch.hold(targets[3], for: 3)
         #expect(throws: TargetWatch.Refusal.tooMany(watched: 4, isUsers: false)) {
-            try watch.hold(targets[4], for: 2)
+            try watch.hold(targets[4], for: 3)
         }
         #expect(watch.count == 4)
         watch.release(targets[0], for: 1)

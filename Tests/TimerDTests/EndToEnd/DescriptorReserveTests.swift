@@ -9,9 +9,9 @@ import Testing
 
 /// What the daemon keeps for itself of the descriptors that it may have.
 @Suite("Reserve of descriptors", .timeLimit(.minutes(3))) struct DescriptorReserveTests {
-    @Test("An eighth is kept, 64 at most, of which root may have half")
+    @Test("An eighth is kept, 16 to 64, of which root may have half")
     func reserve() {
-        #expect([80, 512, 1024, 1 << 20].map(DescriptorLimit.reserve) == [10, 64, 64, 64])
+        #expect([40, 300, 512, 1 << 20].map(DescriptorLimit.reserve) == [16, 37, 64, 64])
         #expect(DescriptorLimit.refusal(next: 959, limit: 1024, kept: 64) == nil)
         #expect(
             DescriptorLimit.refusal(next: 960, limit: 1024, kept: 64)
@@ -20,15 +20,23 @@ import Testing
         #expect(DescriptorLimit.refusal(isAdministrator: true, opened: .max) != nil)
     }
 
-    @Test("More connections than there may be descriptors for are told at the start")
+    @Test(
+        "Of fewer connections than the settings have a user gets the same share, told at the start"
+    )
     func warning() {
         let settings = TimerD.Configuration(database: "/d", socket: "/s")
         #expect(settings.wantOfDescriptors(of: 4096) == nil)
         #expect(
             settings.wantOfDescriptors(of: 1024)
                 == "'maxConnections' is 1000, and timerd may have 1024 descriptors (LimitNOFILE=, ulimit -n): "
-                + "connections beyond 704 may be refused"
+                + "it is taken as 672, and 'maxConnectionsPerUser', which is 900, as 604"
         )
+        for limit in [64, 80, 256, 512, 1024] {
+            let (all, ofUser) = settings.connections(within: limit)
+            #expect(ofUser < all, "others find a place at \(limit)")
+        }
+        let (all, ofUser) = settings.connections(within: 4096)
+        #expect(all == 1000 && ofUser == 900)
     }
 
     @Test(
@@ -49,16 +57,17 @@ import Testing
             let words = ["add", "--in", "1h", "--user", ann.name, "--", "true"]
             let added = try await daemon.timerctl(words)
             try #require(added.status == 0, "\(added.errors)")
-            let told = daemon.nextLine(with: "connections are refused for want of descriptors")
             var peers: [UserPeer] = []
             defer { for peer in peers { peer.close() } }
             for _ in 0..<290 {
                 peers.append(try #require(UserPeer(daemon.socket, uid: ann.uid)))
             }
-            await told.wait()
             let line = try #require(peers.last).nextLine()
             #expect(line.contains("limitReached"), "\(line)")
-            #expect(line.contains("of 300 descriptors are open, the last 37 are for timerd itself"))
+            #expect(
+                line.contains("is taken as 140, as timerd may have 300 descriptors"),
+                "\(line)"
+            )
 
             let job = added.output.trimmingCharacters(in: .newlines)
             let fired = try await daemon.timerctl("fire", job)

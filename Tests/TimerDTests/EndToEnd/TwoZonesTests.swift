@@ -46,6 +46,32 @@ struct TwoZonesTests {
         }
     }
 
+    @Test("A TZ that is no zone is refused before a crontab or an edited job is read in it")
+    func mistyped() async throws {
+        try await DaemonProcess.with { daemon in
+            let shell = Shell(
+                variables: [
+                    "TIMERD_SOCKET": daemon.socket, "TMPDIR": daemon.folder,
+                    "TZ": "Europe/Berlin", "VISUAL": "sed -i 's/5 5/6 5/'",
+                ],
+                folder: daemon.folder
+            )
+            let added = try await shell("echo '5 5 * * * echo tz' >tab; timerctl crontab tab")
+            #expect(added.isDone, "\(added.errors)")
+            let job = try await daemon.job(1)
+            #expect(job["schedule"]?["tz"] == .string("Europe/Berlin"))
+            for command in ["crontab tab", "crontab -e", "edit 1"] {
+                let refused = try await shell("TZ=Foo/Bar timerctl \(command)")
+                #expect(refused.status == 1, "\(command): \(refused.errors)")
+                #expect(refused.errors.contains("TZ is 'Foo/Bar', which is no time zone"))
+            }
+            #expect(try await daemon.job(1) == job)
+            let listed = try await shell("TZ=Foo/Bar timerctl crontab -l")
+            #expect(listed.isDone && listed.output.contains("5 5 * * * echo tz"))
+            #expect(listed.errors.contains("dates are in UTC"), "\(listed.errors)")
+        }
+    }
+
     @Test("A job that says no zone goes by the daemon's, and is told so")
     func daemons() async throws {
         try await DaemonProcess.with { daemon in

@@ -36,6 +36,51 @@ import Testing
         #expect(access(program.socket, F_OK) != 0)
     }
 
+    @Test("The daemon's connection waits for the runner that it starts before that begins")
+    func first() throws {
+        let path = folder.file("timerd-runner")
+        // It takes what waits for it, and ends at once.
+        let script = """
+            #!/usr/bin/perl
+            use IO::Socket::UNIX; my $l = IO::Socket::UNIX->new_from_fd(3, "r+"); $l->blocking(0);
+            my $c = $l->accept or exit 1; syswrite $c, "waited";
+            """
+        try script.write(toFile: path, atomically: false, encoding: .utf8)
+        chmod(path, 0o700)
+        let program = RunnerProgram(
+            executable: path,
+            socket: folder.file("socket"),
+            started: reap
+        )
+        let connection = try program.connect()
+        defer { close(connection.rawValue) }
+        var bytes = [UInt8](repeating: 0, count: 16)
+        let count = read(connection.rawValue, &bytes, bytes.count)
+        #expect(String(decoding: bytes.prefix(max(count, 0)), as: UTF8.self) == "waited")
+    }
+
+    @Test("A runner that something wakes before its first daemon waits for that")
+    func awaited() async throws {
+        let runner = try RunnerProcess("--until-idle")
+        let pid = runner.pid
+        /// A set of signals of the runner's.
+        @Sendable func signals(_ name: String) throws -> UInt64 {
+            let status = try String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8)
+            let line = status.split(separator: "\n").first { $0.hasPrefix(name + ":") }
+            return line.flatMap { UInt64($0.dropFirst(name.count + 2), radix: 16) } ?? 0
+        }
+        let child: UInt64 = 1 << UInt64(SIGCHLD - 1)
+        try await eventually("it watches signals") { try signals("SigBlk") & child != 0 }
+        kill(pid, SIGCHLD)
+        try await eventually("it has been woken") { try signals("ShdPnd") & child == 0 }
+        let peer = try runner.connect()
+        guard case .welcome = try peer.next() else {
+            Issue.record("no welcome")
+            return
+        }
+        withExtendedLifetime(runner) {}
+    }
+
     @Test("The path is too long for a socket, or leads through a folder that is not there")
     func path() {
         let long = folder.file(String(repeating: "x", count: 108))

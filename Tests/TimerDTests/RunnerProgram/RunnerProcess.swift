@@ -36,7 +36,7 @@ final class RunnerProcess {
             (command + [program] + arguments).map { strdup($0) } + [nil]
         defer { for word in words { free(word) } }
         var pid: Int32 = 0
-        let error = cspawn_program(command.first ?? program, &words, listener, &pid)
+        let error = cspawn_program(command.first ?? program, &words, listener, 0, &pid)
         guard error == 0 else { throw POSIXError(POSIXErrorCode(rawValue: error) ?? .EIO) }
         self.pid = pid
     }

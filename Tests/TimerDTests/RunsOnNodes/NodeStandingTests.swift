@@ -39,7 +39,17 @@ import TimerControl
             ControlError(away, at: "beta", standing).message
                 == "'beta' cannot use the database: connection refused"
         )
+        // It may have led until the same befell it.
+        let silent = RelayRefusal.leaderAway(node: "alpha", reason: "it has been silent")
+        #expect(
+            ControlError(silent, at: "beta", standing).message
+                == "'beta' cannot use the database: connection refused"
+        )
         (standing.trouble, standing.failure, standing.drains) = (nil, nil, false)
+        #expect(
+            ControlError(silent, at: "beta", standing).message
+                == "'alpha', which leads, does not answer 'beta': it has been silent"
+        )
         #expect(Self.message(standing) == "\(start); nothing was changed")
         #expect(
             ControlError(away, at: "beta", standing).message

@@ -181,6 +181,12 @@ struct SchedulerNodesTests {
         )
         #expect(await test.scheduler.silentHosts == ["b"])
         #expect(await test.scheduler.measures().readyHosts == ["a"])
+        // Its own is no reason for commands to wait where others take them.
+        await test.loop.ask { [scheduler = test.scheduler] in
+            scheduler.assumeIsolated { $0.runnerChanged(.away("why")) }
+        }
+        let own = "timerd-runner does not answer; no command begins on this node error=why node=a"
+        #expect(log.all.contains(own), "\(log.all)")
         try await test.close()
     }
 

@@ -46,4 +46,50 @@ extension KnownRunsTests {
             test.runner.end()
         }
     }
+
+    @Test(
+        "A fire that is told again, and whose run goes on or has ended, fired before that began",
+        arguments: [RunPhase.running, .ended]
+    )
+    func firedBeforeStart(phase: RunPhase) async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(in: "5s"), command: ["once"])
+            // Its row is stored ahead of its date; the daemon dies before it stores that it has fired.
+            try await test.advance(by: .milliseconds(4_995))
+            try await test.settle()
+            let runs: [Int64] = try await test.store.reader.read {
+                try $0.prepare("SELECT id FROM runs").all { try $0.get(0) }
+            }
+            let run = try #require(runs.first)
+            let began = TestScheduler.start + .milliseconds(5_009)
+            var known = KnownRuns(epoch: test.runner.known.epoch)
+            known.runs[run] = KnownRun(
+                phase: phase,
+                pid: 77,
+                startedAtMicroseconds: began.microseconds
+            )
+            let after = try await test.crashedAndDown(for: .seconds(3), known: known)
+            #expect(after.sink.all(.fireFired).map(\.firedAt) == [began])
+            #expect(after.sink.all(.fireFired).map(\.redelivered) == [true])
+            #expect(try await after.history(job.id).map(\.firedAt) == [began])
+            after.runner.end()
+            try await after.close()
+        }
+    }
+
+    @Test("A fire that is told again fired at its date, while nobody says when its run began")
+    func firedAtDate() async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(in: "5s"), command: ["once"])
+            try await test.advance(by: .milliseconds(4_995))
+            var known = KnownRuns(epoch: test.runner.known.epoch)
+            known.silence = "it hangs"
+            let after = try await test.crashedAndDown(for: .seconds(3), known: known)
+            let date = TestScheduler.start + .seconds(5)
+            #expect(after.sink.all(.fireFired).map(\.firedAt) == [date])
+            #expect(try await after.history(job.id).map(\.firedAt) == [date])
+            after.runner.end()
+            try await after.close()
+        }
+    }
 }

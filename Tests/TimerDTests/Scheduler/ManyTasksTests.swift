@@ -92,6 +92,13 @@ import TimerControl
         #expect(runs.allSatisfy { $0.endedAt != nil && $0.failed == true })
         let told = test.sink.all(.runFinished).filter { $0.job == job && $0.reason == why }
         #expect(Set(told.compactMap(\.run)) == Set(runs.compactMap(\.id)))
+        // As a calendar counts them.
+        let succeeded = try await test.store.reader.read { database in
+            try database.prepare(
+                "SELECT count(*) FROM fires WHERE state = 'done' AND failed IS NULL"
+            ).value(as: Int.self)
+        }
+        #expect(succeeded == 0)
     }
 
     /// Checks that no worker has any of these any more.
@@ -148,6 +155,13 @@ import TimerControl
             let runs = try await test.history(job)
             #expect(runs.count == 200)
             #expect(runs.allSatisfy { $0.state == .done && $0.outcome == .lost })
+            let listed = try await test.store.reader.read { database in
+                var filter = RunFilter(job: job)
+                filter.isOpen = true
+                return try Queries(database)
+                    .runs(filter, after: nil, limit: 1000, in: PageRoom(.max)).runs
+            }
+            #expect(listed.isEmpty, "none of them goes on")
             let after = try await test.crashed()
             try await Self.expectLost(held, of: job, "its job was ended", after)
             try await Self.expectNoLease(held, after)

@@ -82,6 +82,24 @@ import TimerControl
         }
     }
 
+    @Test("A date that passed in a pause stays the job's where an export has stated it otherwise")
+    func sameDateOfDelay() async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(in: "10s"))
+            try await test.change(job.id, .pause)
+            try await test.advance(by: .seconds(20))
+            let date = TestScheduler.start + .seconds(10)
+            let changed = try await change(test, job) {
+                $0.schedule = ScheduleWords(at: date.rfc3339)
+            }
+            #expect(changed.state == .paused && changed.clock == .wall)
+            #expect(try await test.history(job.id).isEmpty)
+            try await test.change(job.id, .resume)
+            try await test.advance(by: .seconds(1))
+            #expect(test.fired(job.id).count == 1)
+        }
+    }
+
     @Test("Dates ahead that its user had dropped are none of the job's any more")
     func skippedAhead() async throws {
         try await TestScheduler.with { test in

@@ -18,7 +18,7 @@ struct RetentionTests {
 
     /// At most so many rows of one job, whose history keeps `runs`: it is cut when it has grown by
     /// some, next to it stands its claim, and what is forgotten takes a few rows.
-    private static func rowLimit(_ runs: Int) -> Int {
+    static func rowLimit(_ runs: Int) -> Int {
         runs + JobTransaction.trimInterval + 1 + JobTransaction.rangeLimit
     }
 

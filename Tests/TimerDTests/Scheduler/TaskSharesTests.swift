@@ -48,6 +48,12 @@ import TimerControl
                 tasks: ["a": 500],
                 given: Array(repeating: ["a": 100], count: 5)
             ),
+            // The fourth is left to the next write, and comes before the fifth all the same.
+            Case(
+                workers: [["a"], ["a"], ["a"], ["a", "b"], ["b"]],
+                tasks: ["a": 380, "b": 2],
+                given: [["a": 95], ["a": 95], ["a": 95], ["a": 95, "b": 1], ["b": 1]]
+            ),
         ]
     )
     func shares(case: Case) async throws {
@@ -132,6 +138,34 @@ import TimerControl
             #expect(try await workers[1].value.count == 300)
             #expect(try await workers[2].value.count == 300)
             workers[0].cancel()
+        }
+    }
+
+    @Test("Nobody who came later gets the task of one whom a write has not looked for")
+    func order() async throws {
+        try await TestScheduler.with { test in
+            // Of so many queues one write looks for fewer workers than it is asked for.
+            let queues = (0..<64).map { "q\($0)" }
+            let order = ReserveOrder(owner: .root, queues: queues, count: 1, lease: .seconds(60))
+            var workers: [Task<[QueuedTask], any Error>] = []
+            for number in 1...40 {
+                workers.append(
+                    Task { try await test.scheduler.reserve(order, wait: .seconds(60), life: nil) }
+                )
+                try await test.waits(number, for: "q0")
+            }
+            let jobs = try queues.prefix(20).map { queue in
+                var definition = JobDefinition(schedule: ScheduleWords(in: "0s"))
+                definition.queue = queue
+                return try NewJob(definition, owner: 0, at: test.clock.now(), zone: .utc)
+            }
+            _ = try await test.scheduler.add(jobs, replace: false, caller: TestScheduler.root)
+            try await test.waits(20, for: "q0")
+            let left = await test.loop.ask { [scheduler = test.scheduler] in
+                scheduler.assumeIsolated { $0.taskWaits.waiters.keys.sorted() }
+            }
+            #expect(left == Array(21...40))
+            for worker in workers { worker.cancel() }
         }
     }
 

@@ -56,6 +56,29 @@ import TimerControl
         }
     }
 
+    @Test("Nobody is idle behind one who is asked for; his queues are held until then")
+    func held() {
+        Self.with { waits, number in
+            let second = waits.newNumber()
+            waits[second] = waits[number]
+            for one in [number, second] { waits.wait(one, for: [Self.key, Self.other]) }
+            #expect(waits.idle(Self.key, limit: 10) == [number, second])
+            waits.beginAsking(number)
+            #expect(waits.idle(Self.other, limit: 10).isEmpty)
+            for key in [Self.key, Self.other] { waits.hold(key) }
+            // The store has nothing in it for who comes first.
+            waits.release([Self.key])
+            _ = waits.endAsking(number, of: [Self.key])
+            let held = [waits.takeHeld(), waits.takeHeld()]
+            #expect(held == [[Self.other], []])
+            _ = waits.remove(number)
+            _ = waits.remove(second)
+            waits.hold(Self.key)
+            let left = waits.takeHeld()
+            #expect(left.isEmpty, "nobody waits for it")
+        }
+    }
+
     @Test("A connection's end names its tasks, without those that are over or tied to another")
     func ties() {
         var waits = TaskWaits()

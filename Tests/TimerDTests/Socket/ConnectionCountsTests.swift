@@ -30,6 +30,19 @@ import TimerControl
         #expect(refusal(500) == "30 connections are open; maxConnections is 30")
         counts.remove(1001)
         #expect(refusal(0) == nil)
+        settings.scarceDescriptors = 80
+        #expect(
+            refusal(1001)
+                == "29 connections are open; maxConnections is taken as 30, as timerd may have 80 descriptors, "
+                + "the last 3 are for root"
+        )
+        for _ in 0..<9 { counts.remove(1002) }
+        counts.add(1001)
+        #expect(
+            refusal(1001)
+                == "uid 1001 has 20 connections open; maxConnectionsPerUser is taken as 20, as timerd may have 80 "
+                + "descriptors"
+        )
         #expect([1, 10, 100, 1000].map(ConnectionCounts.reserve) == [1, 1, 10, 64])
     }
 }

@@ -139,6 +139,23 @@ import TimerControl
         }
     }
 
+    @Test("Where no descriptor is left for it, a connection is refused with why")
+    func wantOfDescriptors() async throws {
+        let settings: (inout ControlSocket.Settings) -> Void = {
+            $0.wantOfDescriptors = { _ in "960 of 1024 descriptors are open" }
+        }
+        try await TestSocket.with(settings: settings) { server in
+            let client = try await server.connect()
+            await client.expect(
+                failure(
+                    .limitReached,
+                    "no connection can be taken now: 960 of 1024 descriptors are open"
+                )
+            )
+            await client.expectEnd()
+        }
+    }
+
     @Test("One user may not take all the places")
     func limitOfOneUser() async throws {
         let settings: (inout ControlSocket.Settings) -> Void = { $0.maxConnectionsPerUser = 1 }

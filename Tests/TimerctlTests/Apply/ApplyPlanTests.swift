@@ -71,6 +71,7 @@ import TimerControl
             ("12345678901234567890", "12345678901234567890", true),
             ("19.90", "19.9", true), ("-0", "0", false), ("1", "1.0", false),
             ("0.1", "0.1000000000000000055511151231257827", false), ("1e2", "100.0", true),
+            ("1e400", "10e399", true), ("1e400", "2e400", false),
         ]
     )
     func numbers(old: String, new: String, isSame: Bool) throws {

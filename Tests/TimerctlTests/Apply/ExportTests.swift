@@ -39,6 +39,8 @@ import TimerControl
         arguments: [
             (#"{"b":18446744073709551616,"a":1e2}"#, #"{"b":18446744073709551616,"a":1e2}"#),
             (#"[1.10,  "é"]"#, #"[1.10,  "é"]"#),
+            // More than any double is.
+            (#"{"a":[1e400,-2.5E+999]}"#, #"{"a":[1e400,-2.5E+999]}"#),
             // A pair of escapes for one character.
             (#"{"b":"\ud83d\ude00","a":1.50}"#, #"{"b":"😀","a":1.50}"#),
             (
@@ -227,6 +229,33 @@ import TimerControl
 }
 
 extension ExportTests {
+    private func plan(_ text: String, _ labelled: [Job]) throws -> ApplyPlan {
+        ApplyPlan(
+            try JobFiles([jobFile(text)], label: nil),
+            labelled: labelled,
+            named: [:],
+            adopts: false,
+            now: testNow,
+            zone: berlin
+        )
+    }
+
+    @Test("A delay has the date of its end, which changes nothing where it came from")
+    func delay() throws {
+        let delayed = job(schedule: ScheduleWords(in: "1h")) {
+            $0.definition.name = "a"
+            $0.definition.tags = ["applied:web"]
+            $0.fireDate = date("2026-12-24T17:00:00Z")
+        }
+        let text = ExportedFile([delayed], label: "web").text(schema: nil)
+        #expect(text.contains("    at: \"2026-12-24T17:00:00.000000Z\"\n"))
+        #expect(try plan(text, [delayed]).unchanged == 1)
+        // Both clocks have gone a little apart since.
+        #expect(try plan(text.replacing("00.000000", with: "00.020000"), [delayed]).unchanged == 1)
+        let other = try plan(text.replacing("24T17", with: "24T18"), [delayed])
+        #expect(other.changes.first?.isRedated == true)
+    }
+
     @Test("A one-shot has the date that it was moved to, which changes nothing where it came from")
     func movedOneShot() throws {
         let moved = job(schedule: ScheduleWords(at: "2026-11-30T08:00:00.000000Z")) {
@@ -236,16 +265,6 @@ extension ExportTests {
         }
         let text = ExportedFile([moved], label: "web").text(schema: nil)
         #expect(text.contains("    at: \"2026-12-24T17:00:00.000000Z\"\n"))
-        func plan(_ text: String, _ labelled: [Job]) throws -> ApplyPlan {
-            ApplyPlan(
-                try JobFiles([jobFile(text)], label: nil),
-                labelled: labelled,
-                named: [:],
-                adopts: false,
-                now: testNow,
-                zone: berlin
-            )
-        }
         let same = try plan(text, [moved])
         #expect(same.isEmpty && same.unchanged == 1)
         // As it is stated it is the same, too: who moves a job need not edit the file.

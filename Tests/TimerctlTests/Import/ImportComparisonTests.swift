@@ -21,6 +21,26 @@ import TimerControl
         )
     }
 
+    @Test("A job that is there is shown by its name, a new one with a number where that is taken")
+    func names() {
+        let lines = "0 0 * * * ann echo a\n0 1 * * * root echo b\n0 2 * * * root echo c"
+        let jobs = CrontabTests().plan(lines, hasUsers: true).jobs
+        func names(_ live: [Job]) -> [String?] {
+            ImportComparison(of: jobs, with: live).named(jobs).map(\.definition.name)
+        }
+        #expect(names([]) == ["echo", "echo", "echo-2"], "a name is one job's of each user")
+        #expect(names([live(7, jobs[2])]) == ["echo", "echo-2", "echo"])
+        var renamed = jobs[1]
+        renamed.definition.name = "mine"
+        #expect(names([live(7, renamed)]) == ["echo", "mine", "echo"])
+        renamed.definition.name = nil
+        #expect(names([live(7, renamed)]) == ["echo", nil, "echo"])
+        // Of a line that is no more.
+        var other = jobs[1]
+        other.definition.command = ["other"]
+        #expect(names([live(7, other)]) == ["echo", "echo-2", "echo-3"])
+    }
+
     @Test("A later comparison says of one owner's jobs what is there, and nothing of another's")
     func renewed() {
         let lines = "0 0 * * * ann a\n0 1 * * * root b\n0 2 * * * ann c\n0 3 * * * root d"

@@ -136,7 +136,10 @@ final class PostgresHome: SharedHome {
             throw lose(Self.otherCommit, database)
         }
         if error.sqlState == Statements.fenceState {
-            throw lose("another node leads since epoch \(epoch) has ended", database)
+            throw lose(
+                "epoch \(epoch), in which this node led, has ended: another node leads, or the row of timerd.lease is gone",
+                database
+            )
         }
         // The transaction has failed; what is left of it must not be part of the next.
         connection = nil
@@ -218,7 +221,8 @@ final class PostgresHome: SharedHome {
     // MARK: - Errors
 
     private static let otherCommit =
-        "the last commit in the database is not the last that this node knows of, as after a failover that lost some"
+        "the last commit in the database is not the last that this node knows of, as after a failover that lost some, "
+        + "or where the row of timerd.store is gone"
 
     private func trouble(_ error: PostgresError, _ database: Database) -> DatabaseError {
         // The keeper renews the lease over its own connection, so that this node would go on leading.

@@ -15,7 +15,11 @@ struct FormErrors: Sendable {
     subscript(field: JobDraft.Field) -> String? { all.first { $0.field == field }?.message }
 
     /// An error of the daemon, at the field that it names.
-    mutating func add(_ error: ControlError) { add(Self.field(error), error.message) }
+    mutating func add(_ error: ControlError) {
+        // Its place among others says nothing where it is the only one.
+        let error = ControlError(error.reason, error.message.replacing("change[0]: ", with: ""))
+        add(Self.field(error), error.message)
+    }
 
     private static func field(_ error: ControlError) -> JobDraft.Field? {
         if error.reason == .nameTaken { return .name }

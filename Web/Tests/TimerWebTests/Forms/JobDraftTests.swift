@@ -288,6 +288,7 @@ import TimerWords
             (ControlError(.nameTaken, "the name 'a' …"), JobDraft.Field.name),
             (ControlError(.invalidParams, "parameter 'backoff' is …"), .backoff),
             (ControlError(.badSchedule, "parameter 'change[0].timeout': …"), .timeout),
+            (ControlError(.invalidParams, "change[0]: parameter 'backoff' is …"), .backoff),
             (ControlError(.badSchedule, "duration '0s' is too short"), .schedule),
             (ControlError(.invalidParams, "parameter 'schedule.tz' is …"), .tz),
             (ControlError(.conflict, "it has another revision"), nil),
