@@ -174,7 +174,7 @@ import TimerControl
             ),
             (
                 "job.add", #"{"jobs":[],"name":"x"}"#,
-                "there is no parameter 'name'; 'jobs', 'replace' are accepted"
+                "there is no parameter 'name'; 'dryRun', 'jobs', 'replace' are accepted"
             ),
             ("job.get", "{}", "expected exactly one of 'id', 'name'; none is given"),
             (

@@ -147,13 +147,12 @@ extension TargetWatch {
 
     /// One user's may not be all that there are, unless others are his to decide on.
     private func requireShare(of user: UInt32, watched own: Int) throws(Refusal) {
-        let half = administrators.contains(user) ? most : max(most / 2, 1)
-        guard own < half || own >= Self.mostPerUser else {
+        if own >= Self.mostPerUser { throw .tooMany(watched: own, isUsers: true) }
+        guard administrators.contains(user) || own < max(most / 2, 1) else {
             throw .reserved(
                 "your jobs are tied to \(own) other processes, a user's share of the \(most) that timerd has descriptors for"
             )
         }
-        if own >= Self.mostPerUser { throw .tooMany(watched: own, isUsers: true) }
     }
 
     /// The last ones are for administrators, whatever others have taken.

@@ -14,9 +14,11 @@ struct ExhaustionTortureTests {
         try await DaemonProcess.with { daemon in
             await daemon.end(SIGTERM)
             let limit = 96
+            // It takes as many connections as a start has descriptors for: they get fewer behind that.
             try await daemon.start(
-                through: DaemonProcess.roomy + ["prlimit", "--nofile=\(limit):\(limit)"]
+                through: DaemonProcess.roomy + ["prlimit", "--nofile=1024:1024"]
             )
+            try await Tool.run(["prlimit", "--pid=\(daemon.pid)", "--nofile=\(limit):\(limit)"])
             let promises = Promises(attemptsFile: daemon.folder + "/attempts")
             var dice = Dice(seed: Torture.seed &+ 7)
             let rounds = Torture.rounds(2, long: 30)
