@@ -54,14 +54,30 @@ extension ProgramRunner {
         }
     }
 
-    /// Returns once it is known whether the node has begun a run that it was told to begin; `whereOffered`: also of one that it
-    /// was only offered.
+    /// Returns once it is known whether a run that the runner was told to begin has begun; `whereOffered`: also of one that
+    /// another node was only offered.
     package func awaitBegin(of run: Int64, whereOffered: Bool) async {
-        guard remote != nil else { return }
+        guard remote == nil else { return await awaitTold(run, whereOffered: whereOffered) }
+        guard state.withLock({ $0.entries[run]?.mayBegin ?? false }) else { return }
+        // Behind an order that is on its way to the runner just now.
+        await withCheckedContinuation { looked in
+            loop.perform {
+                // One that hangs may begin it as it goes on: nobody knows when.
+                self.later(Self.beginning) { $0.tellSettled(run) }
+                looked.resume()
+            }
+        }
+        await awaitTold(run, whereOffered: false)
+    }
+
+    /// How long this host's runner is waited for to begin what it was told to.
+    private static let beginning = Duration.seconds(2)
+
+    private func awaitTold(_ run: Int64, whereOffered: Bool) async {
         await withCheckedContinuation { beginner in
             let isOpen = state.withLock { state in
                 guard let entry = state.entries[run], entry.isOrdered || whereOffered,
-                    entry.isInProgress, entry.known == nil, !entry.isSettled
+                    entry.mayBegin
                 else { return false }
                 state.entries[run]?.beginners.append(beginner)
                 return true

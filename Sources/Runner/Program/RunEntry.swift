@@ -95,6 +95,9 @@ struct RunEntry: Sendable {
         self.known = known
     }
 
+    /// Whether it has not begun, as far as is known, and still may.
+    var mayBegin: Bool { isInProgress && known == nil && !isSettled }
+
     /// Whether its end has not come.
     var isInProgress: Bool { end == nil && lostAt == nil }
 

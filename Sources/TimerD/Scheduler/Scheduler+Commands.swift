@@ -125,10 +125,10 @@ extension Scheduler {
         return Dictionary(uniqueKeysWithValues: runs.filter { !$0.1.isEmpty })
     }
 
-    /// Returns once it is known of each command of `jobs` that another node was told to begin whether it has.
+    /// Returns once it is known of each command of `jobs` that a runner was told to begin whether it has.
     private func awaitBegins(of jobs: [StoredJob], whereOffered: Bool) async {
         for job in jobs {
-            for command in fires.begun(of: job.id).compactMap(\.command) where !isHere(command) {
+            for command in fires.begun(of: job.id).compactMap(\.command) {
                 await runner.awaitBegin(of: command.run.rawValue, whereOffered: whereOffered)
             }
         }

@@ -38,11 +38,17 @@ export class Fake {
 
   /** The next request of this method; others stay. */
   async take(method) {
-    const limit = setTimeout(() => { throw new Error(`no request '${method}' came within 10 s`) }, 10_000)
+    let isLate = false
+    const limit = setTimeout(() => {
+      isLate = true
+      for (const wake of this.#wakes.splice(0)) wake()
+    }, 10_000)
     try {
       for (;;) {
         const index = this.#requests.findIndex((request) => request.method === method)
         if (index >= 0) return this.#requests.splice(index, 1)[0]
+        // Thrown here, so that the test ends, and what it has started.
+        if (isLate) throw new Error(`no request '${method}' came within 10 s`)
         await new Promise((resolve) => this.#wakes.push(resolve))
       }
     } finally {

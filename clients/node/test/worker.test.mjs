@@ -129,7 +129,8 @@ script('A task that is not done by its deadline is aborted and fails with that r
 let begun
 const begins = new Promise((resolve) => { begun = resolve })
 script('A worker that is stopped lets go what does not finish within the grace',
-  { handlers: { mails: (_, { signal }) => { begun(); return once(signal, 'abort') } } }, async (fake, worker) => {
+  // Long enough for the extend, which is not sent behind its end, on a machine that is busy.
+  { grace: 2000, handlers: { mails: (_, { signal }) => { begun(); return once(signal, 'abort') } } }, async (fake, worker) => {
     ;(await fake.take('task.reserve')).reply({ tasks: [task(1)] })
     await begins
     const stopped = worker.stop()

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Locks
+import Testing
+
+@testable import Runner
+@testable import TimerD
+
+/// What is known of a run that this host's runner was told to begin: the other end of the connection is a test.
+@Suite("Begins of runs on this host", .timeLimit(.minutes(1))) struct OwnBeginTests {
+    private let script = ScriptedRunner()
+
+    @Test(
+        "Whether it has begun is known once it has; a runner that hangs is not waited for without end",
+        arguments: [true, false]
+    )
+    func known(hangs: Bool) async throws {
+        let (runner, _) = try await script.attached()
+        let link = try await script.connection(0)
+        var request = TestRunner.script("exit 0")
+        request.run = 7
+        await runner.awaitBegin(of: 7, whereOffered: true)
+        let run = Task { [request] in try await runner.run(request) { _ in } }
+        try await eventually("it is ordered") { link.started == [7] }
+        let isKnown = Locked(false)
+        let waiting = Task {
+            await runner.awaitBegin(of: 7, whereOffered: true)
+            isKnown.withLock { $0 = true }
+        }
+        try await eventually("it is waited for") { runner.beginnerCount(of: 7) == 1 }
+        #expect(!isKnown.withLock { $0 })
+        if hangs { await script.pass() } else { await link.say(.started(run: 7, .scripted())) }
+        await waiting.value
+        // By now nobody waits for it.
+        await runner.awaitBegin(of: 7, whereOffered: true)
+        if hangs { await link.say(.started(run: 7, .scripted())) }
+        await link.say(.scriptedEnd(of: 7, status: 0))
+        #expect(try await run.value.outcome == .exited(0))
+        await runner.detach()
+    }
+}
