@@ -18,6 +18,7 @@ package final class NodeRunners: CommandRunner {
         var nodes: [String: Node] = [:]
         /// Which node has which run; those of this one are not here.
         var runs: [Int64: String] = [:]
+        var hasLeft = false
         var changed: @Sendable (_ node: String, RunnerChange) -> Void = { _, _ in }
     }
 
@@ -64,7 +65,13 @@ package final class NodeRunners: CommandRunner {
 
     /// The agent of a node has come: it is at the other end of `descriptor`, which is taken over.
     package func take(_ descriptor: Int32, of node: String) {
-        let (entry, changed) = state.withLock { (self.entry(node, &$0), $0.changed) }
+        let came = state.withLock { state in
+            state.hasLeft ? nil : (self.entry(node, &state), state.changed)
+        }
+        // It comes again, to the node that leads then.
+        guard let (entry, changed) = came else {
+            return FileDescriptor(rawValue: descriptor).closeForGood()
+        }
         entry.connections.put(FileDescriptor(rawValue: descriptor))
         entry.runner.come { changed(node, $0) }
     }
@@ -178,6 +185,10 @@ package final class NodeRunners: CommandRunner {
 
     package func detach() async {
         await own.detach()
-        for node in state.withLock({ $0.nodes.values.map(\.runner) }) { await node.detach() }
+        let nodes = state.withLock { state in
+            state.hasLeft = true
+            return state.nodes.values.map(\.runner)
+        }
+        for node in nodes { await node.detach() }
     }
 }

@@ -45,6 +45,8 @@ extension ProgramRunner {
     /// The node has come, perhaps anew: there is a connection to be had.
     func come(_ changed: @escaping @Sendable (RunnerChange) -> Void) {
         loop.perform {
+            // What runs there is the next leader's: to this one it would be unknown, and be ended.
+            guard !self.hasLeft else { return }
             self.changed = changed
             switch self.connection {
             case .linked(let link), .greeting(let link, _): link.close("its node has come anew")

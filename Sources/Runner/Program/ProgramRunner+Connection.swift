@@ -328,6 +328,7 @@ extension ProgramRunner {
             case .none, .away, .leaving: nil
             }
         connection = .none
+        hasLeft = true
         link?.close("the daemon leaves it")
         for (run, entry) in state.withLock({ $0.entries }).sorted(by: { $0.key < $1.key }) {
             complete(run, .failure(entry.isOrdered ? .left : .notBegun("the daemon stops")))

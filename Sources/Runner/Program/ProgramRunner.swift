@@ -66,6 +66,8 @@ package final class ProgramRunner: CommandRunner, @unchecked Sendable {
     var heldReason: String?
     /// Whether its node has not said what it knows since it was lost, and how often it was.
     var isAbsent = false
+    /// Whether this daemon minds no run any more.
+    var hasLeft = false
     var losses = 0
     /// How many connections there were.
     var looks = 0

@@ -70,6 +70,23 @@ struct NodeRunnerTests {
         await runner.detach()
     }
 
+    @Test(
+        "One that has left takes no connection any more: what runs there is the next leader's, and is not ended"
+    )
+    func left() async throws {
+        let (runner, link) = try await attached()
+        let run = begin(runner, request(7))
+        try await eventually("it is offered") { link.offered == [7] }
+        await link.say(.ready(run: 7))
+        await link.say(.started(run: 7, .scripted()))
+        await runner.detach()
+        _ = await run.value
+        runner.come { _ in }
+        await script.flush()
+        #expect(script.connections == 1)
+        #expect(link.ended.isEmpty)
+    }
+
     @Test("It was withdrawn before the node was ready: it is not told to begin")
     func withdrawn() async throws {
         let (runner, link) = try await attached()
