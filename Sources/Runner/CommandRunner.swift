@@ -22,9 +22,9 @@ package protocol CommandRunner: Sendable {
     /// or is given up.
     func expect(_ run: Int64, at place: RunPlace)
 
-    /// Returns once it is known whether a run that a runner was told to begin has begun; `whereOffered`: also of one that
-    /// another node is only about to be told. One of this host that hangs is waited for no longer than two seconds.
-    func awaitBegin(of run: Int64, whereOffered: Bool) async
+    /// Returns once it is known of runs that a runner was told to begin whether they have begun; `whereOffered`: also of those
+    /// that another node is only about to be told. One of this host that hangs is waited for no longer than two seconds in all.
+    func awaitBegins(of runs: [Int64], whereOffered: Bool) async
 
     /// Notes up to where each run's output was forwarded; a later daemon continues there.
     func passed(_ runs: [Int64: OutputPosition])

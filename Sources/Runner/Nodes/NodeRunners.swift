@@ -173,8 +173,14 @@ package final class NodeRunners: CommandRunner {
         await runner(of: run).kill(run, by: teardown, asDaemon: asDaemon)
     }
 
-    package func awaitBegin(of run: Int64, whereOffered: Bool) async {
-        await runner(of: run).awaitBegin(of: run, whereOffered: whereOffered)
+    package func awaitBegins(of runs: [Int64], whereOffered: Bool) async {
+        let nodes = state.withLock { state in
+            Dictionary(grouping: runs) { state.runs[$0] }
+                .map { (node, runs) in (node.flatMap { state.nodes[$0]?.runner } ?? own, runs) }
+        }
+        for (runner, runs) in nodes {
+            await runner.awaitBegins(of: runs, whereOffered: whereOffered)
+        }
     }
 
     package var controlGroups: ControlGroups? { own.controlGroups }

@@ -56,20 +56,27 @@ extension ProgramRunner {
         }
     }
 
-    /// Returns once it is known whether a run that the runner was told to begin has begun; `whereOffered`: also of one that
-    /// another node was only offered.
-    package func awaitBegin(of run: Int64, whereOffered: Bool) async {
-        guard remote == nil else { return await awaitTold(run, whereOffered: whereOffered) }
-        guard state.withLock({ $0.entries[run]?.mayBegin ?? false }) else { return }
-        // Behind an order that is on its way to the runner just now.
-        await withCheckedContinuation { looked in
-            loop.perform {
-                // One that hangs may begin it as it goes on: nobody knows when.
-                self.later(Self.beginning) { $0.tellSettled(run) }
-                looked.resume()
+    /// Returns once it is known of runs that the runner was told to begin whether they have begun; `whereOffered`: also of those
+    /// that another node was only offered.
+    package func awaitBegins(of runs: [Int64], whereOffered: Bool) async {
+        let runs = state.withLock { state in
+            runs.filter { state.entries[$0]?.mayBegin ?? false }
+        }
+        guard !runs.isEmpty else { return }
+        if remote == nil {
+            // Behind an order that is on its way to the runner just now.
+            await withCheckedContinuation { looked in
+                loop.perform {
+                    // One that hangs may begin them as it goes on: nobody knows when.
+                    self.later(Self.beginning) { runner in
+                        for run in runs { runner.tellSettled(run) }
+                    }
+                    looked.resume()
+                }
             }
         }
-        await awaitTold(run, whereOffered: false)
+        // Each has a time of its own, or all have the same: to wait for one after another takes no longer.
+        for run in runs { await awaitTold(run, whereOffered: whereOffered && remote != nil) }
     }
 
     /// How long this host's runner is waited for to begin what it was told to.

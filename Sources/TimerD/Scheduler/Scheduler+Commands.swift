@@ -127,11 +127,8 @@ extension Scheduler {
 
     /// Returns once it is known of each command of `jobs` that a runner was told to begin whether it has.
     private func awaitBegins(of jobs: [StoredJob], whereOffered: Bool) async {
-        for job in jobs {
-            for command in fires.begun(of: job.id).compactMap(\.command) {
-                await runner.awaitBegin(of: command.run.rawValue, whereOffered: whereOffered)
-            }
-        }
+        let runs = jobs.flatMap { fires.begun(of: $0.id).compactMap { $0.command?.run.rawValue } }
+        if !runs.isEmpty { await runner.awaitBegins(of: runs, whereOffered: whereOffered) }
     }
 
     /// Has ended jobs live again, all or none.

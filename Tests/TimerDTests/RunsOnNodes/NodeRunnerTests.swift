@@ -193,7 +193,7 @@ struct NodeRunnerTests {
             let runner = ProgramRunner(on: script, remote: terms, fence: fence) { 5_000_000 }
             runner.expect(7, at: RunPlace(node: "b", runner: 1))
             // Nothing begins any more by the word of the one that led before.
-            await runner.awaitBegin(of: 7, whereOffered: true)
+            await runner.awaitBegins(of: [7], whereOffered: true)
             let pids = Locked<[Int32]>([])
             let request = request(7)
             let run = Task {
@@ -231,11 +231,11 @@ struct NodeRunnerTests {
             await link.greet(epoch: 1)
             let run = begin(runner, request(7))
             try await eventually("it is offered") { link.offered == [7] }
-            await runner.awaitBegin(of: 7, whereOffered: false)
+            await runner.awaitBegins(of: [7], whereOffered: false)
             await link.say(.ready(run: 7))
             let isSettled = Locked(false)
             let settled = Task {
-                await runner.awaitBegin(of: 7, whereOffered: false)
+                await runner.awaitBegins(of: [7], whereOffered: false)
                 isSettled.withLock { $0 = true }
             }
             try await eventually("it is waited for") { runner.beginnerCount(of: 7) == 1 }
@@ -254,7 +254,7 @@ struct NodeRunnerTests {
         let request = request(7)
         let run = begin(runner, request)
         try await eventually("it is offered") { link.offered == [7] }
-        let settled = Task { await runner.awaitBegin(of: 7, whereOffered: true) }
+        let settled = Task { await runner.awaitBegins(of: [7], whereOffered: true) }
         try await eventually("it is waited for") { runner.beginnerCount(of: 7) == 1 }
         request.start.withdraw()
         await link.say(.ready(run: 7))

@@ -100,6 +100,25 @@ import TimerControl
         }
     }
 
+    @Test("A one-shot that fires while the same date is stated for it otherwise fires once")
+    func sameDateAsItFires() async throws {
+        try await TestScheduler.with(keeping: .all) { test in
+            let job = try await test.add(ScheduleWords(in: "10s"))
+            try await test.advance(by: .milliseconds(9_900))
+            let gate = SchedulerAheadTests.stall(test)
+            let date = TestScheduler.start + .seconds(10)
+            let changing = Task {
+                try await change(test, job) { $0.schedule = ScheduleWords(at: date.rfc3339) }
+            }
+            await test.advanceWithoutStore(by: .milliseconds(200))
+            gate.signal()
+            // Refused, where it has ended by then.
+            _ = await changing.result
+            try await test.advance(by: .seconds(10))
+            #expect(test.fired(job.id).count == 1)
+        }
+    }
+
     @Test("Dates ahead that its user had dropped are none of the job's any more")
     func skippedAhead() async throws {
         try await TestScheduler.with { test in

@@ -286,7 +286,7 @@ final class RecordingRunner: CommandRunner {
     // It minds nothing beyond the daemon.
     func detach() async {}
     func attachOthers(_ changed: @escaping @Sendable (_ node: String, RunnerChange) -> Void) {}
-    func awaitBegin(of run: Int64, whereOffered: Bool) async {}
+    func awaitBegins(of runs: [Int64], whereOffered: Bool) async {}
     func passed(_ runs: [Int64: OutputPosition]) {}
 
     @discardableResult
