@@ -56,7 +56,8 @@ struct DaemonParts {
                 &started
             )
             try await parts.recoverAndServe()
-            await parts.serveMetrics(at: configuration.listen)
+            // A node has its page for as long as it runs: see `NodeMetrics`.
+            if lead == nil { await parts.serveMetrics(at: configuration.listen) }
             return parts
         } catch {
             // try?: the caller needs the error of the start, not one of the stop.
@@ -178,7 +179,7 @@ struct DaemonParts {
                     at: address,
                     on: loop,
                     logger: log,
-                    metrics: metrics.reply
+                    page: { await metrics.reply().openMetrics }
                 )
             } stop: {
                 await $0.stop()

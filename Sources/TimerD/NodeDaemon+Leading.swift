@@ -51,6 +51,7 @@ extension NodeDaemon {
                 changes.yield(.lost(epoch: epoch, $0))
             }
             leading = (parts, epoch)
+            metrics.lead(parts.metrics)
             keeper.coreBegan()
             watchdog = Watchdog(manager, on: parts.thread)
             relayed.serve(parts.socket, parts.core.own) { descriptor, node in
@@ -148,14 +149,17 @@ extension NodeDaemon {
             ) { [relay] in
                 relay.carryAgent($0)
             }
+            metrics.standBy(with: agent)
         } catch {
             log.error("no commands can be run on this node", metadata: ["error": "\(error)"])
         }
     }
 
     func stopAgent() async {
-        await agent?.stop()
-        agent = nil
+        guard let agent else { return }
+        metrics.standBy(with: nil)
+        self.agent = nil
+        await agent.stop()
     }
 
     /// Stops the core; what could not be stored is recovered by the node that leads next, as after a crash.
@@ -168,6 +172,7 @@ extension NodeDaemon {
         refusing refusal: ControlError? = nil
     ) async {
         leading = nil
+        metrics.standBy(with: nil)
         handsOver = false
         watchdog = Watchdog(manager, on: thread)
         log.notice(

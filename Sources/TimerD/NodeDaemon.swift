@@ -56,6 +56,9 @@ final class NodeDaemon {
     let lastReload = LastReload()
     /// What keeps it from leading.
     let standing = NodeStanding()
+    let metrics: NodeMetrics
+    /// What it is beside all of this, and ends with the process.
+    private var started = StartedParts()
     /// Whether this node hands over, as it drains: nothing begins here any more, even if it is told to lead again meanwhile.
     var handsOver = false
 
@@ -91,6 +94,10 @@ final class NodeDaemon {
             let changes = changes.continuation
             keeper = try Self.keeper(shared, address, configuration, changes, standing, log)
             relay = try Self.relay(shared, address, configuration, keeper, standing, log)
+            metrics = NodeMetrics(node: shared.node, startedAt: startedAt) {
+                [standing, keeper] in
+                standing.trouble == nil && keeper.leaseEnd != nil
+            }
         } catch {
             socket.remove()
             throw error
@@ -111,6 +118,7 @@ final class NodeDaemon {
             throw DaemonError("cannot begin to take part: \(error.text)", .unavailable)
         }
         watchdog = Watchdog(manager, on: thread)
+        await metrics.serve(at: configuration.listen, &started, log)
         manager.tell(.ready, .status("standing by at '\(configuration.socket)'"))
         log.info(
             "ready",
@@ -231,6 +239,8 @@ final class NodeDaemon {
         // With runs that go on the lease ends by itself: a daemon that is back before takes them up again.
         if runsAreLeft { await keeper.stop() } else { await keeper.release(coreHasStopped: true) }
         relay.stop()
+        // try?: its port and its thread end with the process at the latest.
+        try? await started.stop()
         socket.remove()
         close(socket.descriptor)
         lock.release()

@@ -78,6 +78,9 @@ final class RunAgent: Sendable {
         await loop.stop()
     }
 
+    /// Whether the runner of this node has answered, or was not found to say nothing.
+    var runnerIsReady: Bool { !state.withLock { $0.isSilent } }
+
     // MARK: - Connections
 
     private func open() {

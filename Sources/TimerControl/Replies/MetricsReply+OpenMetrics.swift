@@ -7,43 +7,15 @@ extension MetricsReply {
     public static let contentType = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
     /// The numbers in OpenMetrics text, version 1.0.0, with its end mark.
-    public var openMetrics: String {
-        families.map(\.text).joined() + "# EOF\n"
-    }
+    public var openMetrics: String { families.openMetrics }
 
     /// All metrics; `docs/metrics.md` describes them.
     ///
     /// They use only kinds that Prometheus' older text has as well: the node exporter reads nothing of a file
     /// with another kind. No name begins with `process_`, as the names of the exporter's own metrics do.
     public var families: [MetricFamily] {
-        daemonFamilies + jobFamilies + runFamilies + noticeFamilies + taskFamilies + storeFamilies
-            + clientFamilies + (nodes.map(nodeFamilies) ?? [])
-    }
-
-    private var daemonFamilies: [MetricFamily] {
-        var build = MetricFamily(.gauge, "timerd_build_info", "The version that runs; always 1.")
-        build = build.with("version", [(version, 1)])
-        return [
-            build,
-            MetricFamily(
-                .gauge,
-                "timerd_start_time",
-                unit: "seconds",
-                "When the daemon was started, in seconds since 1970."
-            ).with(Double(startedAt.microseconds) / 1_000_000),
-            MetricFamily(
-                .gauge,
-                "timerd_resident_memory",
-                unit: "bytes",
-                "The daemon's memory; without that of the commands it runs."
-            ).with(process.residentMemory),
-            MetricFamily(
-                .counter,
-                "timerd_cpu",
-                unit: "seconds",
-                "Processor time of the daemon, user and system; without that of commands."
-            ).with(process.processorTime),
-        ]
+        process.families(version: version, startedAt: startedAt) + jobFamilies + runFamilies
+            + noticeFamilies + taskFamilies + storeFamilies + clientFamilies + (nodes.map(nodeFamilies) ?? [])
     }
 
     private var jobFamilies: [MetricFamily] {
@@ -96,11 +68,7 @@ extension MetricsReply {
                 "timerd_waiting_runs",
                 "Runs that wait: for a place among maxRuns, or for the run before, the next attempt."
             ).with("cause", [("place", runs.waitingForPlace), ("other", runs.waiting)]),
-            MetricFamily(
-                .gauge,
-                "timerd_runner_ready",
-                "1, or 0 while no command begins: timerd-runner does not answer, or has no room."
-            ).with(runs.mayBegin ? 1 : 0),
+            .runnerReady.with(runs.mayBegin.number),
         ]
     }
 
@@ -174,11 +142,7 @@ extension MetricsReply {
                 unit: "seconds",
                 "How long the database took to make changes durable."
             ).with(store.commits),
-            MetricFamily(
-                .gauge,
-                "timerd_database_writable",
-                "1, or 0 while the database takes no writes: the disk is full, or fails."
-            ).with(store.isWritable ? 1 : 0),
+            .databaseWritable.with(store.isWritable.number),
             MetricFamily(
                 .gauge,
                 "timerd_database_size",
@@ -210,11 +174,7 @@ extension MetricsReply {
 
     private func nodeFamilies(of nodes: [Node]) -> [MetricFamily] {
         [
-            MetricFamily(
-                .gauge,
-                "timerd_node_leads",
-                "1 of the node that leads, 0 of the others; of daemons that share their jobs alone."
-            ).with("node", nodes.map { ($0.name, $0.leads ? 1 : 0) }),
+            .nodeLeads.with("node", nodes.map { ($0.name, $0.leads.number) }),
             MetricFamily(
                 .gauge,
                 "timerd_node_clock_difference",
@@ -237,8 +197,86 @@ extension MetricsReply {
                 "timerd_node_runner_ready",
                 "1, or 0 while no command begins on the node: it is gone or drains, or its timerd-runner does not answer, or has no room."
             ).with("node", nodes.map { ($0.name, $0.mayBegin?.number) }.known),
+            MetricFamily(
+                .gauge,
+                "timerd_node_running_runs",
+                "Runs in progress on the node; of one that is gone those of which no end is known yet."
+            ).with("node", nodes.map { ($0.name, $0.running) }.known),
         ]
     }
+}
+
+extension MetricsReply.Process {
+    /// What there is of any daemon.
+    fileprivate func families(version: String, startedAt: Timestamp) -> [MetricFamily] {
+        [
+            MetricFamily(.gauge, "timerd_build_info", "The version that runs; always 1.")
+                .with("version", [(version, 1)]),
+            MetricFamily(
+                .gauge,
+                "timerd_start_time",
+                unit: "seconds",
+                "When the daemon was started, in seconds since 1970."
+            ).with(Double(startedAt.microseconds) / 1_000_000),
+            MetricFamily(
+                .gauge,
+                "timerd_resident_memory",
+                unit: "bytes",
+                "The daemon's memory; without that of the commands it runs."
+            ).with(residentMemory),
+            MetricFamily(
+                .counter,
+                "timerd_cpu",
+                unit: "seconds",
+                "Processor time of the daemon, user and system; without that of commands."
+            ).with(processorTime),
+        ]
+    }
+}
+
+extension StandbyMetrics {
+    /// As `MetricsReply.openMetrics`, of what it has.
+    public var openMetrics: String { families.openMetrics }
+
+    /// Some of those of `MetricsReply`, by the same names.
+    public var families: [MetricFamily] {
+        let ready = MetricFamily.runnerReady
+        return process.families(version: version, startedAt: startedAt) + [
+            runnerIsReady.map { ready.with($0.number) } ?? ready,
+            .databaseWritable.with(isWritable.number),
+            .nodeLeads.with("node", [(node, false.number)]),
+        ]
+    }
+}
+
+extension MetricFamily {
+    fileprivate static var runnerReady: Self {
+        Self(
+            .gauge,
+            "timerd_runner_ready",
+            "1, or 0 while no command begins: timerd-runner does not answer, or has no room."
+        )
+    }
+
+    fileprivate static var databaseWritable: Self {
+        Self(
+            .gauge,
+            "timerd_database_writable",
+            "1, or 0 while the database takes no writes: the disk is full, or fails, or it is away."
+        )
+    }
+
+    fileprivate static var nodeLeads: Self {
+        Self(
+            .gauge,
+            "timerd_node_leads",
+            "1 of the node that leads, 0 of the others; of daemons that share their jobs alone."
+        )
+    }
+}
+
+extension [MetricFamily] {
+    fileprivate var openMetrics: String { map(\.text).joined() + "# EOF\n" }
 }
 
 extension [(String, Int?)] {

@@ -98,6 +98,8 @@ public struct MetricsReply: Codable, Hashable, Sendable {
         public var drains: Bool?
         /// Whether commands may begin on it: it is there, does not drain, and its timerd-runner answers and has room.
         public var mayBegin: Bool?
+        /// How many of its runs are in progress; nil from a daemon that does not tell it.
+        public var running: Int?
 
         public init(
             name: String,
@@ -105,11 +107,12 @@ public struct MetricsReply: Codable, Hashable, Sendable {
             clockDifference: Double,
             lease: Double,
             drains: Bool? = nil,
-            mayBegin: Bool? = nil
+            mayBegin: Bool? = nil,
+            running: Int? = nil
         ) {
             (self.name, self.leads) = (name, leads)
             (self.clockDifference, self.lease) = (clockDifference, lease)
-            (self.drains, self.mayBegin) = (drains, mayBegin)
+            (self.drains, self.mayBegin, self.running) = (drains, mayBegin, running)
         }
 
         /// As `node.list` has it, at `now` by the clock of the daemon that answers; `takesCommands`: whether that daemon may
@@ -122,7 +125,8 @@ public struct MetricsReply: Codable, Hashable, Sendable {
                 lease: Double((node.leaseUntil - now).microseconds) / 1_000_000,
                 drains: node.state == .draining || node.drainingSince != nil,
                 // The end of a connection may be noticed later than that of the lease.
-                mayBegin: takesCommands && node.state != .gone
+                mayBegin: takesCommands && node.state != .gone,
+                running: node.runs
             )
         }
     }

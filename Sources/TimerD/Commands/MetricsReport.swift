@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 import Glibc
 import LinuxSystem
 import Schedules
@@ -61,10 +60,7 @@ struct MetricsReport: Sendable {
                 watchers: status.watchers(),
                 eventsLost: eventsLost()
             ),
-            process: .init(
-                residentMemory: Self.residentMemory(),
-                processorTime: Self.processorTime()
-            )
+            process: .own()
         )
         let now = moment.wall
         reply.tasks = tasks.map { standing in
@@ -91,9 +87,13 @@ struct MetricsReport: Sendable {
             givenUp: counted.givenUp
         )
         // try?: until the nodes can be read, their numbers are left out.
-        let views = try? await nodes?.nodes()
-        reply.nodes = views?.sorted { $0.name < $1.name }.map { node in
-            .init(node, at: now, takesCommands: measures.readyHosts.contains(node.name))
+        if var views = try? await nodes?.nodes() {
+            views.sort { $0.name < $1.name }
+            let running = await status.scheduler.runs(onEach: views.map(\.name))
+            for (index, count) in running.enumerated() { views[index].runs = count }
+            reply.nodes = views.map { node in
+                .init(node, at: now, takesCommands: measures.readyHosts.contains(node.name))
+            }
         }
         return reply
     }
@@ -102,22 +102,5 @@ struct MetricsReport: Sendable {
     private static func size(of path: String) -> Int64 {
         var file = stat()
         return stat(path, &file) == 0 ? Int64(file.st_size) : 0
-    }
-
-    /// In bytes, by proc_pid_statm(5); 0 where /proc is not mounted.
-    private static func residentMemory() -> Int64 {
-        // try?: reported as 0.
-        let text = try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8)
-        let pages = text?.split(separator: " ").dropFirst().first.flatMap { Int64($0) }
-        return (pages ?? 0) * Int64(sysconf(Int32(_SC_PAGESIZE)))
-    }
-
-    /// User and system, in seconds.
-    private static func processorTime() -> Double {
-        var usage = rusage()
-        getrusage(RUSAGE_SELF.rawValue, &usage)
-        return [usage.ru_utime, usage.ru_stime].reduce(0) {
-            $0 + Double($1.tv_sec) + Double($1.tv_usec) / 1_000_000
-        }
     }
 }

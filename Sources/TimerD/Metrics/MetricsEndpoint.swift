@@ -30,14 +30,14 @@ final class MetricsEndpoint: Sendable {
         self.address = address
     }
 
-    /// Begins to listen; `loop` serves all connections.
+    /// Begins to listen; `loop` serves all connections, and `page` has the text that each is answered with.
     ///
     /// - Throws: `SocketError`, with the address and what is in the way.
     static func start(
         at address: ListenAddress,
         on loop: any EventLoop,
         logger: Logger,
-        metrics: @escaping @Sendable () async -> MetricsReply
+        page: @escaping @Sendable () async -> String
     ) async throws -> MetricsEndpoint {
         let open = NIOLoopBoundBox.makeBoxSendingValue([], as: [Open].self, eventLoop: loop)
         do {
@@ -52,7 +52,7 @@ final class MetricsEndpoint: Sendable {
                 }
                 .childChannelInitializer { channel in
                     channel.eventLoop.makeCompletedFuture {
-                        try admit(channel, open, metrics)
+                        try admit(channel, open, page)
                     }
                 }
                 .bind(host: address.host.rawValue, port: address.port).get()
@@ -82,7 +82,7 @@ final class MetricsEndpoint: Sendable {
     private static func admit(
         _ channel: any Channel,
         _ open: NIOLoopBoundBox<[Open]>,
-        _ metrics: @escaping @Sendable () async -> MetricsReply
+        _ page: @escaping @Sendable () async -> String
     ) throws {
         if DescriptorLimit.refusal(isAdministrator: true) != nil { throw TooMany() }
         if open.value.count >= maxConnections {
@@ -109,7 +109,7 @@ final class MetricsEndpoint: Sendable {
         try pipeline.addHandler(RequestLimit())
         try pipeline.configureHTTPServerPipeline()
         try pipeline.addHandler(
-            MetricsRequest(metrics) {
+            MetricsRequest(page) {
                 silence.cancel()
                 guard
                     let index = open.value.firstIndex(where: {
@@ -145,13 +145,13 @@ private final class MetricsRequest: ChannelInboundHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundOut = HTTPServerResponsePart
 
-    private let metrics: @Sendable () async -> MetricsReply
+    private let page: @Sendable () async -> String
     private let asked: () -> Void
     private var isAnswering = false
 
     /// `asked` is called once the request is there.
-    init(_ metrics: @escaping @Sendable () async -> MetricsReply, asked: @escaping () -> Void) {
-        (self.metrics, self.asked) = (metrics, asked)
+    init(_ page: @escaping @Sendable () async -> String, asked: @escaping () -> Void) {
+        (self.page, self.asked) = (page, asked)
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -175,7 +175,7 @@ private final class MetricsRequest: ChannelInboundHandler {
         let isHead = head.method == .HEAD
         let context = NIOLoopBound(context, eventLoop: context.eventLoop)
         let handler = NIOLoopBound(self, eventLoop: context.value.eventLoop)
-        context.value.eventLoop.makeFutureWithTask { [metrics] in await metrics().openMetrics }
+        context.value.eventLoop.makeFutureWithTask { [page] in await page() }
             .whenSuccess { text in
                 handler.value.answer(
                     context.value,

@@ -9,6 +9,7 @@ import resource
 import shutil
 import subprocess
 import time
+import urllib.request
 
 from cluster.client import Client, Lost, Refused, ask, is_root
 from cluster.node import folder_of_programs
@@ -39,6 +40,7 @@ def run(world):
     hanging(world, server)
     one_name_twice(world, server)
     few_descriptors(world, server)
+    pages(world)
     read_only(world, server)
     too_many_connections(world, server)
     replica(world, server)
@@ -354,6 +356,42 @@ def restored(world, server):
     goes_on(world, a, "tables from a dump, at a start")
     world.check(a.log().count("started on a restored copy") <= max(copies), "tables count as a dump after they were written")
     end(a)
+
+
+def samples(port):
+    """A node's page of metrics: the values by their names."""
+    with urllib.request.urlopen("http://127.0.0.1:%d/metrics" % port, timeout=10) as page:
+        lines = [line for line in page.read().decode().splitlines() if not line.startswith("#")]
+    return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines)}
+
+
+def pages(world):
+    """Each node has its page all the while: as it stands by, leads, and has no database."""
+    server, ports = world.server(), {name: free_port() for name in "ab"}
+    a, b = (world.node(name, server.uri(), lease=LEASE, settings={"TIMERD_LISTEN": "127.0.0.1:%d" % ports[name]}) for name in "ab")
+    a.start(wait=True)
+    world.leader([a])
+    b.start(wait=True)
+    world.wait_for(lambda: len(world.standing([a, b])) == 2, "both nodes to be there")
+    ask(b.socket, "job.add", schedule={"in": "1h"})
+    leading = samples(ports["a"])
+    world.check(leading.get('timerd_jobs{state="scheduled"}') == 1 and leading.get('timerd_node_leads{node="a"}') == 1
+                and leading.get('timerd_node_running_runs{node="b"}') == 0, "the page of the node that leads: %r" % leading)
+    world.wait_for(lambda: samples(ports["b"]).get("timerd_runner_ready") == 1, "b to say that its runner is ready")
+    standby = samples(ports["b"])
+    world.check(standby.get('timerd_node_leads{node="b"}') == 0 and standby.get("timerd_database_writable") == 1,
+                "the page of the node that stands by: %r" % standby)
+    world.check(not any(name.startswith(("timerd_jobs", "timerd_runs", "timerd_fires")) for name in standby),
+                "the page of the node that stands by tells numbers of all: %r" % standby)
+    a.kill()
+    world.leader([b], but=a)
+    world.wait_for(lambda: samples(ports["b"]).get('timerd_jobs{state="scheduled"}') == 1, "b to tell of all once it leads")
+    server.stop()
+    world.wait_for(lambda: samples(ports["b"]).get("timerd_database_writable") == 0, "b to say that the database is away")
+    server.start()
+    world.wait_for(lambda: samples(ports["b"]).get('timerd_jobs{state="scheduled"}') == 1, "b to tell of all again")
+    world.say("pages of metrics: each node has one while it stands by, leads, and has no database")
+    end(b)
 
 
 def hanging(world, server):

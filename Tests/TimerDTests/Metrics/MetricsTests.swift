@@ -150,7 +150,13 @@ struct MetricsTests {
         )
         sample.notices = .init(waiting: 0, held: 0, oldestAge: 0)
         sample.tasks = .init(ready: 0, delayed: 0, reserved: 0, dead: 0, oldestAge: 0)
-        let node = NodeView(name: "a", state: .leading, version: "1", leaseUntil: .distantPast)
+        let node = NodeView(
+            name: "a",
+            state: .leading,
+            version: "1",
+            leaseUntil: .distantPast,
+            runs: 0
+        )
         sample.nodes = [.init(node, at: .distantPast, takesCommands: true)]
         return sample
     }()
@@ -165,7 +171,7 @@ struct MetricsTests {
             at: address,
             on: group.any(),
             logger: Logger(label: "test")
-        ) { Self.sample }
+        ) { Self.sample.openMetrics }
         try await body(endpoint.address, group)
         await endpoint.stop()
         try await group.shutdownGracefully()
