@@ -4,8 +4,9 @@ package import Schedules
 
 /// The dates of a row, on the job's clock.
 package struct TakenDates: Hashable, Sendable {
-    package var first: Timestamp
-    package var last: Timestamp
+    package let first: Timestamp
+    /// Never before `first`.
+    package private(set) var last: Timestamp
 
     /// Whether `date` of `job` is one of them.
     ///
@@ -26,11 +27,9 @@ package struct TakenDates: Hashable, Sendable {
     /// Has them reach to `date` at least.
     package mutating func grow(to date: Timestamp) { last = max(last, date) }
 
-    package init(
-        first: Timestamp,
-        last: Timestamp
-    ) {
+    /// A `last` before `first`, as a damaged row has it, is taken for `first`.
+    package init(first: Timestamp, last: Timestamp) {
         self.first = first
-        self.last = last
+        self.last = max(first, last)
     }
 }

@@ -37,7 +37,7 @@ extension RunRequest {
             // What reads the files says so before the command could say anything.
             let said = String(decoding: result.output.stderr, as: UTF8.self)
             guard argv.count > 1, argv[1] == "--with-environment",
-                let end = argv.firstIndex(of: "--")
+                let end = argv.dropFirst(2).firstIndex(of: "--")
             else { return nil }
             let keepsOwn = argv[2] == Self.keepingOwn
             let all = argv[(keepsOwn ? 3 : 2)..<end]

@@ -139,9 +139,25 @@ import TimerWords
         "What took place comes first, the newest first, and dates ahead that are skipped come last"
     )
     func aheadLast() {
-        let ahead = run(.skipped) { $0.fireDate = testNow + .seconds(60) }
-        let (done, missed) = (run(.done), run(.skipped) { $0.fireDate = testNow - .seconds(60) })
-        #expect(Runs.aheadLast([ahead, done, missed], testDates) == [done, missed, ahead])
+        let ahead = (1...3).reversed().map { minutes in
+            RunsFound.Row(
+                run: run(.skipped) { $0.fireDate = testNow + .seconds(60 * Int64(minutes)) }
+            )
+        }
+        let (done, missed) = (
+            RunsFound.Row(run: run(.done)),
+            RunsFound.Row(run: run(.skipped) { $0.fireDate = testNow - .seconds(60) })
+        )
+        var found = RunsFound(2, now: testNow)
+        #expect(found.take([ahead[0], ahead[1]]).isEmpty && !found.isFull)
+        #expect(found.limit == 4, "the next page is larger: there may be many more")
+        #expect(found.take([ahead[2], done, missed, done]).map(\.run) == [done.run, missed.run])
+        #expect(found.isFull && !found.isEmpty)
+        #expect(found.ahead.map(\.run) == [ahead[1].run, ahead[2].run], "the nearest of them")
+        var one = RunsFound(20, now: testNow)
+        #expect(one.limit == 20)
+        #expect(one.take([done]).count == 1)
+        #expect(one.limit == 19 && !one.isFull)
     }
 
     @Test("The newest run is the newest with a command; a newer date that was skipped is known")

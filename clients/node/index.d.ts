@@ -81,8 +81,9 @@ export class Client {
   static connect(options?: ClientOptions): Promise<Client>
   readonly socketPath: string
   call(method: string, params?: Fields, options?: CallOptions): Promise<any>
-  add(job: JobDefinition, options?: CallOptions): Promise<Job>
-  add(jobs: JobDefinition[], options?: CallOptions): Promise<Job[]>
+  /** `replace`: a live job of that name becomes what is said. `dryRun`: tried and answered; nothing is added. */
+  add(job: JobDefinition, options?: CallOptions & { replace?: boolean; dryRun?: boolean }): Promise<Job>
+  add(jobs: JobDefinition[], options?: CallOptions & { replace?: boolean; dryRun?: boolean }): Promise<Job[]>
   get(job: Integer | string, options?: CallOptions): Promise<Job>
   list(filter?: Fields, options?: CallOptions): AsyncGenerator<Job, void>
   runs(filter?: Fields, options?: CallOptions): AsyncGenerator<Fields, void>

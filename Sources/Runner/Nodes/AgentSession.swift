@@ -67,6 +67,8 @@ package final class AgentSession: @unchecked Sendable {
 
     /// How many bytes may wait for the node that leads before the runner is not read any more.
     private static let mostUnsent = 256 * 1024
+    /// For how long an order to begin may hold, in µs: no longer than a lease is.
+    private static let longestOrder: Int64 = 3_600_000_000
     /// How long the runner may take to say who it is: less than the node that leads waits for it.
     private static let patience = Duration.seconds(2)
 
@@ -113,9 +115,9 @@ package final class AgentSession: @unchecked Sendable {
             }
             take(run, offer: Array(offer))
         case 65:
-            guard let run = reader.take(Int64.self), let within = reader.take(Int64.self) else {
-                return false
-            }
+            guard let run = reader.take(Int64.self), let within = reader.take(Int64.self),
+                (0...Self.longestOrder).contains(within)
+            else { return false }
             begin(run, within: within)
         case 66:
             guard let run = reader.take(Int64.self) else { return false }

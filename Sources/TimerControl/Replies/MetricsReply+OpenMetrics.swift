@@ -15,7 +15,8 @@ extension MetricsReply {
     /// with another kind. No name begins with `process_`, as the names of the exporter's own metrics do.
     public var families: [MetricFamily] {
         process.families(version: version, startedAt: startedAt) + jobFamilies + runFamilies
-            + noticeFamilies + taskFamilies + storeFamilies + clientFamilies + (nodes.map(nodeFamilies) ?? [])
+            + noticeFamilies + taskFamilies + storeFamilies + clientFamilies
+            + (nodes.map(nodeFamilies) ?? [])
     }
 
     private var jobFamilies: [MetricFamily] {

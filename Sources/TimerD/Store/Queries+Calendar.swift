@@ -110,13 +110,15 @@ extension Queries {
         }
         let room = limit - looked
         looked = 0
-        try database.prepare(SQL.rangesOver).forEach(behind.date, behind.fire, end, owner, room) {
-            row in
+        try database.prepare(SQL.rangesOver).forEach(behind.date, behind.fire, room) { row in
             looked += 1
             let (first, last): (Timestamp, Timestamp) = (try row.get(0), try row.get(6))
             behind = RunCursor(date: last, fire: try row.get(1), run: nil)
-            guard try isWanted(row.ifReadable(2)) else { return }
-            let dates = row.ifReadable(5) ?? 1
+            // Not by the statement, which would look at any number of others for one that counts.
+            guard first < end, owner == nil || row.ifReadable(8) == owner,
+                try isWanted(row.ifReadable(2))
+            else { return }
+            let dates = max(row.ifNumber(5) ?? 1, 1)
             for (bucket, number) in buckets.spread(dates, from: first, through: last) {
                 counts[bucket].add(RowOfFire(row), number)
             }
@@ -172,12 +174,11 @@ extension Queries.SQL {
     }
     /// Uses fires_ranges_by_end.
     static let rangesOver = """
-        SELECT \(fireColumns) FROM fires
+        SELECT \(fireColumns), fires.owner_id FROM fires
         WHERE (fires.last_date_us, fires.id) > (?1, ?2) AND fires.last_date_us IS NOT NULL
-            AND fires.wall_date_us < ?3 AND (fires.owner_id = ?4 OR ?4 IS NULL)
             AND typeof(fires.last_date_us) = 'integer' AND typeof(fires.wall_date_us) = 'integer'
             AND fires.last_date_us <= \(Timestamp.distantFuture.microseconds)
             AND fires.state <> 'claimed' AND fires.state <> 'forgotten'
-        ORDER BY fires.last_date_us, fires.id LIMIT ?5
+        ORDER BY fires.last_date_us, fires.id LIMIT ?3
         """
 }

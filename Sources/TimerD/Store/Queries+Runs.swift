@@ -161,7 +161,8 @@ extension Queries.SQL {
                 \(isStillOpen) AND fires.owner_id = ?5 AND fires.owner_id <> 0
                     AND (fires.job_id = ?6 OR ?6 IS NULL)
                 """
-            case .all: "(fires.owner_id = ?5 OR ?5 IS NULL) AND ?6 IS NULL"
+            // Whose they are `RunPage` looks at.
+            case .all: "?5 IS ?5 AND ?6 IS NULL"
             default: "fires.job_id = ?6 AND (fires.owner_id = ?5 OR ?5 IS NULL)"
             }
         // An index is searched by it where it has that date, and no date is given already.
@@ -175,7 +176,7 @@ extension Queries.SQL {
         // Of one expression's value SQLite does not see that it puts nothing in order.
         let byDate = part == .onDate ? "" : "\(date) DESC, "
         return """
-            SELECT \(RunRow.columns), \(date) FROM \(RunRow.source)
+            SELECT \(RunRow.columns), \(date), fires.owner_id FROM \(RunRow.source)
             WHERE \(isBehind) AND \(isListed) AND \(isSince) AND \(isShown)
             ORDER BY \(byDate)fires.id DESC, runs.id DESC LIMIT ?4
             """
@@ -199,7 +200,7 @@ extension Queries.SQL {
                 )
             }
         return """
-            SELECT \(RunRow.columns), \(date)
+            SELECT \(RunRow.columns), \(date), fires.owner_id
             FROM runs \(index) CROSS JOIN fires ON fires.id = runs.fire_id
             WHERE \(isBehind) AND \(isListed) AND (runs.job_id = ?6 OR ?6 IS NULL)
                 AND \(part == .onDate ? "+" : "")\(date) >= ?7 AND runs.failed_owner_id IS NOT NULL

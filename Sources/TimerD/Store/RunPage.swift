@@ -55,7 +55,7 @@ final class RunPage {
             return nil
         }
         let found = RunRow.run(from: row)
-        if try isWanted(found.run) {
+        if try isOfOwner(row) && isWanted(found.run) {
             guard room.takes(run: row) else {
                 hasMore = true
                 return nil
@@ -65,6 +65,11 @@ final class RunPage {
         lookedAt += 1
         last = found.cursor
         return ()
+    }
+
+    /// Of root's fires there is no index of their own: the statement finds those of others as well.
+    private func isOfOwner(_ row: borrowing Row) -> Bool {
+        filter.owner != .root || row.ifReadable(RunRow.ownerColumn) == OwnerID.root
     }
 
     private func isWanted(_ run: Run) throws -> Bool {

@@ -18,7 +18,10 @@ struct RunOnPage: Sendable {
 
 /// Rows of `fires` with their `runs`, as values.
 enum RunRow {
-    /// What `run(from:)` reads, in its order; one more column follows, the date by which a list has it.
+    /// Behind `columns`, and the date.
+    static let ownerColumn = 30
+
+    /// What `run(from:)` reads, in its order; two more columns follow: the date by which a list has it, and whose it is.
     static let columns = """
         fires.id, fires.job_id, fires.wall_date_us, fires.state, fires.reason, fires.missed,
         fires.dates, fires.last_date_us, fires.fired_at_us,

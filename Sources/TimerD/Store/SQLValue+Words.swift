@@ -36,8 +36,15 @@ extension Row {
     ///
     /// For rows of which others wait for each other, so that none may stand in their way.
     borrowing func number(_ column: Int) throws -> Int {
-        Int(min(max(try get(column, as: Int64.self), 0), 1 << 40))
+        Self.near(try get(column, as: Int64.self))
     }
+
+    /// The same; nil for what is of another type, and for NULL.
+    borrowing func ifNumber(_ column: Int) -> Int? {
+        ifReadable(column, as: Int64.self).map(Self.near)
+    }
+
+    private static func near(_ number: Int64) -> Int { Int(min(max(number, 0), 1 << 40)) }
 }
 
 /// Stored as µs.

@@ -6,23 +6,57 @@ import TimerControl
 /// What happens to jobs when the machine starts and when the clock is set back.
 extension JobTransaction {
     /// The machine has started: jobs of `@reboot` are due now.
+    ///
+    /// What had begun of the start before goes on; what had not has a row that says why.
     mutating func machineStarted() throws {
         for id in try jobs.bootIDs() {
-            guard var job = try job(id), job.claim == nil else { continue }
-            job.fireDate = moment.wall
-            guard job.state == .paused, job.unread == nil else {
-                try put(job)
+            guard var job = try job(id) else { continue }
+            guard job.unread == nil else {
+                if job.claim == nil {
+                    job.fireDate = moment.wall
+                    try put(job)
+                }
                 continue
             }
-            let date = MisfirePolicy.SkippedDates(
-                first: moment.wall,
-                last: moment.wall,
-                count: 1,
-                reason: .paused
-            )
-            try skip(date, of: &job)
-            try put(job)
+            try orHold(job) { transaction, job in
+                try transaction.settleStartBefore(&job)
+                if job.state.isLive {
+                    job.fireDate = transaction.moment.wall
+                    if job.state == .paused { try transaction.skipStart(of: &job, .paused) }
+                }
+                try transaction.put(job)
+            }
         }
+    }
+
+    /// Settles the date of the start before this one, where the job still has it.
+    private mutating func settleStartBefore(_ job: inout StoredJob) throws {
+        guard let date = job.fireDate else { return }
+        if let claim = job.claim {
+            if try fires.knownState(of: claim.fire) != .claimed {
+                // Its command has begun, or begins as soon as the recovery has found that it has not.
+                job.claim = nil
+                job.fires += 1
+                return try advance(&job, past: date)
+            }
+            // An event that may have been told is told again.
+            if try deleteClaim(of: &job) { return try advance(&job, past: date) }
+        }
+        let reason: FireReason =
+            switch (job.isHeld, job.state, job.policy.misfire.mode) {
+            case (true, _, _): .held
+            case (_, .paused, _): .paused
+            case (_, _, .skip): .misfire
+            case (_, _, .once), (_, _, .all): .coalesced
+            }
+        try skipStart(of: &job, reason)
+    }
+
+    /// Stores that the start of the machine that a job of `@reboot` has as its date does not become a fire.
+    private mutating func skipStart(of job: inout StoredJob, _ reason: FireReason) throws {
+        guard let date = job.fireDate else { return }
+        let dates = MisfirePolicy.SkippedDates(first: date, last: date, count: 1, reason: reason)
+        try skip(dates, of: &job)
     }
 
     /// Lets wall jobs follow a clock that was set back.

@@ -75,7 +75,10 @@ extension JobTransaction {
     }
 
     /// Stores who is to be told of dates that did not become fires.
+    ///
+    /// Not of those that a user let pass, beyond what is made up for of them either.
     mutating func noteSkipped(_ event: Event, of job: StoredJob) throws {
+        guard missedFor != .paused, missedFor != .invalidated else { return }
         let rules = NoticeRules(job.policy.notices, terms.noticeDefaults)
         guard !rules.places.isEmpty, job.unread == nil,
             let why = event.reason.flatMap(FireReason.init(rawValue:)),

@@ -227,14 +227,16 @@ struct Answer<Value> {
     func jsonLine(_ key: String) -> String { (json[key] ?? .null).jsonText + "\n" }
 
     /// The elements of a member, a line each.
-    func jsonLines(_ key: String) -> String {
-        guard case .array(let elements) = json[key] else { return "" }
-        return elements.map { $0.jsonText + "\n" }.joined()
+    func lines(_ key: String) -> [String] {
+        guard case .array(let elements) = json[key] else { return [] }
+        return elements.map { $0.jsonText + "\n" }
     }
+
+    /// The same in one text.
+    func jsonLines(_ key: String) -> String { lines(key).joined() }
 
     /// Those of them that are `wanted`, which has a word on each.
     func jsonLines(_ key: String, where wanted: [Bool]) -> String {
-        guard case .array(let elements) = json[key] else { return "" }
-        return zip(elements, wanted).filter(\.1).map { $0.0.jsonText + "\n" }.joined()
+        zip(lines(key), wanted).filter(\.1).map(\.0).joined()
     }
 }

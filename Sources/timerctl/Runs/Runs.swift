@@ -12,9 +12,9 @@ struct Runs: AsyncParsableCommand {
         abstract: "Tell what became of fires, the newest first.",
         discussion: """
             Every date has its line: a run with its outcome, an event, or why it was skipped. Dates \
-            that are still ahead, and are skipped already, come last. With --failed only runs that \
-            failed and are still kept, the last to end first. NODE is the host that a run was on, \
-            where several share their jobs.
+            that are still ahead, and are skipped already, come last, and -n counts them apart. \
+            With --failed only runs that failed and are still kept, the last to end first. NODE is \
+            the host that a run was on, where several share their jobs.
 
             Examples:
               timerctl runs
@@ -89,24 +89,27 @@ struct Runs: AsyncParsableCommand {
         var request = try request(dates)
         let daemon = try await Daemon.connect(common)
         var runs: [Run] = []
-        var left = number
+        var found = RunsFound(number, now: dates.now)
         repeat {
-            request.limit = min(left, 1000)
+            request.limit = found.limit
             let page = try await daemon.ask(.listRuns(request), for: RunsReply.self)
-            left -= page.value.runs.count
+            let rows = zip(page.value.runs, page.lines("runs")).map {
+                RunsFound.Row(run: $0, line: common.json ? $1 : "")
+            }
+            let come = found.take(rows)
             if common.json {
-                try Output.write(page.jsonLines("runs"))
+                try Output.write(come.map(\.line).joined())
             } else {
-                runs += page.value.runs
+                runs += come.map(\.run)
             }
             request.cursor = page.value.cursor
-        } while request.cursor != nil && left > 0
-        if left == number {
+        } while request.cursor != nil && !found.isFull
+        if found.isEmpty {
             return try NothingFound.tell(await emptySentence(request, daemon), owner: owner)
         }
-        if common.json { return }
+        if common.json { return try Output.write(found.ahead.map(\.line).joined()) }
         let table = Self.table(
-            of: Self.aheadLast(runs, dates),
+            of: runs + found.ahead.map(\.run),
             isOfOneJob: job != nil || name != nil,
             dates: dates,
             definition: await definition(of: runs, daemon)
@@ -135,12 +138,6 @@ struct Runs: AsyncParsableCommand {
         }
         let job = try await daemon.ask(.getJob(reference), for: JobReply.self).value.job
         return job.goneSentence ?? "no fires yet"
-    }
-
-    /// What took place, the newest first, then the dates ahead that will not fire.
-    static func aheadLast(_ runs: [Run], _ dates: LocalDate) -> [Run] {
-        let isAhead = { (run: Run) in run.state == .skipped && run.fireDate > dates.now }
-        return runs.filter { !isAhead($0) } + runs.filter(isAhead)
     }
 
     func request(_ dates: LocalDate) throws -> ListRuns {

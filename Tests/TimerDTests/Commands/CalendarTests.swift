@@ -256,6 +256,34 @@ struct CalendarTests {
         }
     }
 
+    @Test(
+        "Numbers that there cannot be, of damaged rows, end nothing: neither the calendar nor a start"
+    )
+    func damaged() async throws {
+        try await TestScheduler.with { test in
+            for _ in 1...4 {
+                let job = try await test.add(ScheduleWords(every: "5s"))
+                try await test.change(job.id, .skip(4))
+            }
+            try await test.settle()
+            func damage(_ column: String, in test: TestScheduler) async throws {
+                try await test.store.writer.write { database in
+                    try database.prepare(
+                        "UPDATE fires SET \(column) = 4611686018427387903 WHERE last_date_us IS NOT NULL"
+                    ).run()
+                }
+            }
+            try await damage("dates", in: test)
+            #expect(try await past(test, request(1))[0]?.skipped == 4 << 40)
+            try await damage("wall_date_us", in: test)
+            let after = try await test.crashedAndDown(for: .seconds(30))
+            try await after.advance(by: .seconds(10))
+            #expect(await after.scheduler.measures().counters.fires.event > 0)
+            _ = try await past(after, request(1))
+            try await after.close()
+        }
+    }
+
     @Test("Pages of any size count each fire and each range once")
     func pagesOfThePast() async throws {
         try await TestScheduler.with { test in

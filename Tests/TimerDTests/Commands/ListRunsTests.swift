@@ -106,6 +106,25 @@ import TimerControl
         }
     }
 
+    @Test("Root's own are listed among any number of others', a page at a time")
+    func rootsOwn() async throws {
+        try await TestScheduler.with { test in
+            try await test.add(ScheduleWords(every: "10s"))
+            for _ in 1...3 { try await test.add([ScheduleWords(every: "1s")], of: 1001) }
+            try await test.advance(by: .seconds(60))
+            try await test.settle()
+            var request = ListRuns()
+            (request.owner, request.limit) = ("0", 2)
+            var found: [Run] = []
+            repeat {
+                let page = try await list(test, request, from: 0)
+                found += page.runs
+                request.cursor = page.cursor
+            } while request.cursor != nil
+            #expect(found.count == 6 && found.allSatisfy { $0.job == JobID(rawValue: 1) })
+        }
+    }
+
     /// What stands before what in a list: of a job a range of dates stands at its first one, elsewhere at its last.
     private func place(_ run: Run, ofJob: Bool) -> (Timestamp, Int64, Int64) {
         let date = ofJob ? run.fireDate : run.through ?? run.fireDate

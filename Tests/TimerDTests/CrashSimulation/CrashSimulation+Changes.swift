@@ -51,7 +51,7 @@ extension CrashSimulation {
         tell("undo \(id)")
         // A start of the machine while it was ended was none of its dates.
         jobs[id]?.hasLostPower = false
-        jobs[id]?.hasBooted = false
+        jobs[id]?.bootsAtLeast = 0
         // Not answered, it may live or not.
         jobs[id]?.isEndAnswered = false
         jobs[id]?.state = .unknown

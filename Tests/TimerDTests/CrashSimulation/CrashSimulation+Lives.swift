@@ -47,7 +47,10 @@ extension CrashSimulation {
             perhapsDrain(life)
             tell("ready, \(life.recovered?.interrupted ?? 0) interrupted")
             verifyPromises()
-            for (id, job) in jobs where job.hasLostPower { jobs[id]?.hasBooted = true }
+            for (id, job) in jobs where job.hasLostPower {
+                jobs[id]?.bootsAtLeast += 1
+                jobs[id]?.hasLostPower = false
+            }
             watcher.subscribe(&conductor.dice)
             pumpWatcher()
         }

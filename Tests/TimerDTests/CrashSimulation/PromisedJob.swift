@@ -37,9 +37,10 @@ struct PromisedJob {
     var skips = 0
     /// How often the machine has started since it was added, at most.
     var bootsAtMost = 0
-    /// Whether it has lost its power since, and whether a daemon has started since that.
+    /// Whether it has lost its power since a daemon has started last.
     var hasLostPower = false
-    var hasBooted = false
+    /// After how many losses of power a daemon has started since.
+    var bootsAtLeast = 0
 
     /// Whether it was another job's definition before: what it was to do until then is not known here.
     let isRedated: Bool

@@ -54,12 +54,14 @@ export class Client {
     return result
   }
 
-  async add(job, options) {
+  /** `replace` and `dryRun` are said beside the definition, or beside all of a list. */
+  async add(job, { replace, dryRun, ...options } = {}) {
+    const more = { ...(replace === undefined ? {} : { replace }), ...(dryRun === undefined ? {} : { dryRun }) }
     if (!Array.isArray(job)) {
-      const { job: added, ...more } = await this.call('job.add', job, options)
-      return { ...added, ...more }
+      const { job: added, ...rest } = await this.call('job.add', Object.keys(more).length === 0 ? job : { ...job, ...more }, options)
+      return { ...added, ...rest }
     }
-    const { jobs, existing = [] } = await this.call('job.add', { jobs: job }, options)
+    const { jobs, existing = [] } = await this.call('job.add', { jobs: job, ...more }, options)
     const there = new Set(existing)
     return jobs.map((added) => (there.has(added.id) ? { ...added, existing: true } : added))
   }

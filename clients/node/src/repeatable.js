@@ -18,7 +18,10 @@ export function repeatableFor(method, params) {
     case 'task.fail':
     case 'task.release':
       return Infinity
+    case 'job.apply':
+      return params?.dryRun === true ? Infinity : 0
     case 'job.add': {
+      if (params?.dryRun === true) return Infinity // it changes nothing
       const jobs = params?.jobs ?? [params]
       if (!Array.isArray(jobs) || jobs.length === 0 || params?.replace) return 0
       return jobs.reduce((least, job) => Math.min(least, keyGuardsFor(job)), Infinity)

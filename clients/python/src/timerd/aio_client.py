@@ -73,9 +73,15 @@ class AsyncClient(AsyncMethods):
         for connection in connections:
             if connection is not None and connection.loop is here and connection.reserves:
                 self._release_soon(connection.leave())
+        giving: "List[asyncio.Future[None]]" = []
         try:
             await asyncio.sleep(0)  # a call that was cancelled as its answer came gives back over its connection
+            giving = [asyncio.ensure_future(one.has_given_back()) for one in connections if one is not None and one.loop is here]
+            if giving:
+                await asyncio.wait(giving, timeout=1.0)
         finally:
+            for one in giving:
+                one.cancel()
             for connection in connections:
                 if connection is not None:
                     connection.close()

@@ -30,6 +30,7 @@ class AsyncConnection(asyncio.Protocol):
         self._waiting: "Dict[int, Tuple[str, asyncio.Future[Any]]]" = {}  # with the method
         self._notifications: Deque[Notification] = collections.deque()
         self._wanted: "Optional[asyncio.Future[None]]" = None
+        self._answered: "Optional[asyncio.Future[None]]" = None
         self._is_paused = False
         self._on_end = on_end
         mind_forks(self)
@@ -103,6 +104,12 @@ class AsyncConnection(asyncio.Protocol):
         """Whether a reserve has no answer yet, also one whose caller has gone."""
         return self.lost is None and self._conversation.reserves
 
+    async def has_given_back(self) -> None:
+        """Returns once what gives tasks back here is answered, or the connection is over. For one caller at a time."""
+        while self.lost is None and self._conversation.gives_back:
+            self._answered = self.loop.create_future()
+            await self._answered
+
     def leave(self) -> List[List[Any]]:
         """Ends a connection; the tasks of answers that had come, and that nobody has taken, to be given back over another one.
 
@@ -135,6 +142,7 @@ class AsyncConnection(asyncio.Protocol):
             if not future.done():
                 future.set_exception(self.lost)
         self._wake()
+        self._hear()
         self._on_end()
 
     # What the event loop says
@@ -161,6 +169,7 @@ class AsyncConnection(asyncio.Protocol):
                     self._wake()
         except ConnectionFailed as error:
             return self.close(error)
+        self._hear()
         if self._transport is not None:
             self._transport.write(self._conversation.take_unsent())
             if len(self._notifications) >= _MOST_NOTIFICATIONS and not self._is_paused:
@@ -185,6 +194,11 @@ class AsyncConnection(asyncio.Protocol):
         wanted, self._wanted = self._wanted, None
         if wanted is not None and not wanted.done():
             wanted.set_result(None)
+
+    def _hear(self) -> None:
+        answered, self._answered = self._answered, None
+        if answered is not None and not answered.done():
+            answered.set_result(None)
 
     def _forked(self) -> None:
         """The event loop's own files are shared with the parent, so nothing may be said to it: the socket makes way for /dev/null."""

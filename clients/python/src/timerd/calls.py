@@ -52,11 +52,12 @@ def add(
     overlap: Optional[str] = None,
     paused: Optional[bool] = None,
     replace: bool = False,
+    dry_run: bool = False,
     other: Optional[Mapping[str, Any]] = None,
 ) -> Call[Json]:
     """Adds a job and returns it; once this has returned it is on disk. Without in_, at, every, cron or calendar it is due at once.
 
-    With `key` it may be said again: it then returns the job that is there, with `existing` true.
+    With `key` it may be said again: it then returns the job that is there, with `existing` true. With `dry_run` it is tried and answered, and nothing is added.
     """
     definition = job(
         in_=in_, at=at, every=every, cron=cron, calendar=calendar, from_=from_, tz=tz, queue=queue, key=key,
@@ -64,7 +65,7 @@ def add(
         tags=tags, command=command, count=count, until=until, misfire=misfire, overlap=overlap, paused=paused,
         other=other,
     )  # fmt: skip
-    return add_definition({**definition, **_if(replace, replace=True)})
+    return add_definition({**definition, **_if(replace, replace=True), **_if(dry_run, dryRun=True)})
 
 
 def add_definition(definition: Json) -> Call[Json]:
@@ -79,14 +80,14 @@ def _job_with_notes(result: Any) -> Json:
     return job
 
 
-def add_all(jobs: Sequence[Mapping[str, Any]], *, replace: bool = False) -> Call[List[Json]]:
+def add_all(jobs: Sequence[Mapping[str, Any]], *, replace: bool = False, dry_run: bool = False) -> Call[List[Json]]:
     """Adds all or none: 1 to 10,000 definitions, as `timerd.job(...)` makes them. What was there by its key has `existing` true."""
 
     def read(result: Any) -> List[Json]:
         there = frozenset(result.get("existing", ()))
         return [{**one, "existing": True} if one["id"] in there else one for one in result["jobs"]]
 
-    return Call("job.add", {"jobs": [dict(item) for item in jobs], **_if(replace, replace=True)}, read)
+    return Call("job.add", {"jobs": [dict(item) for item in jobs], **_if(replace, replace=True), **_if(dry_run, dryRun=True)}, read)
 
 
 def get(id: Optional[int] = None, *, name: Optional[str] = None) -> Call[Optional[Json]]:

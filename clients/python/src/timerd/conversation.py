@@ -97,6 +97,11 @@ class Conversation:
         return any(self._open.get(number) != "task.release" for number in self._abandoned)
 
     @property
+    def gives_back(self) -> bool:
+        """Whether something that gives tasks back is not answered yet."""
+        return any(self._open.get(number) == "task.release" for number in self._abandoned)
+
+    @property
     def reserves(self) -> bool:
         """Whether a reserve is not answered yet."""
         return "task.reserve" in self._open.values()

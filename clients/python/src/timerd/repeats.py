@@ -36,6 +36,8 @@ def repeats_for(method: str, params: Mapping[str, Any]) -> float:
         return math.inf
     if method in ("job.invalidate", "job.pause", "job.resume"):
         return math.inf if "id" in params or "ids" in params else 0.0
+    if method in ("job.add", "job.apply") and params.get("dryRun") is True:
+        return math.inf  # it changes nothing
     if method == "job.add" and not params.get("replace"):
         jobs = params.get("jobs", [params])
         return min(map(_key_guards_for, jobs), default=0.0) if isinstance(jobs, list) else 0.0

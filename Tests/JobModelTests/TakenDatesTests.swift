@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import Testing
+
+@testable import JobModel
+
+@Suite("The dates of a row") struct TakenDatesTests {
+    @Test("A last date before the first, of a damaged row, is the first, and none lies between")
+    func damaged() throws {
+        let job = try StoredJob.sample()
+        let dates = TakenDates(first: .start(10), last: .start(5))
+        #expect(dates.last == dates.first)
+        #expect(dates.contains(.start(10), of: job))
+        #expect(!dates.contains(.start(7), of: job) && !dates.contains(.start(5), of: job))
+    }
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Schedules
+import Testing
+import TimerControl
+
+@testable import Runner
+@testable import TimerD
+
+/// Two starts of the machine in a row, of which the first was not carried out.
+@Suite("@reboot", .ofOneHost(), .timeLimit(.minutes(2)))
+struct RebootTests {
+    /// The machine starts anew, and the daemon on it.
+    private func restarted(_ test: TestScheduler) async throws -> TestScheduler {
+        let next = try await test.crashedAndDown(for: .seconds(10)) { machine in
+            machine.boot += 1
+            machine.sinceBoot = Timestamp(microseconds: 5_000_000)
+        }
+        try await test.close()
+        return next
+    }
+
+    /// What became of a job's starts, the oldest first.
+    private func starts(_ test: TestScheduler, _ job: JobID) async throws -> [String] {
+        try await test.history(job).map { $0.reason?.rawValue ?? $0.state.rawValue }
+    }
+
+    @Test(
+        "A start that jitter had put off says that the next one stands for it, by its misfire rule"
+    )
+    func putOff() async throws {
+        try await TestScheduler.with { test in
+            var jobs: [JobID] = []
+            for mode in [JobDefinition.Misfire.once, .skip, .all] {
+                jobs.append(
+                    try await test.add(ScheduleWords(cron: "@reboot")) {
+                        ($0.jitter, $0.misfire) = ("10h", mode)
+                    }.id
+                )
+            }
+            let again = try await restarted(restarted(test))
+            try await again.advance(by: .hours(11))
+            #expect(try await starts(again, jobs[0]) == ["coalesced", "fired"])
+            #expect(try await starts(again, jobs[1]) == ["misfire", "fired"])
+            #expect(try await starts(again, jobs[2]) == ["coalesced", "fired"])
+            try await again.close()
+        }
+    }
+
+    @Test(
+        "A command that was to begin, and has not, is one row of two, or begins twice: never less"
+    )
+    func command() async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(cron: "@reboot"), command: ["true"])
+            let again = try await restarted(restarted(test))
+            try await again.advance(by: .seconds(60))
+            try await again.settle()
+            let rows = try await again.history(job.id)
+            #expect(rows.count == 2)
+            #expect(rows.allSatisfy { $0.state == .done || $0.reason == .coalesced })
+            #expect(rows.contains { $0.state == .done })
+            try await again.close()
+        }
+    }
+
+    @Test("An event that may have been told is told again, and then the next start's")
+    func event() async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(cron: "@reboot"))
+            let again = try await restarted(restarted(test))
+            try await again.advance(by: .seconds(60))
+            #expect(try await starts(again, job.id) == ["fired", "fired"])
+            #expect(again.sink.all(.fireFired).map(\.redelivered) == [true, nil])
+            try await again.close()
+        }
+    }
+
+    @Test("A start in a pause, and the one before it that was still to come, are both paused over")
+    func paused() async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(cron: "@reboot")) { $0.jitter = "10h" }
+            let second = try await restarted(test)
+            try await second.change(job.id, .pause)
+            let third = try await restarted(second)
+            try await third.change(job.id, .resume)
+            try await third.advance(by: .hours(11))
+            #expect(try await starts(third, job.id) == ["paused", "paused"])
+            try await third.close()
+        }
+    }
+
+    @Test("Its count is not used up by a start that was not carried out")
+    func counted() async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(cron: "@reboot")) {
+                ($0.jitter, $0.count) = ("10h", 1)
+            }
+            let again = try await restarted(restarted(test))
+            try await again.advance(by: .hours(11))
+            #expect(try await starts(again, job.id) == ["coalesced", "fired"])
+            #expect(try await again.job(job.id).endReason == .count)
+            try await again.close()
+        }
+    }
+}
