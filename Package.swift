@@ -54,6 +54,7 @@ let package = Package(
         .library(name: "TimerWords", targets: ["TimerWords"]),
         .library(name: "OneThread", targets: ["OneThread"]),
         .library(name: "Locks", targets: ["Locks"]),
+        .library(name: "CLinux", targets: ["CLinux"]),
         // The daemon as a library, for Fuzz/ alone.
         .library(name: "TimerD", targets: ["TimerD"]),
     ],

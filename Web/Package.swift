@@ -72,6 +72,7 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "CLinux", package: "timerd"),
                 .product(name: "Locks", package: "timerd"),
                 .product(name: "OneThread", package: "timerd"),
                 .product(name: "Schedules", package: "timerd"),

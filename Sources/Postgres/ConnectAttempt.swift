@@ -6,7 +6,7 @@ import Glibc
 struct ConnectAttempt {
     let connection: LibPQ.Connection
     let notices: Notices
-    /// `'host:port'` for messages.
+    /// `'host' port 5432`, for messages.
     let place: String
 
     /// The first host's that takes it.
@@ -69,7 +69,9 @@ struct ConnectAttempt {
     ) throws(PostgresError) {
         // As if it had said so: to be sent first (libpq-connect.html, PQconnectStartParams).
         var events = CInt(POLLOUT)
-        guard library.status(connection) != 1 else { throw failure(connection, library) }
+        guard library.status(connection) != LibPQ.Status.bad else {
+            throw failure(connection, library)
+        }
         while true {
             guard deadline.wait(for: library.socket(connection), events) != nil else {
                 throw PostgresError(

@@ -99,7 +99,10 @@ struct LibPQ: Sendable {
     }
 
     /// ConnStatusType.
-    enum Status { static let ok: CInt = 0 }
+    enum Status {
+        static let ok: CInt = 0
+        static let bad: CInt = 1
+    }
 
     /// PostgresPollingStatusType.
     enum Polling {

@@ -27,7 +27,7 @@ package struct SecretsFolder: Hashable, Sendable {
     package init(path: String, isOfAll: Bool) { (self.path, self.isOfAll) = (path, isOfAll) }
 
     /// A file server may be slow; who waits for it keeps nobody else from a run.
-    private static let threads = BlockingThreads(named: "timerd-users", limit: 8)
+    private static let threads = BlockingThreads(named: "timerd-secrets", limit: 8)
 
     /// What a job's credentials are for a run of `owner`.
     ///

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CSQLite
+import Platform
 
 /// One step of the schema: a file of `migrations/sql`.
 package struct Migration: Sendable {
@@ -149,8 +150,7 @@ package struct Migrator: Sendable {
 }
 
 extension Database {
-    /// Of the words in which each table, index and trigger was made, but for what SQLite makes itself: FNV-1a of 64 bits
-    /// (http://www.isthe.com/chongo/tech/comp/fnv/).
+    /// Of the words in which each table, index and trigger was made, but for what SQLite makes itself.
     ///
     /// Any change of these words is another one: no other build's tables are taken for this one's.
     package func schemaFingerprint() throws(DatabaseError) -> UInt64 {
@@ -160,13 +160,13 @@ extension Database {
         )
         _ = words.begin()
         defer { words.reset() }
-        var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+        var hash = FNV1a()
         while try words.step() {
             let text = try words.row.get(0, as: String.self)
             // A zero behind each, so that nothing passes from one to the next.
-            for byte in text.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
-            hash = hash &* 0x100_0000_01b3
+            hash.add(text.utf8)
+            hash.add(0)
         }
-        return hash
+        return hash.hash
     }
 }

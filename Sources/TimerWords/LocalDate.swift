@@ -14,7 +14,7 @@ public struct LocalDate: Sendable {
 
     /// "2026-12-01 09:00:05 CET"; milliseconds follow the seconds unless there are none.
     public func full(_ date: Timestamp) -> String {
-        "\(dayAndTime(date)) \(zoneShown(at: date).abbreviation(at: date))"
+        "\(dayAndTime(date)) \(abbreviation(at: date))"
     }
 
     /// "2026-12-01 09:00:05", or "2026-12-01 09:00:05.250"; below a millisecond cut off.
@@ -38,6 +38,11 @@ public struct LocalDate: Sendable {
     public func zoneShown(at date: Timestamp) -> Zone {
         let shown = Timestamp(microseconds: zone.localTime(at: date).microseconds)
         return (Timestamp.distantPast...Timestamp.distantFuture).contains(shown) ? zone : .utc
+    }
+
+    /// "CET": of the clock that a date is shown by; see `zoneShown`.
+    public func abbreviation(at date: Timestamp) -> String {
+        zoneShown(at: date).abbreviation(at: date)
     }
 
     /// "2026-12-01 09:00:05.250000": what the clock of the zone shows; see `zoneShown`.

@@ -168,6 +168,40 @@ struct ClientCallTests {
         await client.close()
     }
 
+    @Test("Jobs are asked for by a thousand ids at a time, each once, up to the end of each page")
+    func jobsByIDs() async throws {
+        let server = try ScriptedServer { call in
+            // try?: what is no such request gets no answer that could be read.
+            guard let request = try? call.parameters.decoded(as: ListJobs.self),
+                let ids = request.ids, ids.count <= Limits.page
+            else { return .result(.null) }
+            let after: JobID =
+                if case .id(let id)? = request.cursor { id } else { JobID(rawValue: 0) }
+            // Every fourth is none that is kept.
+            let kept = ids.filter { $0 > after && !$0.rawValue.isMultiple(of: 4) }
+            let jobs = kept.prefix(300).map { id in
+                var job = Samples.plainJob
+                job.id = id
+                return job
+            }
+            let cursor = kept.count > jobs.count ? jobs.last.map { JobCursor.id($0.id) } : nil
+            // try?: as above.
+            let reply = try? JSONValue(encoding: JobsReply(jobs: jobs, cursor: cursor))
+            return .result(reply ?? .null)
+        }
+        defer { server.close() }
+        let client = try await ControlClient.connect(to: server.path)
+        let none = try await client.jobs([]) { $0 }
+        #expect(none.isEmpty && server.calls.isEmpty)
+        let numbers: [Int64] = (1...1500) + [7, 7, 1499]
+        let found = try await client.jobs(numbers.map { JobID(rawValue: $0) }) { $0.id }
+        #expect(found.count == 1125)
+        #expect(found.allSatisfy { $0.key == $0.value })
+        // Of 750 that are kept three pages, and of 375 two.
+        #expect(server.methods == Array(repeating: "job.list", count: 5))
+        await client.close()
+    }
+
     @Test("A request that is longer than a line is refused before it is sent")
     func tooLong() async throws {
         let server = try ScriptedServer { _ in .result(.null) }

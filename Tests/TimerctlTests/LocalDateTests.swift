@@ -61,6 +61,7 @@ import TimerWords
         #expect(dates.weekday(last) == "Fri")
         #expect(dates.stamp(last) == "9999-12-31 23:59:59.000")
         #expect(dates.phrase(last) == "on 9999-12-31 at 23:59:59")
+        #expect(dates.abbreviation(at: last) == "UTC")
         #expect(dates.full(date("9999-12-31T09:59:59Z")) == "9999-12-31 23:59:59 +14")
     }
 

@@ -204,20 +204,4 @@ import TimerWords
             try Logs.parse(["2", "--run", "17"])
         }
     }
-
-    @Test("Output comes as the bytes it was")
-    func bytes() {
-        func chunk(_ text: String?, base64: String? = nil) -> OutputReply.Chunk {
-            OutputReply.Chunk(
-                stream: .stdout,
-                at: Timestamp(microseconds: 0),
-                offset: 0,
-                text: text,
-                base64: base64
-            )
-        }
-        #expect(chunk("é\n").bytes == [0xc3, 0xa9, 0x0a])
-        #expect(chunk(nil, base64: "/wAB").bytes == [0xff, 0x00, 0x01])
-        #expect(chunk(nil).bytes.isEmpty)
-    }
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Platform
+
 /// The channel that a node listens on.
 ///
 /// Whoever may connect to the database may notify any channel, and listen on any, whose name he knows. So its name has
@@ -11,12 +13,8 @@ enum NodeChannel {
         return "timerd_" + known + hex(hash(node))
     }
 
-    /// FNV-1a: any node computes the same of a name, as Swift's own hash would not.
-    ///
-    /// http://www.isthe.com/chongo/tech/comp/fnv/
-    private static func hash(_ text: String) -> UInt64 {
-        text.utf8.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
-    }
+    /// The same on any node.
+    private static func hash(_ text: String) -> UInt64 { FNV1a(text.utf8).hash }
 
     private static func hex(_ number: UInt64) -> String {
         let digits = String(number, radix: 16)

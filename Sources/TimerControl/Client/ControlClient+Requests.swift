@@ -35,6 +35,29 @@ extension ControlClient {
         try await call(.listJobs(request))
     }
 
+    /// Those of these jobs that are kept and are the caller's to see, ended ones too; asked for by as many ids as a request takes.
+    ///
+    /// `value`: what is wanted of each. Of many jobs that are large no more than a page of them is in memory so.
+    public func jobs<Value>(
+        _ ids: [JobID],
+        _ value: (Job) -> Value
+    ) async throws -> [JobID: Value] {
+        let ids = Set(ids).sorted()
+        var found: [JobID: Value] = [:]
+        for start in stride(from: 0, to: ids.count, by: Limits.page) {
+            var request = ListJobs()
+            request.ids = Array(ids[start..<min(start + Limits.page, ids.count)])
+            request.limit = Limits.page
+            // A page ends by its bytes, too.
+            repeat {
+                let page = try await listJobs(request)
+                for job in page.jobs { found[job.id] = value(job) }
+                request.cursor = page.cursor
+            } while request.cursor != nil
+        }
+        return found
+    }
+
     /// One page of the dates to come; its `cursor` goes into the request for the next.
     public func jobCalendar(_ request: ReadCalendar) async throws -> CalendarReply {
         try await call(.jobCalendar(request))

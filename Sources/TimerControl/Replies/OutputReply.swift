@@ -55,6 +55,12 @@ public struct OutputReply: Codable, Hashable, Sendable {
             self.text = text
             self.base64 = base64
         }
+
+        /// What the command wrote; empty where `base64` is none.
+        public var bytes: [UInt8] {
+            if let text { return Array(text.utf8) }
+            return base64.flatMap { Base64.decoded($0) } ?? []
+        }
     }
 
     /// A stream as a whole.

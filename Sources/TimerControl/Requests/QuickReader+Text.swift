@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Platform
+
 /// Values that are checked, and kept as text.
 extension QuickReader {
     /// How many arrays and objects `userInfo` may have inside each other; beyond is for `JSONParser`.
@@ -61,14 +63,14 @@ extension QuickReader {
     private mutating func nameHash() throws(Unusual) -> UInt64 {
         guard next == UInt8(ascii: "\"") else { throw Unusual() }
         position += 1
-        var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+        var hash = FNV1a()
         while let byte = next, byte != UInt8(ascii: "\"") {
             guard byte.isPlainASCII else { throw Unusual() }
-            hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3
+            hash.add(byte)
             position += 1
         }
         try require("\"")
-        return hash
+        return hash.hash
     }
 
     private mutating func checkString(_ isASCII: inout Bool) throws(Unusual) {

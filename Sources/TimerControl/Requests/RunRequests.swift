@@ -96,7 +96,7 @@ public struct OutputPosition: Codable, Hashable, Sendable {
     static let fieldNames: Set<String> = ["stdout", "stderr"]
 
     /// How far one of the streams has been read.
-    package subscript(stream: StandardStream) -> Int64 {
+    public subscript(stream: StandardStream) -> Int64 {
         get {
             switch stream {
             case .stdout: stdout

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Glibc
 import LinuxSystem
 import Logging
 import NIOCore
 import NIOHTTP1
 import NIOPosix
+import Platform
+import SystemPackage
 import TimerControl
 
 /// Serves the metrics over HTTP on a loopback address: `GET /metrics`, and nothing else.
@@ -60,8 +61,8 @@ final class MetricsEndpoint: Sendable {
             bound.port = listener.localAddress?.port ?? address.port
             return MetricsEndpoint(listener, bound)
         } catch let error as IOError {
-            errno = error.errnoCode
-            throw SocketError.failed("\(address)", "bind to it")
+            let reason = Errno(rawValue: error.errnoCode).text
+            throw SocketError("\(address)", "cannot bind to it: \(reason)")
         } catch {
             throw SocketError("\(address)", "\(error)")
         }

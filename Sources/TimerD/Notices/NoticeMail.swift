@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import Schedules
 import TimerControl
 
@@ -85,18 +86,7 @@ enum NoticeMail {
     }
 
     private static func base64(_ bytes: [UInt8]) -> String {
-        let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
-        var text = ""
-        for start in stride(from: 0, to: bytes.count, by: 3) {
-            let part = bytes[start..<min(start + 3, bytes.count)]
-            let bits = (0..<3).reduce(0) {
-                $0 << 8 | Int(start + $1 < bytes.count ? bytes[start + $1] : 0)
-            }
-            for place in 0..<4 {
-                text.append(place <= part.count ? digits[bits >> (18 - 6 * place) & 63] : "=")
-            }
-        }
-        return "=?utf-8?B?\(text)?="
+        "=?utf-8?B?\(Data(bytes).base64EncodedString())?="
     }
 
     /// The host as the right side of a message's number may have it.

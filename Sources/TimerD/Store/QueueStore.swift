@@ -170,13 +170,13 @@ struct QueueStore {
         static let setRateUntil = """
             UPDATE queues SET rate_until_us = ?3 WHERE owner_id = ?1 AND name = ?2
             """
-        /// One row for each queue, which root asks for.
         static let ownerName = "SELECT name FROM owners WHERE id = ?1"
         static let oldest = """
             SELECT priority, ready_us FROM tasks INDEXED BY tasks_ready
             WHERE owner_id = ?1 AND queue = ?2 AND state = 'ready' AND priority < ?3
             ORDER BY priority DESC, ready_us, fire_id LIMIT 1
             """
+        /// One row for each queue, which root asks for.
         static let all = "SELECT \(columns) FROM queues"
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Locks
+import Platform
 import SQLite
 import Schedules
 import TimerControl
@@ -19,13 +20,11 @@ struct ZoneRules: Hashable, Sendable {
     init(name: String, zone: Zone) {
         self.name = name
         self.zone = zone
-        // FNV-1a. Zone files are root's, or of whom the daemon runs as: nobody else makes two that collide.
-        var hash: UInt64 = 0xcbf2_9ce4_8422_2325
-        func add(_ byte: UInt8) { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
-        for byte in name.utf8 { add(byte) }
-        add(0)
-        for byte in zone.source { add(byte) }
-        id = ZoneRulesID(rawValue: Int64(bitPattern: hash))
+        // Zone files are root's, or of whom the daemon runs as: nobody else makes two that collide.
+        var hash = FNV1a(name.utf8)
+        hash.add(0)
+        hash.add(zone.source)
+        id = ZoneRulesID(rawValue: Int64(bitPattern: hash.hash))
     }
 
     /// Those of a new job; nil where they cannot change: a schedule without a zone, UTC, a POSIX TZ string.

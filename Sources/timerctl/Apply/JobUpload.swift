@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Platform
 import TimerControl
 
 /// A change that is more than one request holds: its parts are sent one after another, then done as one.
@@ -14,14 +15,9 @@ struct JobUpload {
     init(_ parts: [ApplyJobs], to daemon: Daemon) throws {
         self.daemon = daemon
         self.parts = parts
-        var digest: UInt64 = 0xcbf2_9ce4_8422_2325
-        for part in parts {
-            // FNV-1a.
-            for byte in try Request.applyJobs(part).line(id: nil) {
-                digest = (digest ^ UInt64(byte)) &* 0x100_0000_01b3
-            }
-        }
-        name = "timerctl-" + String(digest, radix: 16)
+        var digest = FNV1a()
+        for part in parts { digest.add(try Request.applyJobs(part).line(id: nil)) }
+        name = "timerctl-" + String(digest.hash, radix: 16)
     }
 
     /// Sends the parts that the daemon does not have yet.

@@ -68,6 +68,7 @@ struct AtOptions: ParsableArguments {
     )
     var noMail = false
 
+    /// Accepted for the scripts of at(1), and read by nobody: the date is told without it, too.
     @Flag(name: .customShort("v"), help: "For scripts of at(1): the date is always told.")
     var tellsDate = false
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import FoundationEssentials
 import TimerControl
 
 /// How far a run's output has been read, over several replies.
@@ -40,13 +39,5 @@ struct OutputReader {
         guard count > 0 else { return [] }
         position[stream] = offset
         return [.gap(stream, count)]
-    }
-}
-
-extension OutputReply.Chunk {
-    /// The bytes that the command wrote.
-    var bytes: [UInt8] {
-        if let text { return Array(text.utf8) }
-        return base64.flatMap { Data(base64Encoded: $0) }.map(Array.init) ?? []
     }
 }

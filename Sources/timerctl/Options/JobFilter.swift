@@ -122,14 +122,15 @@ extension Daemon {
     }
 
     /// Those of these jobs that are kept, ended ones too; a request for each page of them.
-    func jobs(_ ids: [JobID]) async throws -> [JobID: Job] {
-        var found: [JobID: Job] = [:]
-        for start in stride(from: 0, to: ids.count, by: Limits.page) {
-            var request = ListJobs()
-            request.ids = Array(ids[start..<min(start + Limits.page, ids.count)])
-            for job in try await jobs(request) { found[job.id] = job }
+    func jobs(_ ids: [JobID]) async throws(Failure) -> [JobID: Job] {
+        do {
+            let client = client
+            return try await answer(to: Request.Method.listJobs.rawValue) {
+                try await client.jobs(ids) { $0 }
+            }
+        } catch {
+            throw Failure(answering: error)
         }
-        return found
     }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import Schedules
 import Testing
 import TimerControl
@@ -139,5 +140,18 @@ import TimerControl
         let headers = try Self.mail(text).headers
         #expect(headers.utf8.split(separator: UInt8(ascii: "\n")).allSatisfy { $0.count <= 76 })
         #expect(headers.contains("\nSubject: =?utf-8?B?W3RpbWVyZF0gYmFja3Vw"))
+    }
+
+    @Test(
+        "A subject of more than ASCII is what its words are together",
+        arguments: ["é", "éa", "éab", String(repeating: "né", count: 50)]
+    )
+    func words(name: String) throws {
+        let text = Self.text { $0.name = name }
+        let words = try Self.mail(text).headers.split(separator: "=?utf-8?B?").dropFirst()
+        let bytes = try words.flatMap { word in
+            try #require(Data(base64Encoded: String(word.prefix { $0 != "?" })))
+        }
+        #expect(String(decoding: bytes, as: UTF8.self) == text.subject)
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CLinux
 import Glibc
 
 /// Has the user's browser open the page.
@@ -67,7 +68,7 @@ struct Browser {
         posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO)
         // A browser outlives this program: the socket that listens would stay open with it. SwiftNIO leaves its descriptors to
         // whatever is started.
-        for descriptor in others { posix_spawn_file_actions_addclose(&actions, descriptor) }
+        posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1)
         // What is ignored here would be so in the browser, which waits for what it starts.
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
@@ -80,19 +81,5 @@ struct Browser {
         var process: pid_t = 0
         // Where there is none, the user has the address.
         _ = posix_spawnp(&process, words[0], &actions, &attributes, &arguments, environ)
-    }
-
-    /// The descriptors of this process beside 0, 1 and 2.
-    private static var others: [Int32] {
-        guard let folder = opendir("/proc/self/fd") else { return [] }
-        defer { closedir(folder) }
-        var found: [Int32] = []
-        while let entry = readdir(folder) {
-            let name = withUnsafeBytes(of: entry.pointee.d_name) {
-                String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
-            }
-            if let descriptor = Int32(name), descriptor > STDERR_FILENO { found.append(descriptor) }
-        }
-        return found
     }
 }

@@ -150,7 +150,7 @@ enum BulkAction: String, CaseIterable, Sendable {
         _ client: ControlClient
     ) async throws -> BulkOutcome {
         if isOneByOne { return try await carryOutOneByOne(chosen, dates, client) }
-        let found = try await JobReader.read(chosen, client) { job in
+        let found = try await client.jobs(chosen) { job in
             (isChanged: changes(job), isUndoable: isUndoable(for: job))
         }
         let ids = chosen.filter { found[$0]?.isChanged == true }
@@ -170,7 +170,7 @@ enum BulkAction: String, CaseIterable, Sendable {
             _ = try await client.invalidateJobs(jobs)
             // What had finished stays as it is, unless a fire of it was not over.
             let finished = ids.filter { found[$0]?.isUndoable == false }
-            let ended = try await JobReader.read(finished, client) { $0.state == .invalidated }
+            let ended = try await client.jobs(finished) { $0.state == .invalidated }
             outcome.count -= finished.count(where: { ended[$0] != true })
         case .skip, .fire: break
         }

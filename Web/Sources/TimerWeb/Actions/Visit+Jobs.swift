@@ -148,7 +148,7 @@ extension Visit {
                 "\(ids.count) jobs were chosen by their boxes; at most \(JobReader.rows) are accepted"
             )
         }
-        let found = try await JobReader.read(ids, client) { $0 }
+        let found = try await client.jobs(ids) { $0 }
         let jobs = ids.compactMap { found[$0] }
         return (jobs, ids.count - jobs.count)
     }

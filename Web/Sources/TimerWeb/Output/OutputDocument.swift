@@ -77,25 +77,10 @@ struct OutputDocument: Sendable {
     }
 }
 
-extension OutputReply.Chunk {
-    /// What was written.
-    var bytes: [UInt8] {
-        if let text { return Array(text.utf8) }
-        return base64.flatMap { Base64.decoded($0) } ?? []
-    }
-}
-
 extension OutputReply {
     /// How many bytes the run has written to a stream.
     func end(of stream: StandardStream) -> Int64 {
         stream == .stdout ? stdout.bytes : stderr.bytes
-    }
-}
-
-extension OutputPosition {
-    subscript(stream: StandardStream) -> Int64 {
-        get { stream == .stdout ? stdout : stderr }
-        set { if stream == .stdout { stdout = newValue } else { stderr = newValue } }
     }
 }
 

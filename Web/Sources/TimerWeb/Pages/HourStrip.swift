@@ -114,7 +114,7 @@ struct HourStrip: Sendable {
                     case 4: b { "now" }
                     case 8:
                         "\(ClockFace(date, in: dates.zone).weekdayName.prefix(3)) \(time) "
-                        dates.zone.abbreviation(at: date)
+                        dates.abbreviation(at: date)
                     default: time
                     }
                 }

@@ -22,16 +22,24 @@ enum ListeningSocket {
         }
         address.sun_family = sa_family_t(AF_UNIX)
         withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
-        let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        let probe = "tell whether another program listens at"
+        // Does not wait for a place among those that are not accepted yet.
+        let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+        let descriptor = socket(AF_UNIX, type, 0)
+        guard descriptor >= 0 else { throw failed(probe, path) }
         defer { close(descriptor) }
         let length = socklen_t(MemoryLayout.size(ofValue: address))
-        let isLive = withUnsafePointer(to: &address) {
+        let error = withUnsafePointer(to: &address) {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                connect(descriptor, $0, length) == 0
+                connect(descriptor, $0, length) == 0 ? 0 : errno
             }
         }
-        guard !isLive else {
+        switch error {
+        case ECONNREFUSED, ENOENT: return
+        case 0, EAGAIN:
             throw WebError("another program listens at '\(path)'; stop it, or choose another path")
+        // Nothing else says that nobody listens: a live one is not replaced for want of an answer.
+        default: throw failed(probe, path, error)
         }
     }
 
@@ -63,7 +71,11 @@ enum ListeningSocket {
         }
     }
 
-    private static func failed(_ action: String, _ path: String) -> WebError {
-        WebError("cannot \(action) '\(path)': \(String(cString: strerror(errno)))")
+    private static func failed(
+        _ action: String,
+        _ path: String,
+        _ error: Int32 = errno
+    ) -> WebError {
+        WebError("cannot \(action) '\(path)': \(String(cString: strerror(error)))")
     }
 }

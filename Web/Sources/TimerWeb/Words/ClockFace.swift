@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Schedules
+import TimerWords
 
-/// What the clocks and calendars of a zone show at a date.
+/// What the clocks and calendars of a zone show at a date; see `LocalDate.zoneShown`.
 struct ClockFace: Hashable, Sendable {
     var year: Int
     /// 1 to 12.
@@ -26,6 +27,8 @@ struct ClockFace: Hashable, Sendable {
     ]
 
     init(_ date: Timestamp, in zone: Zone) {
+        // Near the ends of the range of dates UTC's: a year has four digits at most, wherever it is read.
+        let zone = LocalDate(now: date, zone: zone).zoneShown(at: date)
         let local = zone.localTime(at: date).microseconds
         let length: Int64 = 86_400_000_000
         let (whole, rest) = local.quotientAndRemainder(dividingBy: length)

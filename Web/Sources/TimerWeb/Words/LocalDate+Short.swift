@@ -27,7 +27,7 @@ extension LocalDate {
         let clock = ClockFace(date, in: zone)
         let time = clock.second == 0 ? clock.time : clock.timeWithSeconds
         let day = clock.dayNumber == today.number ? "" : "\(shortDay(date)), "
-        return "\(day)\(time) \(zone.abbreviation(at: date))"
+        return "\(day)\(time) \(abbreviation(at: date))"
     }
 
     /// "Tue 24 Nov".

@@ -32,16 +32,17 @@ struct LocalDay: Hashable, Comparable, Sendable {
     static func + (day: Self, days: Int) -> Self { Self(number: day.number + days) }
     static func - (day: Self, days: Int) -> Self { Self(number: day.number - days) }
 
-    /// Its midnight in UTC, whose text has the parts of the day.
-    private var text: String {
-        Timestamp(microseconds: Int64(number) * 86_400_000_000).rfc3339
+    /// "2026-12-01": of its midnight in UTC, whose text has the parts of the day.
+    ///
+    /// Taken apart from its end: beyond the range of dates a year has a sign, or more than four digits.
+    var iso: String {
+        let text = Timestamp(microseconds: Int64(number) * 86_400_000_000).rfc3339
+        return String(text.dropLast("T00:00:00.000000Z".utf8.count))
     }
 
-    /// "2026-12-01".
-    var iso: String { String(text.prefix(10)) }
-    var year: Int { Int(text.prefix(4)) ?? 1970 }
-    var month: Int { Int(text.dropFirst(5).prefix(2)) ?? 1 }
-    var day: Int { Int(text.dropFirst(8).prefix(2)) ?? 1 }
+    var year: Int { Int(iso.dropLast("-12-01".utf8.count)) ?? 1970 }
+    var month: Int { Int(iso.dropLast("-01".utf8.count).suffix(2)) ?? 1 }
+    var day: Int { Int(iso.suffix(2)) ?? 1 }
     /// 0 for Monday; 1970 began on a Thursday.
     var weekday: Int { ((number + 3) % 7 + 7) % 7 }
     var monday: Self { self - weekday }

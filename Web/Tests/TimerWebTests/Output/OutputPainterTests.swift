@@ -144,11 +144,4 @@ import TimerControl
         #expect(text == "ab")
         #expect(document.position == OutputPosition(stdout: 2))
     }
-
-    @Test("Bytes come by base 64 too")
-    func base64() {
-        #expect(Base64.decoded("/wBh") == [0xff, 0, 0x61])
-        #expect(Base64.decoded("YQ==") == [0x61])
-        #expect(Base64.decoded("Y!") == nil)
-    }
 }

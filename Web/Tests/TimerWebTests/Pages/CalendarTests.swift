@@ -79,6 +79,20 @@ struct CalendarTests {
     }
 
     @Test(
+        "What is due in the first and in the last hour that there is has its page",
+        arguments: [
+            ("9999-12-31T23:00:00Z", "9999-12-31T23:59:59Z", "31 Dec 9999, 23:00 to 23:59 UTC"),
+            ("0001-01-01T00:00:00Z", "0001-01-01T00:30:00Z", "Mon 1 Jan 1, "),
+        ]
+    )
+    func ends(_ from: String, _ before: String, _ title: String) async throws {
+        try await page("/calendar/dates?from=\(from)&before=\(before)") { reply, _ in
+            #expect(reply.status == 200)
+            #expect(reply.body.contains(title))
+        }
+    }
+
+    @Test(
         "An address that means nothing is told, and shows nothing",
         arguments: ["?view=year", "?date=x", "?date=0000-00-00", "?view=month&date=9999-12-31"]
     )

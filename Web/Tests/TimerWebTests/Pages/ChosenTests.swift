@@ -73,7 +73,7 @@ struct ChosenTests {
             _ = try await client.invalidateJobs(.ids([jobs[1], jobs[199]]))
             return jobs
         }
-        // Side by side, with gaps of a few, of many, and beyond the last.
+        // Side by side, far apart, and beyond the last.
         let chosen = Array(jobs[..<130]) + [jobs[135], jobs[160], jobs[161], jobs[199]]
         let ids = chosen.map(\.description).joined(separator: "%2C") + "%2C9998%2C9999"
         try await TestServer.run(socket: daemon.socket) { server in

@@ -86,6 +86,27 @@ struct NowTests {
         }
     }
 
+    @Test(
+        "A job whose date is in the last hour that there is has its pages, wherever they are read",
+        arguments: ["Europe/Berlin", "Pacific/Kiritimati"]
+    )
+    func lastHour(_ name: String) async throws {
+        let daemon = try await TestDaemon()
+        let id = try await daemon.connected { client in
+            let last = JobDefinition(schedule: ScheduleWords(at: "9999-12-31T23:30:00Z"))
+            return try await client.addJob(last).job.id
+        }
+        try await TestServer.run(socket: daemon.socket, zone: try Zone(named: name)) { server in
+            for path in ["/", "/jobs", "/jobs/\(id)", "/jobs/\(id)/change"] {
+                let reply = try await server.get(path)
+                #expect(reply.status == 200, "\(path)")
+                if !path.hasSuffix("change") {
+                    #expect(reply.body.contains("Fri 31 Dec 9999, 23:30 UTC"), "\(path)")
+                }
+            }
+        }
+    }
+
     @Test("Of many users in maintenance some are named, oneself first, the rest are counted")
     func manyInMaintenance() async throws {
         let daemon = try await TestDaemon()

@@ -28,27 +28,14 @@ import Testing
 
     @Test("The socket is its owner's alone; one that is left behind is replaced, a live one never")
     func socket() async throws {
-        var template = Array("/tmp/timerd-web-test-XXXXXX".utf8CString)
-        try #require(mkdtemp(&template) != nil)
-        let folder = String(
-            decoding: template.dropLast().map(UInt8.init(bitPattern:)),
-            as: UTF8.self
-        )
+        let folder = try makeFolder()
         let path = "\(folder)/web.sock"
         defer {
             unlink(path)
             rmdir(folder)
         }
         // What a program that died has left.
-        let left = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
-        var address = sockaddr_un()
-        address.sun_family = sa_family_t(AF_UNIX)
-        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
-        let length = socklen_t(MemoryLayout.size(ofValue: address))
-        let bound = withUnsafePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(left, $0, length) }
-        }
-        try #require(bound == 0)
+        let left = try boundSocket(path)
         close(left)
 
         let (addresses, told) = AsyncStream<String>.makeStream()
@@ -66,6 +53,46 @@ import Testing
             #expect(error?.description.contains("another program listens at '\(path)'") == true)
             await group.triggerGracefulShutdown()
             try await tasks.waitForAll()
+        }
+    }
+
+    @Test("Where it cannot be told whether anybody listens, a socket is not taken for a dead one")
+    func untold() async {
+        await #expect(processExitsWith: .success) {
+            let folder = try makeFolder()
+            let path = "\(folder)/web.sock"
+            defer {
+                unlink(path)
+                rmdir(folder)
+            }
+            let live = try boundSocket(path)
+            // One may wait, and who comes behind it finds no place.
+            try #require(listen(live, 0) == 0)
+            var limit = rlimit()
+            getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+            let before = limit.rlim_cur
+            limit.rlim_cur = 0
+            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+            let shortage = #expect(throws: WebError.self) { try ListeningSocket.prepare(path) }
+            limit.rlim_cur = before
+            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+            #expect(
+                shortage?.description
+                    == "cannot tell whether another program listens at '\(path)': Too many open files"
+            )
+            for _ in 0..<3 {
+                let error = #expect(throws: WebError.self) { try ListeningSocket.prepare(path) }
+                #expect(error?.description.hasPrefix("another program listens at") == true)
+            }
+            close(live)
+            try ListeningSocket.prepare(path)
+            unlink(path)
+            try ListeningSocket.prepare(path)
+            // It is there, and no stream.
+            let other = try boundSocket(path, SOCK_DGRAM)
+            defer { close(other) }
+            let error = #expect(throws: WebError.self) { try ListeningSocket.prepare(path) }
+            #expect(error?.description.hasPrefix("cannot tell whether") == true)
         }
     }
 
@@ -116,4 +143,28 @@ import Testing
     func target(_ target: String, _ host: String?) {
         #expect(TargetHost.host(of: target) == host)
     }
+}
+
+/// A folder of a test's own.
+private func makeFolder() throws -> String {
+    var template = Array("/tmp/timerd-web-test-XXXXXX".utf8CString)
+    try #require(mkdtemp(&template) != nil)
+    return String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
+}
+
+/// A socket at a path, on which nobody listens yet.
+private func boundSocket(
+    _ path: String,
+    _ type: __socket_type = SOCK_STREAM
+) throws -> Int32 {
+    let descriptor = Glibc.socket(AF_UNIX, Int32(type.rawValue), 0)
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+    let length = socklen_t(MemoryLayout.size(ofValue: address))
+    let bound = withUnsafePointer(to: &address) {
+        $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(descriptor, $0, length) }
+    }
+    try #require(bound == 0)
+    return descriptor
 }

@@ -29,6 +29,27 @@ import TimerWords
     }
 
     @Test(
+        "A date whose local year has not four digits is shown in UTC",
+        arguments: [
+            ("Europe/Berlin", "9999-12-31T22:30:00Z", "Fri 31 Dec 9999, 23:30 CET"),
+            ("Europe/Berlin", "9999-12-31T23:30:00Z", "Fri 31 Dec 9999, 23:30 UTC"),
+            ("Pacific/Kiritimati", "9999-12-31T09:30:00Z", "Fri 31 Dec 9999, 23:30 +14"),
+            ("Pacific/Kiritimati", "9999-12-31T23:30:00Z", "Fri 31 Dec 9999, 23:30 UTC"),
+            ("America/New_York", "0001-01-01T00:30:00Z", "Mon 1 Jan 1, 00:30 UTC"),
+        ]
+    )
+    func ends(_ zone: String, _ text: String, _ expected: String) throws {
+        let date = try #require(Timestamp(rfc3339: text))
+        let dates = LocalDate(now: Self.now, zone: try Zone(named: zone))
+        let shown = dates.short(date)
+        #expect(shown == expected)
+        #expect(expected.hasPrefix(dates.shortDay(date)))
+        #expect(expected.contains(dates.time(date)))
+        let year = dates.day(date).year
+        #expect(year == ClockFace(date, in: dates.zone).year)
+    }
+
+    @Test(
         "The zone says how far it is from UTC",
         arguments: [
             ("Europe/Berlin", "Europe/Berlin (CET, UTC+1)"), ("UTC", "UTC (UTC, UTC+0)"),
@@ -143,6 +164,22 @@ import TimerWords
         #expect(newYear.week == 53)
         #expect(LocalDay("2026-02-30") == nil)
         #expect(LocalDay("x") == nil)
+    }
+
+    @Test(
+        "Beyond the years of four digits days are days, too",
+        arguments: [
+            ("9999-12-31", 1, "10000-01-01"), ("9999-12-31", 32, "10000-02-01"),
+            ("0001-01-01", -1, "0000-12-31"), ("0001-01-01", -367, "-1-12-31"),
+        ]
+    )
+    func farDays(_ text: String, _ steps: Int, _ iso: String) throws {
+        let end = try #require(LocalDay(text))
+        let day = end + steps
+        #expect(day.iso == iso)
+        #expect(iso.hasSuffix("-\(day.month.padded)-\(day.day.padded)"))
+        #expect(Int(iso.dropLast(6)) == day.year)
+        #expect(0...6 ~= day.weekday)
     }
 
     @Test("HTTP has its own dates")

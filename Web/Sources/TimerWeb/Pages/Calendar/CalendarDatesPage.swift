@@ -109,7 +109,7 @@ extension CalendarDatesPage: PageContent {
             || before - from > .seconds(3700)
         if isDay { return dates.shortDay(from) }
         return "\(dates.shortDay(from)), \(dates.time(from)) to \(dates.time(before)) "
-            + dates.zone.abbreviation(at: from)
+            + dates.abbreviation(at: from)
     }
 
     private var past: Node {

@@ -34,7 +34,7 @@ struct CalendarDay {
         let isNow = cell.from <= dates.now && dates.now < cell.before
         return tr(isNow ? .class("now") : nil) {
             th(.named("scope", "row")) {
-                "\(dates.time(cell.from)) \(dates.zone.abbreviation(at: cell.from))"
+                "\(dates.time(cell.from)) \(dates.abbreviation(at: cell.from))"
             }
             td(.class("bars")) {
                 if cell.total > 0 { bar(cell, largest) }

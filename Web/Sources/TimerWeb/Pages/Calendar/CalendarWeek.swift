@@ -80,7 +80,7 @@ struct CalendarWeek {
     }
 
     private func link(_ cell: CalendarCell, isOneOfTwo: Bool) -> Node {
-        let zone = isOneOfTwo ? " \(dates.zone.abbreviation(at: cell.from))" : ""
+        let zone = isOneOfTwo ? " \(dates.abbreviation(at: cell.from))" : ""
         let label =
             "\(dates.shortDay(cell.from)), \(dates.time(cell.from)) to \(dates.time(cell.before))\(zone)"
         return cell.link(view, level: cell.level, label: label) { "\(cell.total.grouped)\(zone)" }

@@ -78,41 +78,6 @@ struct JobReader: Sendable {
         }
     }
 
-    /// Reads jobs by number, ended ones too; those that are not there, or are not this user's to see, are left out.
-    ///
-    /// One request reads numbers that lie close together, for the jobs between them are read as well.
-    static func read<Value>(
-        _ ids: [JobID],
-        _ client: ControlClient,
-        _ value: (Job) -> Value
-    ) async throws -> [JobID: Value] {
-        let wanted = Set(ids)
-        var rest = wanted.sorted()[...]
-        var found: [JobID: Value] = [:]
-        var request = ListJobs()
-        request.all = true
-        while let first = rest.first {
-            var last = first
-            for id in rest {
-                guard id.rawValue - last.rawValue <= gap,
-                    id.rawValue - first.rawValue < Int64(Limits.page)
-                else { break }
-                last = id
-            }
-            request.cursor = first.rawValue == 1 ? nil : .id(JobID(rawValue: first.rawValue - 1))
-            request.limit = Int(last.rawValue - first.rawValue) + 1
-            let reply = try await client.listJobs(request)
-            for job in reply.jobs where wanted.contains(job.id) { found[job.id] = value(job) }
-            // There are none behind these.
-            guard case .id(let end)? = reply.cursor else { break }
-            rest = rest.drop { $0 <= max(end, first) }
-        }
-        return found
-    }
-
-    /// How far two numbers are apart at most that one request reads.
-    private static let gap: Int64 = 8
-
     /// All that match, in order.
     ///
     /// - Throws: `ControlError` `limitReached` where there are more jobs than are looked at: some that match would
