@@ -22,7 +22,7 @@ extension QuickReader {
         case jobs, replace
         case ids, name, tag, owner, kill, fireDate
         case all, state, held, search, order, last, limit, cursor
-        case queues, count, lease, wait, whileConnected, fire, token, tasks
+        case queues, count, lease, wait, whileConnected, waitWhileConnected, fire, token, tasks
 
         private static let words = allCases
         private static let names = words.map { Name($0.rawValue) }

@@ -14,6 +14,8 @@ extension QuickReader {
             case .wait where request.wait == nil: request.wait = try reader.string()
             case .whileConnected where request.whileConnected == nil:
                 request.whileConnected = try reader.flag()
+            case .waitWhileConnected where request.waitWhileConnected == nil:
+                request.waitWhileConnected = try reader.flag()
             default: throw Unusual()
             }
         }

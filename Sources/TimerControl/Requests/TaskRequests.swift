@@ -21,10 +21,15 @@ public struct ReserveTasks: Codable, Hashable, Sendable {
     public var wait: String?
     /// Whether the tasks go back once this connection is over.
     public var whileConnected: Bool?
+    /// Whether the wait is over, without tasks, once this connection is, or its client shuts down its writing; the tasks of
+    /// the answer are tied to nothing.
+    public var waitWhileConnected: Bool?
 
     public init(queues: [String]) { self.queues = queues }
 
-    static let fieldNames: Set<String> = ["queues", "count", "lease", "wait", "whileConnected"]
+    static let fieldNames: Set<String> = [
+        "queues", "count", "lease", "wait", "whileConnected", "waitWhileConnected",
+    ]
 }
 
 /// `task.extend`: the leases of attempts begin anew.

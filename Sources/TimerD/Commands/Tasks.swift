@@ -25,7 +25,8 @@ extension CommandHandler {
         {
             return TasksReply(tasks: tasks)
         }
-        let (wait, life) = (request.waitSpan, isTied ? caller.life : nil)
+        let wait = request.waitSpan
+        let life = isTied || request.waitWhileConnected == true ? caller.life : nil
         // Nothing that was sent behind one that waits is to wait for it.
         guard wait == .zero else {
             return TasksReply(
@@ -33,12 +34,20 @@ extension CommandHandler {
                     order,
                     wait: wait,
                     life: life,
+                    isTied: isTied,
                     place: caller.place
                 )
             )
         }
         return try await scheduler.detour(of: caller) {
-            TasksReply(tasks: try await scheduler.reserve(order, wait: .zero, life: life))
+            TasksReply(
+                tasks: try await scheduler.reserve(
+                    order,
+                    wait: .zero,
+                    life: life,
+                    isTied: isTied
+                )
+            )
         }
     }
 

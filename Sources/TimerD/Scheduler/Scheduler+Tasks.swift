@@ -12,16 +12,17 @@ import TimerControl
 extension Scheduler {
     /// Reserves tasks for a worker; waits for the first for `wait`, if there is none.
     ///
-    /// `place`: what is given back where it waits.
+    /// `life`: what the wait ends with, and where `isTied` the tasks are tied to. `place`: what is given back where it waits.
     func reserve(
         _ order: ReserveOrder,
         wait: TimeSpan,
         life: ConnectionLife?,
+        isTied: Bool,
         place: WorkPlace? = nil
     ) async throws -> [QueuedTask] {
         try requireRunning()
         let number = taskWaits.newNumber()
-        var waiter = TaskWaits.Waiter(order: order, life: life, place: place)
+        var waiter = TaskWaits.Waiter(order: order, life: life, isTied: isTied, place: place)
         waiter.isLast = wait == .zero
         if wait > .zero { waiter.end = clock.now().elapsed + wait }
         taskWaits[number] = waiter
@@ -97,7 +98,7 @@ extension Scheduler {
                 putOff.append(number)
             } else if !given.tasks.isEmpty || waiter.isLast {
                 taskWaits.remove(number)
-                if let life = waiter.life { tie(references, to: life) }
+                if let life = waiter.life, waiter.isTied { tie(references, to: life) }
                 waiter.answer.keep(.success(given.tasks))
             } else {
                 taskWaits.wait(number, for: given.keys)

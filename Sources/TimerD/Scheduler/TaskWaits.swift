@@ -10,8 +10,10 @@ struct TaskWaits {
     /// A `task.reserve` that is not answered yet.
     struct Waiter {
         var order: ReserveOrder
-        /// What its tasks are tied to; nil for nothing.
+        /// What its wait ends with; nil for nothing.
         var life: ConnectionLife?
+        /// Whether its tasks are tied to that as well.
+        var isTied = false
         /// The place of its request, until it waits for a task.
         var place: WorkPlace?
         let answer = Promised<[QueuedTask]>()

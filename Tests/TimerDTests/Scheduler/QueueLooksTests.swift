@@ -85,7 +85,7 @@ import TimerControl
             for _ in names {
                 let order = Self.order(names)
                 workers.append(
-                    Task { try await test.scheduler.reserve(order, wait: .seconds(60), life: nil) }
+                    Task { try await test.scheduler.reserve(order, wait: .seconds(60), life: nil, isTied: false) }
                 )
             }
             try await test.waits(workers.count, for: "q0")

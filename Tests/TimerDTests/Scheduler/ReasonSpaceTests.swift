@@ -32,7 +32,7 @@ import TimerControl
         -> [TaskOutcome]
     {
         let order = ReserveOrder(owner: ann, queues: ["mails"], count: count, lease: .seconds(60))
-        let tasks = try await test.scheduler.reserve(order, wait: .zero, life: nil)
+        let tasks = try await test.scheduler.reserve(order, wait: .zero, life: nil, isTied: false)
         let failed = tasks.compactMap(\.reference).map { FailedTask($0, reason: reason) }
         try #require(failed.count == count)
         return try await test.scheduler.tell(

@@ -14,10 +14,16 @@ extension TestScheduler {
         count: Int = 1,
         lease: TimeSpan = .seconds(60),
         wait: TimeSpan = .zero,
-        life: ConnectionLife? = nil
+        life: ConnectionLife? = nil,
+        isTied: Bool = true
     ) async throws -> [QueuedTask] {
         let order = ReserveOrder(owner: .root, queues: queues, count: count, lease: lease)
-        return try await scheduler.reserve(order, wait: wait, life: life)
+        return try await scheduler.reserve(
+            order,
+            wait: wait,
+            life: life,
+            isTied: isTied && life != nil
+        )
     }
 
     func tell(

@@ -142,7 +142,9 @@ export class Client {
       this.#main.call('task.release', { tasks: said }, { timeout: this.#options.timeout }).catch(() => {})
     }
     if (isZero(params.wait) && !params.whileConnected) return this.#main.call('task.reserve', params, { ...options, late })
-    return this.#onOwnLink('task.reserve', params, { ...options, late })
+    // Who gives up such a wait stops writing, and hears its answer: no task is handed out to nobody.
+    const said = isZero(params.wait) ? params : { ...params, waitWhileConnected: true }
+    return this.#onOwnLink('task.reserve', said, { ...options, late })
   }
 
   /** A connection on which nothing else waits. It ends with a call that is given up, unless tasks are tied to it, which would go back. */
@@ -168,8 +170,8 @@ export class Client {
   }
 
   /**
-   * Ends a connection on which nobody waits for the answer that is to come, unless tasks are tied to it. An answer that is on its way is heard: its tasks
-   * would wait for their leases to end.
+   * Ends a connection on which nobody waits for the answer that is to come, unless tasks are tied to it. It is read until the daemon has ended it: the tasks of
+   * an answer that nobody hears would wait for their leases to end.
    */
   #leave(link) {
     if (link.isIdle || [...this.#tied.values()].includes(link)) return
@@ -177,11 +179,13 @@ export class Client {
     link.halfClose()
     this.#left.add(link)
     const end = () => {
+      clearTimeout(timer)
       link.close()
       this.#left.delete(link)
     }
     // A timer is served ahead of the sockets, where an answer may have come while the program was busy, and an immediate behind them.
-    setTimeout(() => setImmediate(end), hearingTime).unref()
+    const timer = setTimeout(() => setImmediate(end), hearingTime).unref()
+    link.onLost = end
   }
 
   /** What has ended is tied to nothing; what was refused perhaps is. */
@@ -195,7 +199,7 @@ export class Client {
 }
 
 /** For how many ms an answer that was on its way as its caller went is waited for. */
-const hearingTime = 100
+const hearingTime = 30_000
 const endings = new Set(['task.finish', 'task.fail', 'task.release'])
 const callOptions = ['signal', 'timeout', 'retryFor']
 
