@@ -104,7 +104,7 @@ extension JobDefinition {
 
 /// The tags that say what a job came from, and who looks for it there: 'apply', 'crontab' and 'import'.
 enum Origin {
-    static let prefixes = [Label.prefix, "crontab:", "systemd:"]
+    static let prefixes = [Label.prefix, CrontabJobs.tagPrefix, "systemd:"]
 
     static func isTag(_ tag: String) -> Bool { prefixes.contains { tag.hasPrefix($0) } }
 }

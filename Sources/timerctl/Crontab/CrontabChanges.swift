@@ -307,13 +307,14 @@ struct CrontabChanges {
 extension Job {
     /// Whether it was imported from a crontab, or added by one, and is not the business of the files that `apply` keeps.
     var isFromCrontab: Bool {
-        label == nil && definition.tags?.contains { $0.hasPrefix("crontab:") } ?? false
+        label == nil && definition.tags?.contains { $0.hasPrefix(CrontabJobs.tagPrefix) } ?? false
     }
 
     /// Whether cron itself would have it in no user's crontab.
     fileprivate var isFromSystemCrontab: Bool {
         (definition.tags ?? []).contains {
-            $0.hasPrefix("crontab:") && SystemCrontab(String($0.dropFirst(8))) != nil
+            $0.hasPrefix(CrontabJobs.tagPrefix)
+                && SystemCrontab(String($0.dropFirst(CrontabJobs.tagPrefix.count))) != nil
         }
     }
 }

@@ -25,7 +25,7 @@ struct CrontabJobs {
 
     /// The jobs, which run as with cron: missed dates are skipped, and runs may overlap.
     func plan(of crontab: Crontab) -> ImportPlan {
-        var plan = ImportPlan(tag: "crontab:\(path)")
+        var plan = ImportPlan(tag: Self.tagPrefix + path)
         plan.refusals = crontab.refusals.map {
             ImportPlan.Refusal(place: "line \($0.line)", text: $0.text, reason: $0.reason)
         }
@@ -47,6 +47,9 @@ struct CrontabJobs {
         plan.notes = notes(on: crontab) + readings
         return plan
     }
+
+    /// Begins the tag of each job that came from a crontab, ahead of its path.
+    static let tagPrefix = "crontab:"
 
     private struct Mistake: Error { var reason: String }
 
