@@ -83,7 +83,9 @@ struct AddressSecrets {
         var rest = text.utf8
         while let byte = rest.popFirst() {
             let digits = rest.prefix(2)
-            if byte == UInt8(ascii: "%"), digits.count == 2,
+            // Swift takes a sign as well.
+            if byte == UInt8(ascii: "%"), digits.count == 2, digits.first != UInt8(ascii: "+"),
+                digits.first != UInt8(ascii: "-"),
                 let value = UInt8(String(decoding: digits, as: UTF8.self), radix: 16)
             {
                 bytes.append(value)

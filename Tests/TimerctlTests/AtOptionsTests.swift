@@ -77,7 +77,7 @@ import TimerWords
         #expect(later.tags == ["x", "queue:c"] && later.nice == 4)
         #expect(try definition("-q", "Z").nice == 19)
         #expect(try definition("-q", "c", "--nice", "1").nice == 1)
-        for wrong in ["", "ab", "1", "ä", "="] {
+        for wrong in ["", "ab", "1", "ä", "a\u{301}", "="] {
             #expect(throws: (any Error).self) { try At.parse(["noon", "-q", wrong]) }
         }
     }

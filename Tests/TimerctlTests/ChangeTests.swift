@@ -68,6 +68,21 @@ import TimerControl
         #expect(try changed(["--retries", "1"]).schedule == Self.old.schedule)
     }
 
+    @Test(
+        "A command takes the place of a queue, and of what is of tasks alone",
+        arguments: [false, true]
+    )
+    func commandForQueue(isShell: Bool) throws {
+        var old = JobDefinition(schedule: ScheduleWords(every: "1h"))
+        (old.queue, old.priority, old.retries, old.key) = ("mails", 5, 3, "K")
+        var expected = JobDefinition(schedule: ScheduleWords(every: "1h"))
+        (expected.retries, expected.key) = (3, "K")
+        expected.command = isShell ? ["/bin/sh", "-c", "a | b"] : ["send", "--all"]
+        let words = isShell ? ["--shell", "a | b"] : ["--", "send", "--all"]
+        #expect(try changed(words, of: old) == expected)
+        #expect(try changed(["--unset", "queue"] + words, of: old) == expected)
+    }
+
     @Test("As an event a job has no queue any more")
     func event() throws {
         var old = JobDefinition(schedule: ScheduleWords(every: "1h"))

@@ -11,7 +11,7 @@ import TimerWords
     private static let ann = LocalUser(name: "ann", uid: 1000, gid: 1000, home: "/")
     private static let dates = LocalDate(now: .init(microseconds: 0), zone: .utc)
 
-    private static func job(
+    static func job(
         _ id: Int64,
         _ cron: String,
         _ command: [String]?,
@@ -38,7 +38,7 @@ import TimerWords
     }
     private static let report = job(9, "@daily", ["report", "a b"])
 
-    private static func changes(
+    static func changes(
         _ text: String,
         _ jobs: [Job] = [backup, report],
         isEdited: Bool = true
@@ -217,7 +217,7 @@ import TimerWords
         #expect(changed.additions.isEmpty && changed.removals.isEmpty)
         let definition = try #require(changed.request(names: [], dryRun: false).change.first)
             .definition
-        #expect(definition.env == ["PATH": "/new", "SHELL": "/bin/bash"])
+        #expect(definition.env == ["PATH": "/new", "SHELL": "/bin/bash", "MAILTO": "ops"])
         #expect(definition.command == ["/bin/bash", "-c", "save --all"])
         #expect(definition.notify == ["mail:ops"] && definition.timeout == "2h")
         #expect(
@@ -254,24 +254,6 @@ import TimerWords
         #expect(Self.changes(line, [job], isEdited: false).isEmpty)
         let said = Self.changes("PATH=/opt\n" + line, [job], isEdited: false)
         #expect(said.changes.map(\.definition.env) == [["PATH": "/opt"]])
-    }
-
-    @Test("A zone and a MAILTO that a crontab says no more are gone; a place of the user's stays")
-    func variablesTakenBack() throws {
-        let line = "30 2 * * * save --all\n"
-        let first = Self.changes("CRON_TZ=JST-9\nMAILTO=ops\n" + line, [], isEdited: false)
-        var job = Self.job(7, "30 2 * * *", nil)
-        job.definition = try #require(first.additions.first).definition
-        #expect(job.definition.schedule.tz == "JST-9")
-        #expect(job.definition.notify == ["mail:ops"])
-        let change = try #require(Self.changes(line, [job], isEdited: false).changes.first)
-        #expect(change.definition.schedule.tz == "UTC")
-        #expect(change.definition.notify == nil && change.definition.notifyOn == nil)
-        #expect(Set(change.also) == [.tz, .notify, .notifyOn])
-        job.definition = change.definition
-        #expect(Self.changes(line, [job], isEdited: false).isEmpty)
-        job.definition.notify = ["desktop"]
-        #expect(Self.changes(line, [job], isEdited: false).isEmpty)
     }
 
     @Test("A remark of another host's page, with that number and another name, ties nothing")

@@ -298,7 +298,6 @@ import TimerWords
         let unseen = leader.map { Diagnosis.passedOn(by: $0, seesOwn: false) }
         #expect(unseen?.text.contains("groups, disk, configuration and service, and") == true)
         #expect(finding?.advice?.hasPrefix("timerctl doctor on 'blade-7'") == true)
-        #expect(!HostFacts.hostName.isEmpty)
         #expect(Diagnosis.nodes(nil) == [])
     }
 

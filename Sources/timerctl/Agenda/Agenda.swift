@@ -13,8 +13,7 @@ struct Agenda: AsyncParsableCommand {
         discussion: """
             A job that fires often has one line, at its first date, with how often; --each says from \
             how many dates on. Dates follow from the schedules: what a job's overlap, its window or a \
-            full machine will make of them is not known yet. Where a job was moved back before dates \
-            that 'skip' had dropped, these are listed, too. The next date of a job with jitter is \
+            full machine will make of them is not known yet. The next date of a job with jitter is \
             when it is due; those behind it are without jitter.
 
             Examples:

@@ -73,8 +73,11 @@ extension YAMLValue {
     }
 
     private func integer(_ text: String) -> Int64? {
-        if text.hasPrefix("0x") { return Int64(text.dropFirst(2), radix: 16) }
-        if text.hasPrefix("0o") { return Int64(text.dropFirst(2), radix: 8) }
+        for (prefix, radix) in [("0x", 16), ("0o", 8)] where text.hasPrefix(prefix) {
+            let digits = text.dropFirst(2)
+            // To YAML it is text with a sign here; Swift takes one in front of any digits.
+            return digits.first == "-" || digits.first == "+" ? nil : Int64(digits, radix: radix)
+        }
         return Int64(text)
     }
 }

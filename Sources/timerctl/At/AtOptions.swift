@@ -8,7 +8,8 @@ struct AtQueueLetter: Hashable {
     let letter: String
 
     init?(argument: String) {
-        guard argument.count == 1, let scalar = argument.unicodeScalars.first,
+        // By its bytes: a letter and an accent behind it are one character.
+        guard argument.utf8.count == 1, let scalar = argument.unicodeScalars.first,
             ("a"..."z").contains(scalar) || ("A"..."Z").contains(scalar)
         else { return nil }
         letter = argument

@@ -42,10 +42,12 @@ struct ChangedDefinition {
             }
             fields[name] = nil
         }
-        // A worker does what is to be done, in place of a command; an event is for whoever watches, in place of both.
-        if options.general.event || new.queue != nil { fields[JobOption.command.rawValue] = nil }
-        if options.general.event, new.queue == nil { fields[JobOption.queue.rawValue] = nil }
-        guard !changes.isEmpty || !unset.isEmpty || options.general.event else {
+        // A worker does what is to be done, in place of a command, which takes its place as well; an event is for
+        // whoever watches, in place of both.
+        let isEvent = options.general.event
+        if isEvent || new.queue != nil { fields[JobOption.command.rawValue] = nil }
+        if isEvent || new.command != nil { fields[JobOption.queue.rawValue] = nil }
+        guard !changes.isEmpty || !unset.isEmpty || isEvent else {
             throw ValidationError("say what is to change, in the options of 'add', or --unset")
         }
         fields.merge(changes) { $1 }
@@ -104,7 +106,7 @@ extension JobDefinition {
 
 /// The tags that say what a job came from, and who looks for it there: 'apply', 'crontab' and 'import'.
 enum Origin {
-    static let prefixes = [Label.prefix, "crontab:", "systemd:"]
+    static let prefixes = [Label.prefix, CrontabJobs.tagPrefix, "systemd:"]
 
     static func isTag(_ tag: String) -> Bool { prefixes.contains { tag.hasPrefix($0) } }
 }

@@ -13,6 +13,21 @@ struct CrontabChanges {
         var definition: JobDefinition
         /// What is another besides what the line says.
         var also: [JobOption] = []
+
+        /// "with another env; its notices to mail:ops end"; nil where only the line is another.
+        var remark: String? {
+            // That nobody is told any more is more than another option.
+            let (old, new) = (job.definition.notify ?? ["none"], definition.notify ?? ["none"])
+            let ends = old != ["none"] && new == ["none"]
+            let notices: Set = [JobOption.notify, .notifyOn, .notifyEvery, .notifyLate]
+            let others = also.filter { !ends || !notices.contains($0) }.map(\.rawValue)
+            let parts = [
+                others.isEmpty ? nil : "with another \(others.joined(separator: ", "))",
+                ends ? "its notices to \(old.joined(separator: ", ")) end" : nil,
+            ]
+            let words = parts.compactMap(\.self)
+            return words.isEmpty ? nil : words.joined(separator: "; ")
+        }
     }
 
     /// Lines that become jobs, in their order.
@@ -166,13 +181,7 @@ struct CrontabChanges {
         }
         return additions.map { line("+ \($0.text)", .green) }
             + changes.flatMap { change in
-                let also = change.also.map(\.rawValue).joined(separator: ", ")
-                return [
-                    line(
-                        "~ \(change.job.title)\(also.isEmpty ? "" : ": with another \(also)")",
-                        .yellow
-                    )
-                ]
+                [line("~ \(change.job.title)\(change.remark.map { ": \($0)" } ?? "")", .yellow)]
                     + (change.old == change.new
                         ? []
                         : [
@@ -270,10 +279,7 @@ struct CrontabChanges {
         if entry.variables["CRON_TZ"] != nil || old.schedule.tz != nil {
             definition.schedule.tz = new.schedule.tz
         }
-        // What no MAILTO says stays, where none has said it before.
-        if entry.variables["MAILTO"] != nil || old.isMailedAsByCron {
-            (definition.notify, definition.notifyOn) = (new.notify, new.notifyOn)
-        }
+        definition.renewNotices(from: old, to: new)
         let also = JobOption.inFiles.filter { old[$0] != definition[$0] }
         guard !also.isEmpty else { return nil }
         let line = CrontabLine(entry)
@@ -301,22 +307,33 @@ struct CrontabChanges {
 extension Job {
     /// Whether it was imported from a crontab, or added by one, and is not the business of the files that `apply` keeps.
     var isFromCrontab: Bool {
-        label == nil && definition.tags?.contains { $0.hasPrefix("crontab:") } ?? false
+        label == nil && definition.tags?.contains { $0.hasPrefix(CrontabJobs.tagPrefix) } ?? false
     }
 
     /// Whether cron itself would have it in no user's crontab.
     fileprivate var isFromSystemCrontab: Bool {
         (definition.tags ?? []).contains {
-            $0.hasPrefix("crontab:") && SystemCrontab(String($0.dropFirst(8))) != nil
+            $0.hasPrefix(CrontabJobs.tagPrefix)
+                && SystemCrontab(String($0.dropFirst(CrontabJobs.tagPrefix.count))) != nil
         }
     }
 }
 
 extension JobDefinition {
-    /// Whether its notices go where a MAILTO of a crontab has them go.
-    fileprivate var isMailedAsByCron: Bool {
-        guard let places = self.notify, places.count == 1 else { return false }
-        return places[0] == "none" && self.notifyOn == nil
-            || places[0].hasPrefix("mail:") && self.notifyOn == ["failed"]
+    /// Has the notices that the MAILTO of `new` asks for, where that of `old`, among its variables, asked for others.
+    ///
+    /// What no MAILTO has asked for stays: somebody has said it of the job since, or of a job that tells nobody.
+    fileprivate mutating func renewNotices(from old: Self, to new: Self) {
+        let before = CrontabJobs.notices(mailTo: old.env?["MAILTO"])
+        guard new.notify != before.notify, new.notify != nil || old.notify == before.notify else {
+            return
+        }
+        self.notify = new.notify
+        if new.notifyOn == nil {
+            // Of notices that end; the daemon refuses them beside 'none'.
+            (self.notifyOn, self.notifyEvery, self.notifyLate) = (nil, nil, nil)
+        } else if old.notifyOn == before.notifyOn {
+            self.notifyOn = new.notifyOn
+        }
     }
 }

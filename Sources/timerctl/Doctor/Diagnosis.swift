@@ -203,7 +203,7 @@ enum Diagnosis {
 
     static func clock(_ facts: HostFacts, daemon: Timestamp?) -> Finding {
         let advice = "timedatectl set-ntp true, or set it by hand; jobs by date follow the clock"
-        if facts.now < Timestamp(rfc3339: "2026-01-01T00:00:00Z") ?? .distantPast {
+        if facts.now < .earliestOfClocks {
             return .broken("clock", "it stands at \(facts.now): it was never set", advice)
         }
         let ahead: TimeSpan = daemon.map { $0 - facts.now } ?? .zero

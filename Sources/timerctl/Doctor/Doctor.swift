@@ -2,6 +2,7 @@
 
 import ArgumentParser
 import Glibc
+import Platform
 import TimerControl
 import TimerWords
 
@@ -64,7 +65,7 @@ struct Doctor: AsyncParsableCommand {
         let nodes = status.node == nil ? nil : await nodes(daemon)
         // try?: why the nodes are not known is a finding of its own.
         let known = try? nodes?.get()
-        let leader = known?.leader(elsewhereThan: HostFacts.hostName)
+        let leader = known?.leader(elsewhereThan: HostName.current)
         let isBesideOthers = known?.takeCommands(besides: status.node?.name) == true
         let process: HostFacts.Process? =
             leader == nil

@@ -87,15 +87,6 @@ struct HostFacts: Hashable {
         return facts
     }
 
-    /// This machine's name, as uname(2) has it.
-    static var hostName: String {
-        var names = utsname()
-        guard uname(&names) == 0 else { return "" }
-        return withUnsafeBytes(of: names.nodename) { bytes in
-            String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-        }
-    }
-
     private static func socketFile(_ path: String) -> SocketFile {
         var status = stat()
         guard lstat(path, &status) == 0 else { return .missing }

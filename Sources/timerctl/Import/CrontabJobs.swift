@@ -25,7 +25,7 @@ struct CrontabJobs {
 
     /// The jobs, which run as with cron: missed dates are skipped, and runs may overlap.
     func plan(of crontab: Crontab) -> ImportPlan {
-        var plan = ImportPlan(tag: "crontab:\(path)")
+        var plan = ImportPlan(tag: Self.tagPrefix + path)
         plan.refusals = crontab.refusals.map {
             ImportPlan.Refusal(place: "line \($0.line)", text: $0.text, reason: $0.reason)
         }
@@ -47,6 +47,9 @@ struct CrontabJobs {
         plan.notes = notes(on: crontab) + readings
         return plan
     }
+
+    /// Begins the tag of each job that came from a crontab, ahead of its path.
+    static let tagPrefix = "crontab:"
 
     private struct Mistake: Error { var reason: String }
 
@@ -75,10 +78,8 @@ struct CrontabJobs {
         definition.tags = [tag]
         definition.overlap = .allow
         definition.misfire = words.isReboot ? nil : .skip
-        definition.notify = Self.places(mailTo: entry.variables["MAILTO"])
-        if definition.notify?.first != "none", definition.notify != nil {
-            definition.notifyOn = ["failed"]
-        }
+        (definition.notify, definition.notifyOn) =
+            Self.notices(mailTo: entry.variables["MAILTO"])
         do throws(OptionRefusal) {
             // As the daemon will.
             try definition.check()
@@ -121,19 +122,19 @@ struct CrontabJobs {
     }
 
     /// The variables that cron reads itself, or does not take from a crontab.
-    private static let ownVariables: Set = [
-        "CRON_TZ", "LOGNAME", "MAILTO", "MAILFROM", "RANDOM_DELAY",
-    ]
+    ///
+    /// Not MAILTO, which a command of cron's has too: by it a later crontab knows what an earlier one has asked for.
+    private static let ownVariables: Set = ["CRON_TZ", "LOGNAME", "MAILFROM", "RANDOM_DELAY"]
 
     /// What a line has from cron where the crontab does not say it; seen with Debian's cron 3.0pl1-162.
     static let defaultVariables = ["PATH": "/usr/bin:/bin"]
 
-    /// Where MAILTO has mail go, as a place of notices; nil where it is not set, or is no address of one.
-    private static func places(mailTo address: String?) -> [String]? {
-        guard let address else { return nil }
-        guard !address.isEmpty else { return ["none"] }
+    /// Where MAILTO has mail go, and of what, as options of a job; nil where it is not set, or is no address of a place.
+    static func notices(mailTo address: String?) -> (notify: [String]?, notifyOn: [String]?) {
+        guard let address else { return (nil, nil) }
+        guard !address.isEmpty else { return (["none"], nil) }
         let place = "mail:\(address)"
-        return NoticePlace(place) == nil ? nil : [place]
+        return NoticePlace(place) == nil ? (nil, nil) : ([place], ["failed"])
     }
 
     /// A word on a command that begins with the name of a user, in a crontab that has no users.
@@ -168,7 +169,7 @@ struct CrontabJobs {
         }
         return lines.filter { !$0.value.isEmpty }.map { line, name, value in
             let text = "\(name)=\(value)"
-            guard name == "MAILTO", Self.places(mailTo: value) != nil else {
+            guard name == "MAILTO", Self.notices(mailTo: value).notify != nil else {
                 return "line \(line): \(text) is not carried; 'timerctl change --notify' says "
                     + "where notices go"
             }

@@ -4,10 +4,10 @@ import Schedules
 import TimerControl
 import TimerWords
 
-/// Imported jobs compared with the live jobs of the same source.
+/// Imported jobs compared with the live jobs of the same source, and with those of other crontabs.
 ///
 /// What its user has changed since is still the job of its line: its options, then its schedule. A job with another
-/// command is another one.
+/// command is another one. So is a job of another crontab with another schedule: two files may run one command.
 struct ImportComparison {
     /// A job of the source that lives already.
     struct Present {
@@ -16,13 +16,23 @@ struct ImportComparison {
         var job: ImportedJob
         var there: Job
 
+        /// The tag of the other crontab that the job there came from; nil for one of the same source.
+        var otherSource: String? {
+            let tags = there.definition.tags ?? []
+            let own = job.definition.tags ?? []
+            if tags.contains(where: { own.contains($0) }) { return nil }
+            return tags.first { $0.hasPrefix(CrontabJobs.tagPrefix) }
+        }
+
         /// "there already as job 7 (backup), with another overlap, timeout".
         var sentence: String {
             let (old, new) = (there.definition.fields, job.definition.fields)
+            let source = otherSource
             let others = JobOption.inFiles.filter {
                 !$0.isOfSchedule && $0 != .name && old[$0.rawValue] != new[$0.rawValue]
+                    && ($0 != .tags || source == nil)
             }
-            var parts = ["there already as \(there.title)"]
+            var parts = ["there already as \(there.title)\(source.map { " of '\($0)'" } ?? "")"]
             if there.definition.schedule != job.definition.schedule {
                 let words = JobOption.inFiles.filter(\.isOfSchedule).compactMap {
                     option -> String? in
@@ -45,24 +55,28 @@ struct ImportComparison {
     /// Live jobs that the source does not have any more.
     var gone: [Job]
 
-    init(of jobs: [ImportedJob], with live: [Job]) {
+    /// `others`: the live jobs of other crontabs.
+    init(of jobs: [ImportedJob], with live: [Job], others: [Job] = []) {
         gone = live
-        var rest = Array(jobs.indices)
-        claim(&rest, of: jobs) { definition in
+        var (rest, own, elsewhere) = (Array(jobs.indices), live, others)
+        claim(&rest, of: jobs, among: &own) { definition in
             var identity = definition
             identity.name = nil
             return identity
         }
-        claim(&rest, of: jobs) { definition in
+        let commandAndDates = { (definition: JobDefinition) -> JobDefinition in
             var identity = JobDefinition(schedule: definition.schedule)
             identity.command = definition.command
             return identity
         }
-        claim(&rest, of: jobs) { definition in
+        claim(&rest, of: jobs, among: &own, by: commandAndDates)
+        claim(&rest, of: jobs, among: &own) { definition in
             var identity = JobDefinition(schedule: ScheduleWords())
             identity.command = definition.command
             return identity
         }
+        claim(&rest, of: jobs, among: &elsewhere, by: commandAndDates)
+        gone = own
         present.sort { $0.number < $1.number }
         new = rest.map { jobs[$0] }
     }
@@ -97,13 +111,15 @@ struct ImportComparison {
         gone = gone.filter { !owner.owns($0) } + other.gone.filter { owner.owns($0) }
     }
 
-    /// Each of the `numbers` of jobs that a live one is, by that identity, is present; in the order of both lists.
+    /// Each of the `numbers` of jobs that one of the `live` ones is, by that identity, is present; in the order of both
+    /// lists.
     private mutating func claim(
         _ numbers: inout [Int],
         of jobs: [ImportedJob],
+        among live: inout [Job],
         by identity: (JobDefinition) -> JobDefinition
     ) {
-        var left = Dictionary(grouping: gone) { identity($0.definition) }
+        var left = Dictionary(grouping: live) { identity($0.definition) }
         var found: Set<JobID> = []
         numbers.removeAll { number in
             let job = jobs[number]
@@ -117,7 +133,7 @@ struct ImportComparison {
             found.insert(there.id)
             return true
         }
-        gone = gone.filter { !found.contains($0.id) }
+        live.removeAll { found.contains($0.id) }
     }
 }
 

@@ -13,7 +13,8 @@ struct ImportCrontab: AsyncParsableCommand {
             variables above it and PATH=/usr/bin:/bin unless one is said, never late, and beside a run \
             still in progress. All lines are added or none; those of several users one user after \
             another, and removed again where a later user's are refused. One that is there already \
-            from the same file is not added again. Prints the ids.
+            from the same file is not added again, nor is one that a job of the same user from \
+            another crontab says at the same dates, which is warned of. Prints the ids.
 
             Examples:
               crontab -l | timerctl import crontab --dry-run -

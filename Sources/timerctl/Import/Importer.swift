@@ -43,12 +43,12 @@ struct Importer {
     func add() async throws {
         let daemon = try await Daemon.connect(options.common)
         let live = try await live(daemon)
-        var comparison = ImportComparison(of: plan.jobs, with: live)
+        var comparison = ImportComparison(of: plan.jobs, with: live.own, others: live.others)
         let added = try await addNew(&comparison, live, daemon)
-        for present in comparison.present {
+        for present in comparison.present where present.otherSource == nil {
             Output.tell("\(present.job.place): \(present.sentence)")
         }
-        tell(of: comparison.gone)
+        tell(of: comparison)
         let isJSON = options.common.json
         try Output.write(
             added.map { isJSON ? $0.json : "\($0.job.id)\n" }.joined(),
@@ -63,8 +63,18 @@ struct Importer {
         if let reminder, !added.isEmpty { Output.tell(reminder) }
     }
 
-    private func tell(of gone: [Job]) {
-        for job in gone {
+    /// What came from the source and does no more, and what another one has brought.
+    private func tell(of comparison: ImportComparison) {
+        let caller = LocalUser.current
+        for present in comparison.present where present.otherSource != nil {
+            let owner = present.job.owner
+            let user = owner == caller ? "" : " --user \(owner.name)"
+            Output.complain(
+                "warning: \(present.job.place): \(present.sentence); it is not added once more, "
+                    + "which 'timerctl copy \(present.there.id) NAME\(user)' does"
+            )
+        }
+        for job in comparison.gone {
             Output.tell(
                 "\(job.title) came from there, and does no more: 'timerctl invalidate \(job.id)' ends it"
             )
@@ -76,7 +86,7 @@ struct Importer {
     /// - Throws: the first failure, which also says how many jobs stay where they cannot be removed.
     private func addNew(
         _ comparison: inout ImportComparison,
-        _ live: [Job],
+        _ live: Live,
         _ daemon: Daemon
     ) async throws -> [(job: Job, json: String)] {
         var owners: [LocalUser] = []
@@ -98,14 +108,14 @@ struct Importer {
     private func addNew(
         of owner: LocalUser,
         _ comparison: inout ImportComparison,
-        _ live: [Job],
+        _ live: Live,
         _ daemon: Daemon
     ) async throws -> [(job: Job, json: String)] {
         let own = try await owner.connect(options.common)
         var (seen, attempt) = (live, 1)
         while true {
             let new = comparison.new.filter { $0.owner == owner }
-            let newest = NewestTagged(tag: plan.tag, id: seen.map(\.id).max())
+            let newest = NewestTagged(tag: plan.tag, id: seen.own.map(\.id).max())
             do {
                 let added = try await Progress.show("adding jobs", of: new.count) { progress in
                     try await add(Self.parts(of: named(new, own)), newest, own, progress)
@@ -118,9 +128,14 @@ struct Importer {
                 attempt += 1
                 let now = try await self.live(daemon)
                 func ids(_ jobs: [Job]) -> [JobID] { jobs.filter { owner.owns($0) }.map(\.id) }
-                guard error.conflict == .taken || ids(now) != ids(seen) else { throw error }
+                guard error.conflict == .taken || ids(now.own) != ids(seen.own) else {
+                    throw error
+                }
                 seen = now
-                comparison.renew(owner, from: ImportComparison(of: plan.jobs, with: seen))
+                comparison.renew(
+                    owner,
+                    from: ImportComparison(of: plan.jobs, with: seen.own, others: seen.others)
+                )
             }
         }
     }
@@ -146,7 +161,7 @@ struct Importer {
             sentence($0, all, list: "add")
         }.added
         let jobs = Dictionary(
-            try await live(daemon).map { ($0.id, $0) },
+            try await live(daemon).own.map { ($0.id, $0) },
             uniquingKeysWith: { first, _ in first }
         )
         return try ids.compactMap { jobs[$0] }.map {
@@ -221,19 +236,34 @@ struct Importer {
         return message
     }
 
-    /// The live jobs of this source, of the owners of its jobs and of the caller.
-    private func live(_ daemon: Daemon) async throws(Failure) -> [Job] {
-        var jobs: [Job] = []
+    /// Live jobs of the owners of the source's jobs, and of the caller.
+    private struct Live {
+        /// Of this source.
+        var own: [Job] = []
+        /// Of other crontabs; those of a crontab's lines may be among them.
+        var others: [Job] = []
+    }
+
+    private func live(_ daemon: Daemon) async throws(Failure) -> Live {
+        let owners = Set(plan.jobs.map(\.owner) + [.current])
+        var live = Live()
         var request = ListJobs()
-        request.tag = plan.tag
+        // The tags of other crontabs are not known: then all jobs are looked at.
+        request.tag = plan.tag.hasPrefix(CrontabJobs.tagPrefix) ? nil : plan.tag
         request.limit = 1000
         repeat {
             let page = try await daemon.ask(.listJobs(request), for: JobsReply.self).value
-            jobs += page.jobs
+            for job in page.jobs where owners.contains(where: { $0.owns(job) }) {
+                let tags = job.definition.tags ?? []
+                if tags.contains(where: { $0.utf8.elementsEqual(plan.tag.utf8) }) {
+                    live.own.append(job)
+                } else if tags.contains(where: { $0.hasPrefix(CrontabJobs.tagPrefix) }) {
+                    live.others.append(job)
+                }
+            }
             request.cursor = page.cursor
         } while request.cursor != nil
-        let owners = Set(plan.jobs.map(\.owner) + [.current])
-        return jobs.filter { job in owners.contains { $0.owns(job) } }
+        return live
     }
 
     /// The jobs of a daemon's client, each named after its command, with a number if another job has that name.
@@ -257,9 +287,9 @@ struct Importer {
         } catch {
             Output.complain("note: new dates are computed here, for no daemon answers")
         }
-        let live = if let daemon { try await live(daemon) } else { [Job]() }
-        let comparison = ImportComparison(of: plan.jobs, with: live)
-        tell(of: comparison.gone)
+        let live = if let daemon { try await live(daemon) } else { Live() }
+        let comparison = ImportComparison(of: plan.jobs, with: live.own, others: live.others)
+        tell(of: comparison)
         let (jobs, source) = (comparison.named(plan.jobs), daemon)
         var previews = try await Progress.show("asking for dates", of: jobs.count) { progress in
             var previews: [JobPreview] = []

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Glibc
+import Platform
 
 /// A command line of a service, read by systemd.service(5): prefixes, quotes, variables.
 struct UnitCommand: Hashable {
@@ -128,7 +128,11 @@ struct UnitCommand: Hashable {
             "v": "\u{b}", "s": " ", "\\": "\\", "\"": "\"", "'": "'",
         ]
         if let plain = plain[character] { return plain }
-        guard character == "x", let code = UInt32(rest.prefix(2), radix: 16), code > 0,
+        let digits = rest.prefix(2)
+        // By each of them: Swift takes a sign as well.
+        guard character == "x", digits.count == 2,
+            digits.allSatisfy({ $0.isASCII && $0.isHexDigit }),
+            let code = UInt32(digits, radix: 16), code > 0,
             let scalar = Unicode.Scalar(code), scalar.isASCII
         else { throw Mistake(reason: "the escape '\\\(character)' is not understood") }
         rest = rest.dropFirst(2)
@@ -205,7 +209,7 @@ struct UnitSpecifiers {
         case "h": return home
         case "u": return user.name
         case "U": return "\(user.uid)"
-        case "H": return Self.hostName
+        case "H": return HostName.current
         case "t": return isUser ? "/run/user/\(user.uid)" : "/run"
         case "S": return isUser ? "\(home)/.local/state" : "/var/lib"
         case "C": return isUser ? "\(home)/.cache" : "/var/cache"
@@ -213,14 +217,5 @@ struct UnitSpecifiers {
         case "E": return isUser ? "\(home)/.config" : "/etc"
         default: return nil
         }
-    }
-
-    private static var hostName: String {
-        var name = [CChar](repeating: 0, count: 256)
-        guard gethostname(&name, name.count - 1) == 0 else { return "localhost" }
-        return String(
-            decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) },
-            as: UTF8.self
-        )
     }
 }

@@ -51,13 +51,15 @@ struct ChildProcess {
     /// Writes what it reads, and passes on what it writes to standard error, until it ends; its last line there that
     /// is not empty.
     ///
-    /// A process that it leaves behind may keep the pipes open: that is not waited for.
+    /// A process that it leaves behind may keep the pipes open, and write for ever: that is not waited for.
     func lastError(writing bytes: [UInt8]) -> String {
         // Without a descriptor for the process its end is that of the pipe.
         let end = pidfd_open(pid, 0)
         defer { for descriptor in [end, errors] where descriptor >= 0 { close(descriptor) } }
         var rest = bytes[...]
         var (isWriting, isReading) = (true, true)
+        // What is to be read yet, once it has ended: what the pipe held then is all that it can have written.
+        var left: Int?
         var lines = LastLine()
         var buffer = [UInt8](repeating: 0, count: 65_536)
         while true {
@@ -77,14 +79,15 @@ struct ChildProcess {
                 if count < 0, errno != EAGAIN, errno != EINTR { rest = [] }
                 if count > 0 { rest = rest.dropFirst(count) }
             }
-            let hasEnded = polled[1].revents != 0
-            guard polled[0].revents != 0 || hasEnded else { continue }
-            let count = read(errors, &buffer, buffer.count)
+            if polled[1].revents != 0, left == nil { left = Self.unread(errors) }
+            guard polled[0].revents != 0 || left != nil else { continue }
+            let count = read(errors, &buffer, min(buffer.count, left ?? .max))
             if count > 0 {
+                left = left.map { $0 - count }
                 let read = Array(buffer[..<count])
                 Output.passOn(read)
                 lines.add(read, atMost: Self.longestLine)
-            } else if hasEnded || end < 0 {
+            } else if left != nil || end < 0 {
                 break
             } else if count == 0 {
                 // It has closed it, and goes on.
@@ -93,6 +96,12 @@ struct ChildProcess {
         }
         if isWriting { close(input) }
         return lines.text
+    }
+
+    /// How many bytes a pipe holds.
+    private static func unread(_ pipe: Int32) -> Int {
+        var bytes: Int32 = 0
+        return ioctl(pipe, UInt(FIONREAD), &bytes) == 0 ? Int(bytes) : 0
     }
 
     /// Waits until it has ended, and leaves its number to it.

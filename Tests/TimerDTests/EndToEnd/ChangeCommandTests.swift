@@ -44,6 +44,35 @@ struct ChangeCommandTests {
         }
     }
 
+    @Test("A job of a queue becomes one with a command, whose priority is left out, which is told")
+    func queueToCommand() async throws {
+        try await DaemonProcess.with { daemon in
+            for name in ["one", "two"] {
+                let added = try await daemon.timerctl(
+                    "add",
+                    "--every",
+                    "1h",
+                    "--name",
+                    name,
+                    "--queue",
+                    "mails",
+                    "--priority",
+                    "5"
+                )
+                #expect(added.status == 0, "\(added.errors)")
+            }
+            for words in [["one", "--", "echo", "sent"], ["two", "--shell", "echo sent"]] {
+                let changed = try await daemon.timerctl(["change"] + words)
+                #expect(changed.status == 0, "\(changed.errors)")
+                #expect(changed.errors.contains("note: left out, as it has no effect any more: "))
+                #expect(changed.errors.contains("priority"), "\(changed.errors)")
+                #expect(try await daemon.timerctl("fire", "--wait", words[0]).status == 0)
+                #expect(try await daemon.timerctl("logs", words[0]).output == "sent\n")
+            }
+            #expect(try await daemon.job(1)["queue"] == nil)
+        }
+    }
+
     @Test("A change of something else leaves a job paused or not, whatever it was added as")
     func pauses() async throws {
         try await DaemonProcess.with { daemon in

@@ -124,6 +124,23 @@ struct QueueLifeTests {
         }
     }
 
+    @Test("A task ends with its command, also where that leaves a process which writes on for ever")
+    func leftBehind() async throws {
+        try await DaemonProcess.with { daemon in
+            try await daemon.timerctl("add", "--in", "0s", "--queue", "mails", "--name", "welcome")
+            let shell = Shell(variables: ["TIMERD_SOCKET": daemon.socket], folder: daemon.folder)
+            let worked = try await shell(
+                "timeout -s KILL 60 timerctl queue work mails --once -- "
+                    + "sh -c 'yes >&2 & echo $! >pid' 2>/dev/null"
+            )
+            // Its pipe has no reader any more, which ends it as well.
+            _ = try await shell("kill $(cat pid) 2>/dev/null")
+            #expect(worked.isDone, "\(worked)")
+            let runs = try await daemon.timerctl("runs", "welcome")
+            #expect(runs.output.contains("finished by its worker"), "\(runs.output)")
+        }
+    }
+
     @Test(
         "A worker's command has neither its connection nor another descriptor of it, whatever the worker began without",
         arguments: ["", "<&-", ">&-", "<&- >&- 2>&-", "9</dev/null"]

@@ -41,6 +41,36 @@ import TimerControl
         #expect(names([live(7, other)]) == ["echo", "echo-2", "echo-3"])
     }
 
+    @Test("A line that a job of another crontab has, with its dates and owner, is there already")
+    func otherCrontabs() {
+        let lines = "0 0 * * * ann a\n0 1 * * * root b\n0 1 * * * root b\n0 2 * * * root c"
+        let jobs = CrontabTests().plan(lines, hasUsers: true).jobs
+        func other(_ id: Int64, _ job: ImportedJob) -> Job {
+            var other = job
+            (other.definition.tags, other.definition.timeout) = (["net", "crontab:-"], "1h")
+            return live(id, other)
+        }
+        var later = jobs[3]
+        later.definition.schedule = ScheduleWords(cron: "0 3 * * *", tz: "UTC")
+        var roots = jobs[0]
+        roots.owner = .root
+        let others = [other(7, jobs[1]), other(8, later), other(9, roots)]
+        let comparison = ImportComparison(of: jobs, with: [], others: others)
+        #expect(comparison.new.map(\.place) == ["line 1", "line 3", "line 4"])
+        #expect(
+            comparison.present.map(\.sentence) == [
+                "there already as job 7 (b) of 'crontab:-', with another timeout"
+            ]
+        )
+        #expect(comparison.present.map(\.otherSource) == ["crontab:-"])
+        #expect(comparison.gone.isEmpty, "another crontab's jobs are not of this one")
+        // One of its own is nearer.
+        let both = ImportComparison(of: jobs, with: [live(6, jobs[1])], others: others)
+        #expect(both.new.map(\.place) == ["line 1", "line 4"])
+        #expect(both.present.map(\.there.id.rawValue) == [6, 7])
+        #expect(both.present.map(\.otherSource) == [nil, "crontab:-"])
+    }
+
     @Test("A later comparison says of one owner's jobs what is there, and nothing of another's")
     func renewed() {
         let lines = "0 0 * * * ann a\n0 1 * * * root b\n0 2 * * * ann c\n0 3 * * * root d"

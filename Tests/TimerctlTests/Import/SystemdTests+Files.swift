@@ -71,6 +71,22 @@ extension SystemdTests {
         #expect(command.unset == (text.contains("$NONE") ? ["NONE"] : []))
     }
 
+    @Test(
+        "An escape of a byte has two digits, and no sign",
+        arguments: [#"\x+5"#, #"\x-1"#, #"\x4"#, #"\xg1"#]
+    )
+    func escapes(text: String) {
+        let specifiers = UnitSpecifiers(
+            unit: UnitFile(name: "a.service"),
+            owner: .ann,
+            isUser: false
+        )
+        let mistake = #expect(throws: UnitCommand.Mistake.self) {
+            try UnitCommand.all(in: "/bin/a \(text)", specifiers: specifiers, variables: [:])
+        }
+        #expect(mistake?.reason == #"the escape '\x' is not understood"#)
+    }
+
     @Test("A file may end in the middle of a setting, behind the backslash that continues it")
     func cutSetting() {
         let unit = unit("a.timer", "[Timer]\nOnCalendar=daily\nUnit=b.service \\")
