@@ -5,19 +5,25 @@ public import Schedules
 /// The requests as functions, for programs; each throws as `call` does.
 extension ControlClient {
     /// Adds a job; the reply says whether it was there already, by its `key`, and what the daemon chose for ambiguous words.
+    ///
+    /// `dryRun`: it is tried and answered, and nothing is added.
     public func addJob(
         _ definition: JobDefinition,
-        replace: Bool = false
+        replace: Bool = false,
+        dryRun: Bool = false
     ) async throws -> JobReply {
-        try await call(.addJobs(AddJobs(definition, replace: replace)))
+        try await call(.addJobs(AddJobs(definition, replace: replace, dryRun: dryRun)))
     }
 
     /// Adds all of them or none; the reply says which were there already, by their `key`.
+    ///
+    /// `dryRun`: as of `addJob`.
     public func addJobs(
         _ definitions: [JobDefinition],
-        replace: Bool = false
+        replace: Bool = false,
+        dryRun: Bool = false
     ) async throws -> JobsReply {
-        try await call(.addJobs(AddJobs(definitions, replace: replace)))
+        try await call(.addJobs(AddJobs(definitions, replace: replace, dryRun: dryRun)))
     }
 
     /// Ends, changes and adds jobs, all of it or nothing.

@@ -7,13 +7,14 @@ extension ControlClient {
         try await call(.reserveTasks(request), as: TasksReply.self).tasks
     }
 
-    /// One outcome for each, in order.
+    /// One outcome for each, in order; `whileConnected`: whether they are tied to this connection from now on, nil for as it is.
     public func extendTasks(
         _ tasks: [TaskReference],
-        lease: String? = nil
+        lease: String? = nil,
+        whileConnected: Bool? = nil
     ) async throws -> [TaskOutcome] {
         var request = ExtendTasks(tasks)
-        request.lease = lease
+        (request.lease, request.whileConnected) = (lease, whileConnected)
         return try await call(.extendTasks(request), as: TaskOutcomesReply.self).tasks
     }
 
@@ -58,9 +59,13 @@ extension ControlClient {
         try await call(.kickTasks(request), as: CountReply.self).count
     }
 
-    /// All queues, asked for page by page.
-    public func listQueues(owner: String? = nil) async throws -> [TaskQueue] {
+    /// All queues, asked for page by page; with `paused` those alone that are paused, or are not.
+    public func listQueues(
+        owner: String? = nil,
+        paused: Bool? = nil
+    ) async throws -> [TaskQueue] {
         var request = ListQueues(owner: owner)
+        request.paused = paused
         request.limit = Limits.page
         var queues: [TaskQueue] = []
         repeat {

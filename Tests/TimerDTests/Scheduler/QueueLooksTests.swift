@@ -85,7 +85,14 @@ import TimerControl
             for _ in names {
                 let order = Self.order(names)
                 workers.append(
-                    Task { try await test.scheduler.reserve(order, wait: .seconds(60), life: nil, isTied: false) }
+                    Task {
+                        try await test.scheduler.reserve(
+                            order,
+                            wait: .seconds(60),
+                            life: nil,
+                            isTied: false
+                        )
+                    }
                 )
             }
             try await test.waits(workers.count, for: "q0")

@@ -56,7 +56,8 @@ import TimerControl
             let given = try await test.scheduler.reserve(
                 Self.order(queues, count: count),
                 wait: .zero,
-                life: nil
+                life: nil,
+                isTied: false
             )
             #expect(rows.count == 270)
             #expect(given.map(\.fire) == sorted.prefix(count).map(\.fire))

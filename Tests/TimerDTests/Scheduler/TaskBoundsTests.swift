@@ -31,6 +31,31 @@ struct TaskBoundsTests {
         }
     }
 
+    @Test(
+        "Where the wait alone ends with the writing, it is answered then, and tasks stay their worker's"
+    )
+    func waitWhileConnected() async throws {
+        try await TestScheduler.with { test in
+            let life = ConnectionLife()
+            _ = try await test.add(ScheduleWords(in: "0s")) { $0.queue = "mails" }
+            let held = try await test.reserve("mails", life: life, isTied: false)
+            #expect(held.map(\.attempt) == [1])
+            async let waiting = test.reserve("mails", wait: .hours(1), life: life, isTied: false)
+            try await test.waits(1, for: "mails")
+            life.fallSilent()
+            #expect(try await waiting.isEmpty)
+            _ = try await test.add(ScheduleWords(in: "0s")) { $0.queue = "mails" }
+            try await test.settle()
+            #expect(
+                try await test.tasks().map(\.state) == [.reserved, .ready],
+                "nothing more is handed to it"
+            )
+            life.end()
+            try await test.settle()
+            #expect(try await test.tasks().map(\.state) == [.reserved, .ready])
+        }
+    }
+
     @Test("A list of tasks that are due at once counts with what is there, but for known keys")
     func quota() async throws {
         try await TestScheduler.with { test in

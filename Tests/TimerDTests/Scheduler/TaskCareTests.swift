@@ -227,7 +227,12 @@ struct TaskCareTests {
                     count: 1,
                     lease: .seconds(60)
                 )
-                return try await test.scheduler.reserve(order, wait: .zero, life: nil)
+                return try await test.scheduler.reserve(
+                    order,
+                    wait: .zero,
+                    life: nil,
+                    isTied: false
+                )
             }
             let task = try #require(try await reserve(1000).first)
             let reference = try #require(task.reference)
@@ -321,7 +326,7 @@ struct TaskCareTests {
                 lease: .seconds(60)
             )
             let task = try #require(
-                try await test.scheduler.reserve(order, wait: .zero, life: nil).first
+                try await test.scheduler.reserve(order, wait: .zero, life: nil, isTied: false).first
             )
             _ = try await test.finish(task)
             #expect(await reason { try await add() } == nil, "one that is over does")

@@ -25,7 +25,7 @@ struct TaskOwnersTests {
             count: 2,
             lease: .seconds(60)
         )
-        let tasks = try await test.scheduler.reserve(order, wait: .zero, life: nil)
+        let tasks = try await test.scheduler.reserve(order, wait: .zero, life: nil, isTied: false)
         let references = tasks.compactMap(\.reference)
         try #require(references.count == 2)
         _ = try await test.scheduler.tell(

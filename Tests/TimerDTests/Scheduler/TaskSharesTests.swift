@@ -67,7 +67,14 @@ import TimerControl
                     lease: .seconds(60)
                 )
                 workers.append(
-                    Task { try await test.scheduler.reserve(order, wait: .seconds(60), life: nil, isTied: false) }
+                    Task {
+                        try await test.scheduler.reserve(
+                            order,
+                            wait: .seconds(60),
+                            life: nil,
+                            isTied: false
+                        )
+                    }
                 )
                 for queue in queues { waiting[queue, default: 0] += 1 }
                 try await test.waits(waiting[queues[0]] ?? 0, for: queues[0])
@@ -119,7 +126,14 @@ import TimerControl
                     lease: .seconds(60)
                 )
                 workers.append(
-                    Task { try await test.scheduler.reserve(order, wait: .seconds(60), life: nil, isTied: false) }
+                    Task {
+                        try await test.scheduler.reserve(
+                            order,
+                            wait: .seconds(60),
+                            life: nil,
+                            isTied: false
+                        )
+                    }
                 )
                 try await test.waits(workers.count, for: "a")
             }
@@ -150,7 +164,14 @@ import TimerControl
             var workers: [Task<[QueuedTask], any Error>] = []
             for number in 1...40 {
                 workers.append(
-                    Task { try await test.scheduler.reserve(order, wait: .seconds(60), life: nil, isTied: false) }
+                    Task {
+                        try await test.scheduler.reserve(
+                            order,
+                            wait: .seconds(60),
+                            life: nil,
+                            isTied: false
+                        )
+                    }
                 )
                 try await test.waits(number, for: "q0")
             }

@@ -120,6 +120,19 @@ script('What the daemon notes of a job that is added or moved comes with it', as
   assert.deepEqual(await moved, { id: 1, notes: ['the first of two'] })
 })
 
+script('A job is tried, and a list of them, and that is asked again where its answer is lost', async (fake, client) => {
+  const job = { schedule: { in: '1h' } }
+  for (const [jobs, params, answer] of [[job, job, { job: { id: 1 } }], [[job], { jobs: [job] }, { jobs: [{ id: 1 }] }]]) {
+    const tried = client.add(jobs, { dryRun: true })
+    await fake.take('job.add')
+    fake.disconnect()
+    const again = await fake.take('job.add')
+    assert.deepEqual(again.params, { ...params, dryRun: true })
+    again.reply(answer)
+    await tried
+  }
+})
+
 script('Of several jobs those that were there have existing; a failure whose answer is lost is said again', async (fake, client) => {
   const added = client.add([{ schedule: { in: '1h' }, key: 'a' }, { schedule: { in: '1h' }, key: 'b' }])
   ;(await fake.take('job.add')).reply({ jobs: [{ id: 1 }, { id: 2 }], existing: [2] })
@@ -192,6 +205,27 @@ script('A connection that tasks are tied to is used again, also behind a reserve
   for (const request of sockets) request.reply({ tasks: [] })
   await Promise.all(again)
   assert.deepEqual(new Set(sockets.map(({ socket }) => socket)), new Set([tied.socket, beside.socket]))
+})
+
+script('The tasks of an answer that comes behind the abort of its reserve, however late, are released', async (fake, client) => {
+  const abort = new AbortController()
+  const reserve = client.reserve('mails', { wait: '1h', signal: abort.signal })
+  const request = await fake.take('task.reserve')
+  assert.equal(request.params.waitWhileConnected, true)
+  request.socket.removeAllListeners('end')
+  const halfClosed = once(request.socket, 'end')
+  abort.abort()
+  await assert.rejects(reserve, { name: 'AbortError' })
+  await halfClosed
+  // The client goes on meanwhile.
+  const status = client.status()
+  ;(await fake.take('daemon.status')).reply({ version: '1' })
+  await status
+  request.reply({ tasks: [{ fire: 5, token: 9 }] })
+  request.socket.end()
+  const release = await fake.take('task.release')
+  assert.deepEqual(release.params.tasks, [{ fire: 5, token: 9 }])
+  release.reply({ tasks: [{ fire: 5, state: 'ready' }] })
 })
 
 script('A connection on which a reserve was aborted ends once its tasks are over, or at once', async (fake, client) => {

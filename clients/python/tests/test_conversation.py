@@ -209,6 +209,20 @@ class CallTests(unittest.TestCase):
         self.assertEqual(call.value({"queue": {"queue": "q"}, "made": True}), {"queue": "q", "made": True})
         self.assertEqual(call.value({"queue": {"queue": "q"}}), {"queue": "q"})
 
+    def test_a_job_may_be_tried_and_queues_asked_for_that_are_paused(self):
+        self.assertEqual(calls.add(every="1h", dry_run=True).params, {"schedule": {"every": "1h"}, "dryRun": True})
+        jobs = [{"schedule": {"every": "1h"}}]
+        self.assertEqual(calls.add_all(jobs, dry_run=True).params, {"jobs": jobs, "dryRun": True})
+        self.assertNotIn("dryRun", calls.add(every="1h").params)
+        self.assertEqual(calls.queues(paused=True).page(None).params, {"paused": True})
+
+    def test_a_trial_is_repeated_for_as_long_as_anybody_wants(self):
+        away = timerd.ConnectionLost("away")
+        for params, is_repeated in [({"dryRun": True}, True), ({}, False)]:
+            attempts = Attempts([("job.add", {"schedule": {"in": "1h"}, **params})], 9.0, True, 0.0, None)
+            with self.subTest(params):
+                self.assertEqual(attempts.after(away, 1.0) is not None, is_repeated)
+
     def test_of_a_change_of_very_many_jobs_the_others_are_named(self):
         changed = calls.cancel(tag="t").value({"jobs": [{"id": 1}], "others": [2, 3]})
         self.assertEqual((list(changed), changed.others), ([{"id": 1}], [2, 3]))

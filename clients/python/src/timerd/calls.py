@@ -216,9 +216,9 @@ def kick(queue: str, count: Optional[int] = None, *, owner: Optional[str] = None
     return Call("task.kick", without_none({"queue": queue, "count": count, "owner": owner}), _number("count"))
 
 
-def queues(owner: Optional[str] = None) -> Pages[Json]:
-    """All queues, with how many tasks each has."""
-    return Pages("queue.list", "queues", without_none({"owner": owner}), dict)
+def queues(owner: Optional[str] = None, *, paused: Optional[bool] = None) -> Pages[Json]:
+    """All queues, with how many tasks each has; with `paused` only those that are paused, or are not."""
+    return Pages("queue.list", "queues", without_none({"owner": owner, "paused": paused}), dict)
 
 
 def set_queue(

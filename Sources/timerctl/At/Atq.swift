@@ -102,22 +102,6 @@ struct Atq: AsyncParsableCommand {
     }
 }
 
-/// `timerctl atrm`: ends jobs, all of those that are named or none.
-struct Atrm: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "atrm",
-        abstract: "End jobs for good, as atrm(1) does: 'timerctl invalidate' by its other name."
-    )
-
-    @OptionGroup var jobs: JobSelectionArguments
-
-    @OptionGroup var common: CommonOptions
-
-    func run() async throws {
-        try await Invalidate.end(jobs, kill: false, common)
-    }
-}
-
 extension Job {
     /// Whether a number or a name on the command line is that of this job.
     func answers(to reference: JobReference) -> Bool {
@@ -129,34 +113,4 @@ extension Job {
 
     /// Whether its schedule has one date.
     var firesOnce: Bool { definition.schedule.at != nil || definition.schedule.in != nil }
-}
-
-/// `timerctl at -c`: what jobs run, as at(1) shows it.
-struct Atc: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "atc",
-        abstract: "Show what jobs run, as at -c does: a script as it was read.",
-        shouldDisplay: false
-    )
-
-    @OptionGroup var jobs: JobArguments
-
-    @OptionGroup var common: CommonOptions
-
-    func run() async throws {
-        try await Daemon.forEach(jobs.references, common) { daemon, job in
-            let answer = try await daemon.ask(.getJob(job), for: JobReply.self)
-            if common.json { return try Output.write(answer.jsonLine("job")) }
-            try Output.write(Self.script(answer.value.job.definition) + "\n")
-        }
-    }
-
-    /// The script of /bin/sh, else the command as it would be typed.
-    static func script(_ definition: JobDefinition) -> String {
-        guard let command = definition.command else { return "# an event, which runs nothing" }
-        guard command.count == 3, command == .shell(command[2]) else {
-            return ShellWords.joined(command)
-        }
-        return command[2].hasSuffix("\n") ? String(command[2].dropLast()) : command[2]
-    }
 }

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Cluster
+import LinuxSystem
+import Schedules
+import TimerControl
+
+/// The nodes, as PostgreSQL has them.
+struct ClusterRegistry: NodeRegistry {
+    let keeper: NodeKeeper
+    /// In which this node leads.
+    let epoch: Int64
+    let standing: NodeStanding
+
+    var relayTrouble: String? { standing.relayTrouble }
+
+    func nodes() async throws(ControlError) -> [NodeView] {
+        let found: [NodeStatus]
+        do throws(ClusterError) {
+            found = try await keeper.nodes()
+        } catch {
+            throw ControlError(.storageFailed, "the nodes cannot be read: \(error)")
+        }
+        let now = SystemClock.read().wall
+        return found.map { node in
+            NodeView(
+                name: node.name,
+                state: node.isThere
+                    ? node.drains ? .draining : node.leads ? .leading : .standby : .gone,
+                version: node.version,
+                host: node.host,
+                labels: node.labels,
+                startedAt: Timestamp(microseconds: node.startedAt),
+                leaseUntil: now + TimeSpan(microseconds: node.remaining),
+                clockDifference: node.clockDifference ?? 0,
+                epoch: node.leads ? epoch : nil,
+                drainingSince: node.drainsSince.map { Timestamp(microseconds: $0) }
+            )
+        }
+    }
+
+    func drain(_ name: String, _ drains: Bool, by caller: Caller) async throws(ControlError) {
+        do throws(ClusterError) {
+            try await keeper.drain(name, drains)
+        } catch {
+            guard case .refused(let refusal) = error else {
+                throw ControlError(.storageFailed, "'\(name)' cannot be told: \(error)")
+            }
+            switch refusal.code {
+            case .unknownNode: throw ControlError(.notFound, refusal.message)
+            case .lastNode: throw ControlError.lastNode(name)
+            default: throw ControlError(.storageFailed, "'\(name)' cannot be told: \(error)")
+            }
+        }
+    }
+}
