@@ -95,7 +95,7 @@ import Testing
             ),
             (
                 "task.reserve", #"{"queues":["a"],"queue":"b"}"#,
-                "there is no parameter 'queue'; 'count', 'lease', 'queues', 'wait', 'whileConnected' are accepted"
+                "there is no parameter 'queue'; 'count', 'lease', 'queues', 'wait', 'waitWhileConnected', 'whileConnected' are accepted"
             ),
             ("task.finish", "{}", "expected exactly one of 'fire', 'tasks'; none is given"),
             ("task.finish", #"{"fire":1}"#, "parameter 'token' is missing"),

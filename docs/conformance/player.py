@@ -383,11 +383,19 @@ class Player:
         return came
 
     def _ended(self):
-        """A client that has only shut down its writing is still there to the daemon."""
+        """A client that has only shut down its writing is still there to the daemon, but where the wait was to end then: that is answered."""
         for connection, request in self.open:
+            waits_so = request.get("params", {}).get("waitWhileConnected") is True
             poll = select.poll()
-            poll.register(connection, 0)  # POLLHUP, once it is over both ways, is told in any case
-            while not poll.poll(50):
+            poll.register(connection, select.POLLRDHUP if waits_so else 0)  # POLLHUP, once it is over both ways, is told in any case
+            while True:
+                came = poll.poll(50)
+                if came and came[0][1] & select.POLLHUP:
+                    break
+                if came:
+                    connection.sendall(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": {"tasks": []}}).encode() + b"\n")
+                    connection.shutdown(socket.SHUT_WR)
+                    poll.register(connection, 0)
                 self._skip_unsupported()
                 if time.monotonic() > self.deadline:
                     raise Failed("the client has not ended the connection of the request %s" % show(request))

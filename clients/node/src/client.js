@@ -158,7 +158,7 @@ export class Client {
       return result
     } finally {
       this.#waiting.set(link, false)
-      this.#leave(link)
+      this.#leave(link, method)
     }
   }
 
@@ -170,10 +170,10 @@ export class Client {
   }
 
   /**
-   * Ends a connection on which nobody waits for the answer that is to come, unless tasks are tied to it. It is read until the daemon has ended it: the tasks of
-   * an answer that nobody hears would wait for their leases to end.
+   * Ends a connection on which nobody waits for the answer that is to come, unless tasks are tied to it. That of a reserve is read until the daemon has
+   * ended it: the tasks of an answer that nobody hears would wait for their leases to end.
    */
-  #leave(link) {
+  #leave(link, method) {
     if (link.isIdle || [...this.#tied.values()].includes(link)) return
     this.#waiting.delete(link)
     link.halfClose()
@@ -183,8 +183,7 @@ export class Client {
       link.close()
       this.#left.delete(link)
     }
-    // A timer is served ahead of the sockets, where an answer may have come while the program was busy, and an immediate behind them.
-    const timer = setTimeout(() => setImmediate(end), hearingTime).unref()
+    const timer = setTimeout(end, method === 'task.reserve' ? hangingTime : 0).unref()
     link.onLost = end
   }
 
@@ -194,12 +193,13 @@ export class Client {
     for (const [index, { token }] of (params.tasks ?? [params]).entries()) {
       if (told[index]?.state !== undefined) this.#tied.delete(token)
     }
-    for (const [link, isBusy] of [...this.#waiting]) if (!isBusy) this.#leave(link)
+    // Tasks alone have one stay.
+    for (const [link, isBusy] of [...this.#waiting]) if (!isBusy) this.#leave(link, 'task.reserve')
   }
 }
 
-/** For how many ms an answer that was on its way as its caller went is waited for. */
-const hearingTime = 30_000
+/** For how many ms a daemon that hangs, and does not end a connection that was given up, is waited for. */
+const hangingTime = 30_000
 const endings = new Set(['task.finish', 'task.fail', 'task.release'])
 const callOptions = ['signal', 'timeout', 'retryFor']
 
