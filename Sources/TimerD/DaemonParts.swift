@@ -123,6 +123,7 @@ struct DaemonParts {
                 accounts: core.accounts,
                 logger: core.log,
                 farewell: { [terms = core.scheduler.terms] in terms.refusal },
+                passedOver: { [scheduler = core.scheduler] in scheduler.passedOver },
                 areOthersAtWork: { [pending = core.scheduler.pending] in
                     pending.areOthersAtWork(than: $0, within: $1)
                 },

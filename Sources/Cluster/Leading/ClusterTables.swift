@@ -99,7 +99,30 @@ package enum ClusterTables {
             throw otherProgram
         }
         try checkMarker(connection, limit)
+        if found.boolean(0, 7) == false { try addColumns(connection, limit) }
         return true
+    }
+
+    /// Adds what tables that another build has made lack; nodes of that build leave it alone.
+    ///
+    /// It waits for nobody's lock for long, as for that of a dump: all renewals would wait behind it. It is tried again.
+    private static func addColumns(
+        _ connection: PostgresConnection,
+        _ limit: Duration
+    ) throws(ClusterError) {
+        do throws(PostgresError) {
+            // The table may be missing, while a dump is put in place.
+            try connection.script(
+                """
+                SELECT set_config('lock_timeout', '100', true);
+                ALTER TABLE IF EXISTS timerd.nodes
+                    ADD COLUMN IF NOT EXISTS stands_aside_until timestamptz
+                """,
+                within: limit
+            )
+        } catch {
+            throw .from(error, doing: "change its tables")
+        }
     }
 
     private static func checkMarker(
@@ -201,7 +224,9 @@ package enum ClusterTables {
             to_regnamespace('timerd') IS NOT NULL, to_regclass('timerd.cluster') IS NOT NULL,
             has_database_privilege(current_database(), 'CREATE'),
             (SELECT count(*) FROM pg_class WHERE relnamespace = to_regnamespace('timerd')),
-            current_setting('server_encoding')
+            current_setting('server_encoding'),
+            EXISTS (SELECT FROM pg_attribute WHERE attrelid = to_regclass('timerd.nodes')
+                AND attname = 'stands_aside_until' AND NOT attisdropped)
         """
 
     /// Several statements in one message are one transaction.
@@ -211,7 +236,7 @@ package enum ClusterTables {
     ///   and a renewal does not. `node` is null once it was given back. `clock_difference_us`: by how much the wall clock
     ///   of the node that wrote the jobs last is ahead of the database's; one that leads and has not begun to changes nothing.
     /// - `nodes`: those that were there in the last week; `store_backend`: the server's process of the connection
-    ///   that the node commits on.
+    ///   that the node commits on; `stands_aside_until`: until then a node that drains leads rather than this one, which could not.
     /// - `store`: the number of the last commit of the jobs, the version of their tables (0: there are none), the
     ///   fingerprint of the SQLite schema that these were made from, whether
     ///   the last commit whose connection was lost had been stored, and the `origin` of the server whose node led last: where
@@ -251,7 +276,8 @@ package enum ClusterTables {
             drains boolean NOT NULL DEFAULT false,
             drains_since timestamptz,
             clock_difference_us bigint,
-            store_backend integer
+            store_backend integer,
+            stands_aside_until timestamptz
         );
         CREATE TABLE IF NOT EXISTS timerd.store (
             one integer PRIMARY KEY CHECK (one = 1),

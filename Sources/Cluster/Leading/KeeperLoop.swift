@@ -107,6 +107,8 @@ final class KeeperLoop {
         } catch {
             // With the next it looks at the tables, and is registered, anew.
             if case .refused = error { connection?.close() }
+            // A dump of another build was put in place: the next connection adds what that lacks.
+            if error.isOfColumns { connection?.close() }
             if connection?.isUsable == false { connection = nil }
             perform(error.lasts ? .refused(request) : .failed(request))
             if error.isOfName { perform(.nameTaken) }
@@ -203,11 +205,18 @@ final class KeeperLoop {
         on connection: PostgresConnection,
         _ limit: Duration
     ) throws(PostgresError) -> LeaseStatements.Reply? {
+        var row = mailbox.row
+        row.standsAside = leadership.standsAside(at: Fence.now())
         switch request {
         case .renew(let epoch):
-            return try statements.renew(epoch: epoch, mailbox.row, on: connection, within: limit)
+            return try statements.renew(epoch: epoch, row, on: connection, within: limit)
         case .release(let epoch):
-            return try statements.release(epoch, on: connection, within: limit)
+            return try statements.release(
+                epoch,
+                standsAside: row.standsAside,
+                on: connection,
+                within: limit
+            )
         case .take(let seen):
             do throws(PostgresError) {
                 return try statements.take(seen, on: connection, within: limit)
@@ -216,12 +225,7 @@ final class KeeperLoop {
                 guard error.sqlState == "55P03" else { throw error }
             }
             _ = try statements.endFormerCommit(seen, on: connection, within: limit)
-            var reply = try statements.renew(
-                epoch: nil,
-                mailbox.row,
-                on: connection,
-                within: limit
-            )
+            var reply = try statements.renew(epoch: nil, row, on: connection, within: limit)
             reply?.answer.outcome = .blocked
             return reply
         }
@@ -272,6 +276,11 @@ extension ClusterError {
     /// Whether another node has this one's name.
     fileprivate var isOfName: Bool {
         if case .refused(let refusal) = self { refusal.code == .nameInUse } else { false }
+    }
+
+    /// Whether a table lacks a column.
+    fileprivate var isOfColumns: Bool {
+        if case .database(let error) = self { error.sqlState == "42703" } else { false }
     }
 
     /// Whether no other node finds its tables either.

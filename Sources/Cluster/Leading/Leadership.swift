@@ -101,7 +101,7 @@ package struct Leadership: Sendable {
     var lookedAt: Int64?
     var rank = 0
     var drains = false
-    /// Whether a node is there, beside this one, that does not drain.
+    /// Whether a node is there, beside this one, that does not drain, and has not just been unable to lead.
     var othersMayLead = true
     /// Since when the relay has no connection; nil while it has one.
     var relayAwaySince: Int64?
@@ -117,6 +117,8 @@ package struct Leadership: Sendable {
     ///
     /// Its own notice that the lease is free would have it take it at once.
     var standsBackUntil = Int64.min
+    /// Until when nodes that drain are to lead rather than this one, which could not; see `LeaseTerms.standsAside`.
+    var standsAsideUntil = Int64.min
     /// How many times its core could not begin, or not go on, since it last led for long.
     var failedLeads = 0
     /// Since when its core leads; nil while it does not.
@@ -150,6 +152,11 @@ package struct Leadership: Sendable {
     ///
     /// Where none may, a node that drains is better than none.
     var isToStandBy: Bool { drains && othersMayLead }
+
+    /// For how many µs more its row says that it could not lead; nil for one that may.
+    package func standsAside(at now: Int64) -> Int64? {
+        standsAsideUntil > now ? standsAsideUntil - now : nil
+    }
 
     /// Whether it is to ask if another node's relay has a connection.
     var asksForRelays: Bool { epoch != nil && relayAwaySince != nil }
@@ -215,7 +222,9 @@ package struct Leadership: Sendable {
         case .leave:
             leaves = true
             handOver(.leaves, &effects)
-        case .coreBegan: ledSince = now
+        case .coreBegan:
+            ledSince = now
+            standsAsideUntil = .min
         case .coreStopped:
             coreStopped(now, &effects)
             // Nodes that reach the others come before it.
@@ -224,6 +233,8 @@ package struct Leadership: Sendable {
             coreStopped(now, &effects)
             failedLeads += 1
             standsBackUntil = now + terms.standBack(afterFailures: failedLeads)
+            // With the release the others hear of it.
+            standsAsideUntil = now + terms.standsAside
         case .relay(let isAway):
             relayAwaySince = isAway ? relayAwaySince ?? now : nil
             if !isAway { relayHandOvers = 0 }

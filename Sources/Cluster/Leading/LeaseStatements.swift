@@ -9,6 +9,8 @@ struct LeaseStatements {
         var clockDifference: Int64?
         /// The server's process of the connection on which the node commits; nil while it does not.
         var storeBackend: Int32?
+        /// For how many µs more nodes that drain are to lead rather than this one, which could not; nil for one that may.
+        var standsAside: Int64?
     }
 
     /// An answer, and what the database's clock showed, in µs since 1970.
@@ -31,6 +33,7 @@ struct LeaseStatements {
             .text(node.name), .text(node.machine), .text(node.incarnation),
             .integer(terms.length), .some(row.clockDifference),
             .some(row.storeBackend.map(Int64.init)), .some(epoch), .integer(terms.unread),
+            .some(row.standsAside),
         ]
         let rows = try run(Self.renewing, parameters, connection, limit)
         return reply(rows, done: .renewed)
@@ -51,13 +54,16 @@ struct LeaseStatements {
         return reply(rows, done: .taken(epoch: rows.integer(0, 2) ?? 0))
     }
 
+    /// Tells with the release that the node could not lead, so that one that drains, and is told of the one, knows the other.
     func release(
         _ epoch: Int64,
+        standsAside: Int64?,
         on connection: PostgresConnection,
         within limit: Duration
     ) throws(PostgresError) -> Reply? {
         let parameters: [PostgresValue] = [
             .text(node.name), .text(node.machine), .text(node.incarnation), .integer(epoch),
+            .some(standsAside),
         ]
         return reply(try run(Self.releasing, parameters, connection, limit), done: .none)
     }
@@ -173,9 +179,20 @@ extension LeaseStatements {
         """
 
     /// Whether a node is there, beside $1, that does not drain.
-    static let othersMayLead = """
+    static let othersTakeCommands = """
         EXISTS (SELECT FROM timerd.nodes AS other
             WHERE other.name <> $1 AND NOT other.drains AND other.until > clock_timestamp())
+        """
+
+    /// Whether the node `other` could lead: it is there, does not drain, and has not just been unable to.
+    private static let mayLead = """
+        NOT other.drains AND other.until > clock_timestamp()
+            AND (other.stands_aside_until IS NULL OR other.stands_aside_until < clock_timestamp())
+        """
+
+    /// Whether a node is there, beside $1, for which one that drains need not lead.
+    private static let othersMayLead = """
+        EXISTS (SELECT FROM timerd.nodes AS other WHERE other.name <> $1 AND \(mayLead))
         """
 
     /// The server shows the first 63 bytes of a connection's name.
@@ -183,7 +200,7 @@ extension LeaseStatements {
         SELECT EXISTS (SELECT FROM timerd.nodes AS other
             JOIN pg_stat_activity AS activity
                 ON activity.application_name = left('timerd relay ' || other.name, 63)
-            WHERE other.name <> $1 AND NOT other.drains AND other.until > clock_timestamp()
+            WHERE other.name <> $1 AND \(mayLead)
                 AND activity.datname = current_database() AND activity.usename = current_user)
         """
 
@@ -191,12 +208,18 @@ extension LeaseStatements {
     /// taken or renewed.
     private static let hasStore = "EXISTS (SELECT FROM timerd.store)"
 
+    /// Told as a length each time, so that a step of the database's clock is mended with the next renewal; NULL for NULL.
+    private static func standsAside(_ length: String) -> String {
+        "clock_timestamp() + \(length)::bigint * interval '1 microsecond'"
+    }
+
     private static let length = "clock_timestamp() + $4::bigint * interval '1 microsecond'"
 
     private static let renewing = """
         WITH own AS (
             UPDATE timerd.nodes SET until = \(length), clock_difference_us = $5::bigint,
-                store_backend = coalesce($6::bigint, store_backend)
+                store_backend = coalesce($6::bigint, store_backend),
+                stands_aside_until = \(standsAside("$9"))
             WHERE name = $1 AND incarnation = $3
             RETURNING drains
         ), changed AS (
@@ -255,7 +278,9 @@ extension LeaseStatements {
 
     private static let releasing = """
         WITH own AS (
-            SELECT drains FROM timerd.nodes WHERE name = $1 AND incarnation = $3
+            UPDATE timerd.nodes SET stands_aside_until = \(standsAside("$5"))
+            WHERE name = $1 AND incarnation = $3
+            RETURNING drains
         ), changed AS (
             UPDATE timerd.lease SET node = NULL, machine = NULL, until = clock_timestamp()
             WHERE one = 1 AND epoch = $4 AND node = $1 AND machine = $2

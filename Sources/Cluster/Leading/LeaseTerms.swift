@@ -49,6 +49,10 @@ package struct LeaseTerms: Sendable, Equatable {
     /// How long it takes none at most; one that has led for as long has no failures behind it.
     var longestStandBack: Int64 { max(60_000_000, renewal) }
 
+    /// How long nodes that drain lead in place of one that could not, so that the lead does not come and go between them: it is
+    /// to try again then, as its trouble may be over, which nothing else shows.
+    var standsAside: Int64 { longestStandBack }
+
     /// How much later than the first a node tries to take a lease that is over, so that not all try at once.
     func spread(ofRank rank: Int) -> Int64 {
         Int64(min(max(rank, 0), 16)) * min(20_000, length / 50)

@@ -93,6 +93,8 @@ enum NodeTable {
 
     /// Has a node drain, or no more; not the last that may lead, which would have nobody to hand over to.
     ///
+    /// One that could not lead just now counts: commands begin there, and the node that drains leads on meanwhile.
+    ///
     /// Two of these at once would not see each other's rows, and could drain the last two. All go over one connection, one after
     /// the other: that of the node that leads, which is asked wherever it is asked.
     static func drain(
@@ -110,7 +112,8 @@ enum NodeTable {
                         UPDATE timerd.nodes SET drains = $2,
                             drains_since = CASE WHEN $2 THEN coalesce(drains_since, clock_timestamp()) END
                         WHERE name = $1
-                            AND (NOT $2 OR until < clock_timestamp() OR \(LeaseStatements.othersMayLead))
+                            AND (NOT $2 OR until < clock_timestamp()
+                                OR \(LeaseStatements.othersTakeCommands))
                         """,
                         [.text(node), .boolean(drains)]
                     ),
@@ -161,6 +164,8 @@ enum NodeTable {
             host = excluded.host, version = excluded.version, labels = excluded.labels,
             started_at = CASE WHEN node.incarnation = excluded.incarnation THEN node.started_at
                 ELSE excluded.started_at END,
+            stands_aside_until = CASE WHEN node.incarnation = excluded.incarnation
+                THEN node.stands_aside_until END,
             until = excluded.until
         WHERE node.machine = excluded.machine OR node.until < clock_timestamp()
         """

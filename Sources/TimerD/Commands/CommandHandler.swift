@@ -185,13 +185,24 @@ struct CommandHandler: Sendable {
         return try await readStored(body)
     }
 
-    /// Reads what is in the store by now.
+    /// Reads what is in the store by now; all reads of jobs come by here.
+    ///
+    /// - Throws: `stopping` once another node may lead, and may have changed what was read.
     func readStored<T: Sendable>(
         _ body: @escaping @Sendable (Queries) throws -> T
     ) async throws -> T {
         // The client may be gone by now.
         try Task.checkCancellation()
-        return try await reader.read { try body(Queries($0)) }
+        let found = try await reader.read { try body(Queries($0)) }
+        try requireLead()
+        return found
+    }
+
+    /// To be called behind each look at jobs that does not go by `readStored`, before what it has found is told.
+    ///
+    /// - Throws: `stopping` once another node may lead, see `Scheduler.passedOver`.
+    func requireLead() throws(ControlError) {
+        if let refusal = scheduler.passedOver { throw refusal }
     }
 
     /// The jobs as replies show them.

@@ -24,6 +24,7 @@ extension CommandHandler {
             try await caller.place?.take()
             if let live, !live.isStored {
                 let reading = live.read(after: after, most: OutputReply.most)
+                try requireLead()
                 return OutputReply(id, reading, running: true)
             }
             let (run, output) = try await readStored {

@@ -7,6 +7,13 @@ import TimerControl
 extension CommandHandler {
     /// `task.reserve`.
     func reserveTasks(_ request: ReserveTasks, _ caller: Caller) async throws -> Answer {
+        let tasks = try await reserve(request, caller)
+        // What was reserved is stored; that there is nothing may be of the past.
+        if tasks.isEmpty { try requireLead() }
+        return TasksReply(tasks: tasks)
+    }
+
+    private func reserve(_ request: ReserveTasks, _ caller: Caller) async throws -> [QueuedTask] {
         let order = ReserveOrder(
             owner: caller.owner,
             queues: request.queues,
@@ -23,31 +30,22 @@ extension CommandHandler {
         if !isTied, let tasks = try await scheduler.reserveReady(order),
             !tasks.isEmpty || request.waitSpan == .zero
         {
-            return TasksReply(tasks: tasks)
+            return tasks
         }
         let wait = request.waitSpan
         let life = isTied || request.waitWhileConnected == true ? caller.life : nil
         // Nothing that was sent behind one that waits is to wait for it.
         guard wait == .zero else {
-            return TasksReply(
-                tasks: try await scheduler.reserve(
-                    order,
-                    wait: wait,
-                    life: life,
-                    isTied: isTied,
-                    place: caller.place
-                )
+            return try await scheduler.reserve(
+                order,
+                wait: wait,
+                life: life,
+                isTied: isTied,
+                place: caller.place
             )
         }
         return try await scheduler.detour(of: caller) {
-            TasksReply(
-                tasks: try await scheduler.reserve(
-                    order,
-                    wait: .zero,
-                    life: life,
-                    isTied: isTied
-                )
-            )
+            try await scheduler.reserve(order, wait: .zero, life: life, isTied: isTied)
         }
     }
 

@@ -66,6 +66,11 @@ extension ControlError {
             "'\(node)' leads no more: \(reason); nothing was changed, and another node leads soon, or this one again"
         )
     }
+
+    /// The same, where it has not begun to give up the lead by now.
+    static func leaseIsOver(at node: String) -> Self {
+        noMoreLed(by: node, StopReason.leaseOver.words)
+    }
 }
 
 extension StopReason {

@@ -65,7 +65,9 @@ extension Scheduler {
             moment: moment,
             horizon: window.horizon
         )
-        return try await dryRuns.run(trial)
+        let outcome = try await dryRuns.run(trial)
+        if let passedOver { throw passedOver }
+        return outcome
     }
 
     /// A write of more jobs than this, or as many rows, is long: earlier writes are committed before it.

@@ -3,6 +3,7 @@
 import JobModel
 import LinuxSystem
 import Schedules
+import TimerControl
 
 /// Reads that first wait until what their user may know of is stored.
 extension Scheduler {
@@ -57,6 +58,17 @@ extension Scheduler {
     func flush() async {
         // try?: the caller reads what is stored; a write that failed is reported elsewhere.
         try? await store.barrier()
+    }
+
+    /// Why nothing that is known here of jobs is told any more, as another node may have changed it; nil where it is.
+    ///
+    /// To be looked at behind what is read, and before it is told: whoever has the answer of another node, and asks here
+    /// then, is to hear nothing older. By the fence, and not by whether the scheduler stops: a node that was suspended is
+    /// asked before it has seen that its lease is over, and it takes some time to stop, as it waits for what it can no
+    /// longer store.
+    nonisolated var passedOver: ControlError? {
+        guard !mayBegin else { return nil }
+        return terms.refusal ?? .leaseIsOver(at: node ?? "this node")
     }
 
     /// Lets a read go on: what it waited for is stored, or `patience` is over.

@@ -77,6 +77,8 @@ actor Scheduler {
     var runnerTrouble: String? { hosts.trouble }
     /// Until when this node may begin anything; nil for a daemon alone, which always may.
     nonisolated let fence: Fence?
+    /// What this node is called; nil for a daemon alone.
+    nonisolated let node: String?
     /// Whether what the daemon before left has been recovered: before that, nothing is claimed.
     var isRecovered = false { didSet { terms.setOpen(isRecovered && !isStopping) } }
     var isStopping = false { didSet { terms.setOpen(isRecovered && !isStopping) } }
@@ -121,6 +123,7 @@ actor Scheduler {
         dryRuns = DryRuns(path: store.path)
         self.runner = runner
         self.fence = fence
+        self.node = node
         self.accounts = accounts
         outputs = LiveOutputs(echo: echo, journal: journal)
         self.targets = targets
@@ -180,7 +183,7 @@ actor Scheduler {
     }
 
     /// Whether a fire may begin here and now: not once another node may have taken over.
-    var mayBegin: Bool { fence?.isOpen ?? true }
+    nonisolated var mayBegin: Bool { fence?.isOpen ?? true }
 
     /// Removes a job from `armed`, and gives back the place of its prepared run.
     @discardableResult

@@ -18,6 +18,8 @@ extension Connection {
                 ControlError(.conflict, "this connection has subscribed; open another one")
             )
         }
+        // Its cursor may be of the node that leads by now: that is no mistake of the client, which is to ask again.
+        if let refusal = environment.passedOver() { return .failure(refusal) }
         if let since = request.since, since > newest {
             return .failure(
                 ControlError(

@@ -30,6 +30,8 @@ final class Connection: ChannelDuplexHandler {
         var log: Logger
         /// Why requests are refused while it is stopped; nil where the daemon stops.
         var farewell: @Sendable () -> ControlError?
+        /// Why nothing is told of jobs any more, as another node may lead; nil where it is.
+        var passedOver: @Sendable () -> ControlError?
         /// The uid that the daemon runs as.
         var ownUID: UInt32
     }

@@ -64,8 +64,8 @@ final class ControlSocket: Sendable {
     /// Begins to listen: from now on clients may connect, and wait until `serve`.
     ///
     /// `bus`: its loop serves the socket and all its clients; `accounts`: looks up their names; `farewell`: what requests
-    /// are told once it is stopped, where that is not that the daemon stops; `areOthersAtWork`, `takeLongWrites`: see
-    /// `RequestGate`; `takeBack`: undoes the reservation of tasks that no client was told of.
+    /// are told once it is stopped, where that is not that the daemon stops; `passedOver`: see `Scheduler`; `areOthersAtWork`,
+    /// `takeLongWrites`: see `RequestGate`; `takeBack`: undoes the reservation of tasks that no client was told of.
     /// - Throws: `SocketError`, which names the path and what is in the way.
     static func bind(
         _ settings: Settings,
@@ -74,6 +74,7 @@ final class ControlSocket: Sendable {
         accounts: Accounts = Accounts(),
         logger: Logger,
         farewell: @escaping @Sendable () -> ControlError? = { nil },
+        passedOver: @escaping @Sendable () -> ControlError? = { nil },
         areOthersAtWork: @escaping @Sendable (UInt32, Duration) -> Bool = { _, _ in false },
         takeLongWrites: @escaping @Sendable (UInt32) -> Duration? = { _ in nil },
         takeBack: @escaping @Sendable ([TaskReference]) -> Void = { _ in },
@@ -106,6 +107,7 @@ final class ControlSocket: Sendable {
             ),
             log: logger,
             farewell: farewell,
+            passedOver: passedOver,
             ownUID: settings.admission.owner
         )
         let clients = Clients(

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The disk of one node's copy is full, again and again: the other leads, and what the full one's runner was never asked for does not
-count as interrupted."""
+count as interrupted. Where the other one drains it leads all the same, and its drain can be undone."""
 import os
+import shutil
 import subprocess
 import time
 
@@ -40,6 +41,58 @@ def run(world):
     interrupted = [row for row in rows if row.get("outcome") == "interrupted"]
     world.check(not interrupted, "%d of %d commands count as interrupted: %r" % (len(interrupted), len(rows), interrupted[:3]))
     world.say("%d commands, none interrupted" % len(rows))
+    for leads_first in True, False:
+        world.close_nodes()
+        drained(world, folder, leads_first)
+
+
+def drained(world, folder, leads_first):
+    """The only sound node drains; the other, whose disk is full, leads before that, or is to lead because of it."""
+    for name in os.listdir(folder):
+        path = os.path.join(folder, name)
+        shutil.rmtree(path) if os.path.isdir(path) else os.unlink(path)
+    uri = world.server().uri()
+    full, sound = world.node("full", uri, lease=LEASE), world.node("sound", uri, lease=LEASE)
+    full.copy = folder + "/copy%d.db" % leads_first
+    for node in (full, sound) if leads_first else (sound, full):
+        node.start(wait=True)
+        world.leader()
+    world.wait_for(lambda: len(world.standing([sound])) == 2, "both nodes to be there")
+    ask(sound.socket, "job.add", name="event", schedule={"every": "100ms"}, keepRuns=1000)
+    filler = folder + "/filler"
+    if leads_first:
+        ask(sound.socket, "node.drain", name="sound")
+        fill(filler)
+    else:
+        fill(filler)
+        ask(sound.socket, "node.drain", name="sound")
+    begun = time.monotonic()
+    world.wait_for(lambda: "could not" in full.log(), "the node whose disk is full to fail")
+
+    def epoch():
+        # Of the one that leads alone; it is told as one that drains.
+        return sound.states().get("sound", {}).get("epoch")
+
+    first = world.wait_for(epoch, "the node that drains to lead in place of the other", 15)
+    taken = time.monotonic() - begun
+    time.sleep(10 * LEASE)
+    world.check(epoch() == first, "the lead came and went between a node that drains and one that cannot lead: epoch %r, then %r" % (first, epoch()))
+    fired = [row for row in ask_all(sound.socket, "run.list", "runs", name="event") if row["state"] != "skipped"]
+    world.check(len(fired) > 100, "%d fires of an event in %.1f s" % (len(fired), time.monotonic() - begun))
+    ask(sound.socket, "node.drain", name="sound", drains=False)
+    world.check(world.leader([sound]) is sound, "a drain that was undone is none")
+    os.unlink(filler)
+    world.say("a node that drains led after %.1f s in place of one whose disk is full, which %s" % (taken, "led before" if leads_first else "took over"))
+
+
+def fill(path):
+    for size in (65536, 512):
+        with open(path, "ab", buffering=0) as file:
+            try:
+                while True:
+                    file.write(b"x" * size)
+            except OSError:
+                pass
 
 
 def commands(node):
@@ -58,13 +111,7 @@ def once(world, a, b, folder):
         ask(a.socket, "node.drain", name="b", drains=False)
     failed = a.log().count("could not go on leading")
     filler = folder + "/filler"
-    for size in (65536, 512):
-        with open(filler, "ab", buffering=0) as file:
-            try:
-                while True:
-                    file.write(b"x" * size)
-            except OSError:
-                pass
+    fill(filler)
     begun = time.monotonic()
     world.wait_for(lambda: leads(b), "'b' to lead in place of the one whose copy's disk is full", 30)
     taken = time.monotonic() - begun

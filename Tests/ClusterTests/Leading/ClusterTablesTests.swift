@@ -20,6 +20,26 @@ struct ClusterTablesTests {
         #expect(rows.integer(0, 1) == 0)
     }
 
+    @Test("What tables of an earlier build lack is added, also under a node that runs")
+    func columns() async throws {
+        let database = try NodeDatabase()
+        let connection = try database.connect()
+        try ClusterTables.prepare(connection, within: .patient)
+        let drop = "ALTER TABLE timerd.nodes DROP COLUMN stands_aside_until"
+        try database.run(drop)
+        for _ in 0..<2 { try ClusterTables.prepare(connection, within: .patient) }
+        let node = try WatchedNode("node", on: database)
+        try node.leads()
+        try database.run(drop)
+        try node.waitFor(.recovered)
+        let count = try connection.execute(
+            "SELECT count(stands_aside_until) FROM timerd.nodes",
+            within: .patient
+        )
+        #expect(count.integer(0, 0) == 0)
+        await node.keeper.stop()
+    }
+
     @Test("Tables that are half there are told as gone where they were there before")
     func halfRestored() throws {
         let database = try NodeDatabase()

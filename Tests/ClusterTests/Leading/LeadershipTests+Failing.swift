@@ -74,6 +74,33 @@ extension LeadershipTests {
         #expect(node.failedLeads == 4)
     }
 
+    @Test("Its row says for a minute that it could not lead, or until its core has begun again")
+    func standsAside() {
+        let minute = 60 * Self.second
+        var node = Self.standby()
+        var now = Self.start
+        #expect(node.standsAside(at: now) == nil)
+        Self.lead(&node, for: 0, begins: false, &now)
+        #expect(node.standsAside(at: now) == nil)
+        // With the release the others hear of it.
+        _ = node.receive(.couldNotLead, at: now)
+        #expect(node.next(at: now) == .send(.release(epoch: 6), within: 2 * Self.second))
+        #expect(node.standsAside(at: now) == minute)
+        #expect(node.standsAside(at: now + minute - 1) == 1)
+        #expect(node.standsAside(at: now + minute) == nil)
+        let free = Self.look(epoch: 6, holder: nil, remaining: 0)
+        _ = node.receive(.answered(.release(epoch: 6), free, sent: now), at: now)
+        // It tries again before the minute is over, as nobody else leads.
+        now += 4 * Self.second
+        Self.lead(&node, for: 0, begins: false, &now)
+        #expect(node.standsAside(at: now) == minute - 4 * Self.second)
+        _ = node.receive(.coreBegan, at: now)
+        #expect(node.standsAside(at: now) == nil)
+        // An end in order says nothing against it.
+        _ = node.receive(.coreStopped, at: now)
+        #expect(node.standsAside(at: now) == nil)
+    }
+
     @Test("One whose name another has follows nobody, and is told anew who leads once it is free")
     func nameTaken() {
         var node = Self.standby()

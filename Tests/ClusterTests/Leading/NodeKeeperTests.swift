@@ -85,61 +85,6 @@ struct NodeKeeperTests {
         await second.keeper.stop()
     }
 
-    @Test("A node that drains hands over once its core has stopped, and takes nothing more")
-    func drain() async throws {
-        let database = try NodeDatabase()
-        let first = try WatchedNode(
-            "first",
-            on: database,
-            length: Self.long,
-            stopsByItself: false
-        )
-        try first.leads()
-        let second = try WatchedNode("second", on: database, length: Self.long)
-        try second.waitFor(.leader("first"))
-        try await second.keeper.drain("first", true)
-        try first.waitFor(.stop(.drains))
-        #expect(first.keeper.fence.isOpen)
-        #expect(!second.all.contains(.lead(2)))
-        first.keeper.coreStopped()
-        try second.leads()
-        #expect(!first.keeper.fence.isOpen)
-        let nodes = try await second.keeper.nodes()
-        #expect(nodes.map(\.name) == ["first", "second"])
-        #expect(nodes.map(\.drains) == [true, false])
-        #expect(nodes.map(\.leads) == [false, true])
-
-        await second.keeper.release()
-        try await first.keeper.drain("first", false)
-        #expect(try first.leads(after: 1) == 3)
-        await first.keeper.stop()
-    }
-
-    @Test("A node that drains leads where no other is left, and hands over once one is")
-    func drainsAlone() async throws {
-        let database = try NodeDatabase()
-        let first = try WatchedNode("first", on: database)
-        try first.leads()
-        let second = try WatchedNode("second", on: database)
-        try second.waitFor(.leader("first"))
-        try await second.keeper.drain("first", true)
-        try second.leads()
-        // As by kill -9.
-        await second.keeper.stop()
-        try first.waitFor(.lead(3))
-        let nodes = try await first.keeper.nodes()
-        #expect(nodes.map(\.drains) == [true, false])
-        #expect(nodes.map(\.leads) == [true, false])
-
-        let third = try WatchedNode("third", on: database)
-        #expect(try third.leads() == 4)
-        #expect(first.all.count { $0 == .stop(.drains) } == 2)
-        // One that leaves in order has it lead at once.
-        await third.keeper.release()
-        try first.waitFor(.lead(5))
-        await first.keeper.stop()
-    }
-
     /// It would fill PostgreSQL's room for them, and then nobody could notify.
     @Test("What was notified to a node that is gone, and reads nothing, is not kept for ever")
     func unread() async throws {

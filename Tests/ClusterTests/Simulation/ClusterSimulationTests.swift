@@ -79,6 +79,44 @@ struct ClusterSimulationTests {
         }
     }
 
+    /// Each order of both: the node that leads drains, and no other can lead; or another drains, and the one that leads fails.
+    @Test("Where only a node that drains can lead, it does, until another may be mended")
+    func drains() {
+        for seed in 1...UInt64(100) {
+            let cluster = SimulatedCluster(seed: seed, troubles: false)
+            let begin = cluster.terms.length * 4 + Int64(seed) * 7919
+            cluster.run(until: begin)
+            guard let leader = cluster.nodes.first(where: { $0.isFenceOpen(begin) }),
+                let other = cluster.nodes.first(where: { $0 !== leader })
+            else {
+                Issue.record("seed \(seed): nobody leads")
+                continue
+            }
+            let drained = seed.isMultiple(of: 2) ? leader : other
+            for node in cluster.nodes where node !== drained { node.cannotLead = true }
+            cluster.drain(drained, until: .max)
+            if drained !== leader {
+                cluster.run(until: begin + 1_000_000)
+                cluster.failCore(leader)
+            }
+            // Each of the others tries once.
+            cluster.run(until: begin + cluster.terms.length + 6_000_000)
+            #expect(drained.isFenceOpen(cluster.now), "seed \(seed)")
+            let count = cluster.leads.count
+            cluster.run(until: begin + 55_000_000)
+            #expect(cluster.leads.count == count, "seed \(seed): the lead comes and goes")
+            cluster.checkEnd()
+            // They try once more, and the lead is back.
+            cluster.run(until: begin + 90_000_000)
+            #expect(cluster.leads.count > count && drained.isFenceOpen(cluster.now), "seed \(seed)")
+            for node in cluster.nodes { node.cannotLead = false }
+            cluster.run(until: begin + 160_000_000)
+            cluster.checkEnd()
+            #expect(!drained.isFenceOpen(cluster.now), "seed \(seed): it leads beside sound nodes")
+            #expect(cluster.findings.isEmpty, "seed \(seed): \(cluster.findings)")
+        }
+    }
+
     enum Broken: CaseIterable, CustomTestStringConvertible {
         case margin, fence, commits
 

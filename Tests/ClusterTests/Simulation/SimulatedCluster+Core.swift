@@ -9,8 +9,23 @@ extension SimulatedCluster {
         if node.core != nil { fail("node \(node.index) leads while its core has not stopped") }
         leads.append((now, epoch, node.index))
         node.core = SimulatedNode.Core(epoch: epoch)
+        onNode(node, at: now) {
+            guard node.core?.epoch == epoch else { return }
+            self.tell(node, .coreBegan)
+            if node.cannotLead { self.failCore(node) }
+        }
         load(node)
         tick(node, epoch)
+    }
+
+    /// Has the core of a node that leads fail some time after it has begun, as for want of room on its disk.
+    func failCore(_ node: SimulatedNode) {
+        guard let epoch = node.core?.epoch else { return }
+        onNode(node, at: now + Int64.random(in: 0...300_000, using: &dice)) {
+            guard let core = node.core, core.epoch == epoch, !core.isStopping else { return }
+            node.core = nil
+            self.tell(node, .couldNotLead)
+        }
     }
 
     /// Has the core stop once its runs have ended, which may go on for as long as there is trouble.

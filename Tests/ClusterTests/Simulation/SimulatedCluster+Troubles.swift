@@ -15,7 +15,7 @@ extension SimulatedCluster {
                 ? terms.length + Int64.random(in: -200_000...200_000, using: &dice)
                 : Int64.random(in: 1000...3 * terms.length, using: &dice)
             let end = min(time + length, troubleEnd)
-            let kind = Int.random(in: 0..<12, using: &dice)
+            let kind = Int.random(in: 0..<13, using: &dice)
             let chosen = Int.random(in: 0..<nodes.count, using: &dice)
             let meansLeader = dice.isTrue(0.7)
             agenda.add(at: time) { [unowned self] in
@@ -37,6 +37,8 @@ extension SimulatedCluster {
         case 8: drain(node, until: end)
         case 9: leave(node, until: end)
         case 10: stepClock(by: -Int64.random(in: 1000...3_600_000_000, using: &dice))
+        // Always the same one: others are there that have no failures behind them.
+        case 11: breakCopy(of: nodes[0], until: end)
         default:
             // A node that has not looked before cannot tell that the clock was set.
             if nodes.allSatisfy({ $0.isAlive && $0.leadership.hasLooked }) {
@@ -71,16 +73,24 @@ extension SimulatedCluster {
             return agenda.add(at: startsAgainAt) { [unowned self] in comeBack(node) }
         }
         node.comeBack(now)
+        database.register(node.index)
         turn(node)
     }
 
-    private func drain(_ node: SimulatedNode, until end: Int64) {
+    func drain(_ node: SimulatedNode, until end: Int64) {
         database.drains[node.index] = true
         notify()
         agenda.add(at: end) { [unowned self] in
             database.drains[node.index] = false
             notify()
         }
+    }
+
+    /// The node's core fails each time that it leads.
+    private func breakCopy(of node: SimulatedNode, until end: Int64) {
+        node.cannotLead = true
+        failCore(node)
+        agenda.add(at: end) { node.cannotLead = false }
     }
 
     private func leave(_ node: SimulatedNode, until end: Int64) {

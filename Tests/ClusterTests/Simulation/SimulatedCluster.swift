@@ -141,9 +141,13 @@ final class SimulatedCluster {
         let number = node.requests
         let sent = node.local(now)
         let life = node.life
+        let message = Message(
+            request: request,
+            standsAside: node.leadership.standsAside(at: sent)
+        )
         if !isLost() {
             agenda.add(at: now + delay()) { [unowned self] in
-                arrive(request, from: node, hasWaited: false) { [unowned self] answer in
+                arrive(message, from: node, hasWaited: false) { [unowned self] answer in
                     guard node.life == life, !isLost() else { return }
                     onNode(node, at: now + delay()) {
                         guard node.requests == number, node.isAsking else { return }
@@ -183,20 +187,28 @@ final class SimulatedCluster {
 
     // MARK: - What the database does
 
+    private struct Message {
+        var request: Leadership.Request
+        /// What the node's row is to say.
+        var standsAside: Int64?
+    }
+
     /// Carries a request out, also where the node is dead or has given up waiting by now.
     private func arrive(
-        _ request: Leadership.Request,
+        _ message: Message,
         from node: SimulatedNode,
         hasWaited: Bool,
         _ reply: @escaping (LeaseAnswer) -> Void
     ) {
         guard !database.isAway else { return }
         var outcome = LeaseAnswer.Outcome.none
-        switch request {
-        case .renew(let epoch?):
-            database.renewRow(of: node.index, length: terms.length, now)
-            outcome = database.renew(epoch, of: node.index, length: terms.length, now)
-        case .renew(nil): database.renewRow(of: node.index, length: terms.length, now)
+        let aside = message.standsAside
+        switch message.request {
+        case .renew(let epoch):
+            database.renewRow(of: node.index, length: terms.length, standsAside: aside, now)
+            if let epoch {
+                outcome = database.renew(epoch, of: node.index, length: terms.length, now)
+            }
         case .take(let seen):
             if database.isFree(seen, for: node.index, now) {
                 guard !database.isHeldByCommit else {
@@ -206,7 +218,7 @@ final class SimulatedCluster {
                         reply(database.answer(.blocked, to: node.index, rank: rank(node), now))
                     } else {
                         agenda.add(at: now + terms.lock) { [unowned self] in
-                            arrive(request, from: node, hasWaited: true, reply)
+                            arrive(message, from: node, hasWaited: true, reply)
                         }
                     }
                     return
@@ -216,9 +228,9 @@ final class SimulatedCluster {
                 notify()
             }
         case .release(let epoch):
-            if database.release(epoch, of: node.index, now) { notify() }
+            if database.release(epoch, of: node.index, standsAside: aside, now) { notify() }
         }
-        trace("node \(node.index) asks \(request): \(outcome), until \(database.until)")
+        trace("node \(node.index) asks \(message.request): \(outcome), until \(database.until)")
         reply(database.answer(outcome, to: node.index, rank: rank(node), now))
     }
 

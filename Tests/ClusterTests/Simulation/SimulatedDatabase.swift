@@ -41,6 +41,8 @@ struct SimulatedDatabase {
     var drains: [Bool]
     /// Until when the row of each node is in force.
     private var rows: [Int64]
+    /// Until when nodes that drain lead rather than that one, which could not.
+    private var standAside: [Int64]
     /// The database's clock is the world's times 1 + rate, plus this.
     private var clockOffset: Int64
     private(set) var clockWasSet = false
@@ -50,6 +52,7 @@ struct SimulatedDatabase {
     init(nodes: Int, clockOffset: Int64, clockRate: Double) {
         drains = Array(repeating: false, count: nodes)
         rows = Array(repeating: .min, count: nodes)
+        standAside = Array(repeating: .min, count: nodes)
         self.clockOffset = clockOffset
         self.clockRate = clockRate
     }
@@ -90,13 +93,23 @@ struct SimulatedDatabase {
         )
     }
 
-    /// Whether a node beside that one is in force, and does not drain.
+    /// Whether a node beside that one is in force, does not drain, and has not just been unable to lead.
     func othersMayLead(than node: Int, _ now: Int64) -> Bool {
-        rows.indices.contains { $0 != node && !drains[$0] && rows[$0] > clock(now) }
+        rows.indices.contains {
+            $0 != node && !drains[$0] && rows[$0] > clock(now) && standAside[$0] < clock(now)
+        }
     }
 
-    mutating func renewRow(of node: Int, length: Int64, _ now: Int64) {
+    mutating func renewRow(of node: Int, length: Int64, standsAside: Int64?, _ now: Int64) {
         rows[node] = clock(now) + length
+        note(standsAside, of: node, now)
+    }
+
+    /// Another life of the node may be able to lead.
+    mutating func register(_ node: Int) { standAside[node] = .min }
+
+    private mutating func note(_ standsAside: Int64?, of node: Int, _ now: Int64) {
+        standAside[node] = standsAside.map { clock(now) + $0 } ?? .min
     }
 
     mutating func renew(
@@ -129,7 +142,8 @@ struct SimulatedDatabase {
         return epoch
     }
 
-    mutating func release(_ epoch: Int64, of node: Int, _ now: Int64) -> Bool {
+    mutating func release(_ epoch: Int64, of node: Int, standsAside: Int64?, _ now: Int64) -> Bool {
+        note(standsAside, of: node, now)
         guard epoch == self.epoch, holder == node else { return false }
         holder = nil
         until = clock(now)

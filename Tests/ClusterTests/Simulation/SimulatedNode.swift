@@ -27,6 +27,8 @@ final class SimulatedNode {
     let terms: LeaseTerms
     var leadership: Leadership
     var isAlive = true
+    /// Whether its core fails, each time that it leads.
+    var cannotLead = false
     var isPaused = false
     var pausedUntil: Int64 = 0
     /// Counts its lives: what was meant for one does not reach the next.

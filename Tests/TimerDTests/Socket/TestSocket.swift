@@ -27,6 +27,7 @@ struct TestSocket: Sendable {
         newest: Int64 = 0,
         admission: AccessPolicy = AccessPolicy(owner: getuid()),
         handle: @escaping RequestHandler = echo,
+        passedOver: @escaping @Sendable () -> ControlError? = { nil },
         takeBack: @escaping @Sendable ([TaskReference]) -> Void = { _ in },
         check: RequestChecker? = nil,
         settings change: (inout ControlSocket.Settings) -> Void = { _ in },
@@ -47,6 +48,7 @@ struct TestSocket: Sendable {
                 bus: bus,
                 source: log.source,
                 logger: quietLogger,
+                passedOver: passedOver,
                 takeBack: takeBack,
                 check: check,
                 handle: handle
@@ -104,6 +106,7 @@ extension ControlSocket {
         bus: EventBus,
         source: @escaping EventSource,
         logger: Logger,
+        passedOver: @escaping @Sendable () -> ControlError? = { nil },
         takeBack: @escaping @Sendable ([TaskReference]) -> Void = { _ in },
         check: RequestChecker? = nil,
         handle: @escaping RequestHandler
@@ -113,6 +116,7 @@ extension ControlSocket {
             bus: bus,
             source: source,
             logger: logger,
+            passedOver: passedOver,
             takeBack: takeBack,
             check: check,
             handle: handle
