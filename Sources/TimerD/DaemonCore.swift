@@ -101,10 +101,11 @@ struct DaemonCore {
         accounts = Accounts(permission: AccountManagement.check)
         own = Owner(uid: account.uid, name: account.name)
         let epoll = loops.epoll
-        let program = RunnerProgram(
-            socket: configuration.runner,
-            started: isOfUnits ? Self.warnOfOwnRunner(at: configuration.runner, log) : { _ in }
-        )
+        let socket = configuration.runner
+        let program =
+            isOfUnits
+            ? RunnerProgram(socket: socket, started: Self.warnOfOwnRunner(at: socket, log))
+            : RunnerProgram(socket: socket)
         let ownRunner = Self.makeRunner(program, lead, on: epoll, clock)
         nodeRunners = lead.map { Self.makeNodeRunners($0, own: ownRunner, on: epoll, clock) }
         runner = nodeRunners ?? ownRunner
@@ -189,12 +190,13 @@ struct DaemonCore {
         ProgramRunner(
             on: epoll,
             fence: lead?.fence,
-            firstPatience: lead.map { Lead.patienceWithRunner(ofLease: $0.lease) },
-            holder: { program.holder }
+            firstPatience: lead.map { Lead.patienceWithRunner(ofLease: $0.lease) }
         ) {
             clock.now().wall.microseconds
         } connect: { () throws(RunnerUnreachable) in
             try program.connect()
+        } holder: {
+            program.holder
         }
     }
 

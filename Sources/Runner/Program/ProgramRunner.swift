@@ -97,9 +97,9 @@ package final class ProgramRunner: CommandRunner, @unchecked Sendable {
         on loop: EpollLoop,
         fence: Fence? = nil,
         firstPatience: Duration? = nil,
-        holder: @escaping @Sendable () -> Int32? = { nil },
         now: @escaping @Sendable () -> Int64,
-        connect: @escaping @Sendable () throws(RunnerUnreachable) -> FileDescriptor
+        connect: @escaping @Sendable () throws(RunnerUnreachable) -> FileDescriptor,
+        holder: @escaping @Sendable () -> Int32? = { nil }
     ) {
         self.init(
             on: SocketRunnerLoop(loop: loop, holds: holder, connect: connect),

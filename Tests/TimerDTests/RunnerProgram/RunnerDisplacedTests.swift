@@ -78,6 +78,23 @@ struct RunnerDisplacedTests {
         }
     }
 
+    @Test("A daemon to which nobody answers is told which process has the runner's place")
+    func named() async throws {
+        let ends = [
+            7: "; process 7 has its place, and no other begins before that has ended: 'kill 7' ends it and its runs",
+            0: "; a process that has no number here has its place, and no other begins before that has ended",
+        ]
+        for (holder, end) in ends {
+            let script = ScriptedRunner(holder: Int32(holder))
+            let daemon = ProgramRunner(on: script) { 5_000_000 }
+            async let attached = daemon.attach { _ in }
+            _ = try await script.connection(0)
+            await script.pass()
+            #expect(try await attached.silence == "it has not answered within 10 s" + end)
+            await daemon.detach()
+        }
+    }
+
     // MARK: -
 
     /// Has another begin on a socket of its own in the place of that one's, as systemd's does; then `first` goes on.
