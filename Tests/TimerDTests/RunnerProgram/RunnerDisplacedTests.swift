@@ -80,12 +80,13 @@ struct RunnerDisplacedTests {
 
     @Test("A daemon to which nobody answers is told which process has the runner's place")
     func named() async throws {
-        let ends = [
-            7: "; process 7 has its place, and no other begins before that has ended: 'kill 7' ends it and its runs",
-            0: "; a process that has no number here has its place, and no other begins before that has ended",
+        let words = "has its place, and no other begins before that has ended"
+        let ends: [(holder: Int32, end: String)] = [
+            (7, "; process 7 \(words): 'kill 7' ends it and its runs"),
+            (0, "; a process that has no number here \(words)"),
         ]
         for (holder, end) in ends {
-            let script = ScriptedRunner(holder: Int32(holder))
+            let script = ScriptedRunner(holder: holder)
             let daemon = ProgramRunner(on: script) { 5_000_000 }
             async let attached = daemon.attach { _ in }
             _ = try await script.connection(0)
