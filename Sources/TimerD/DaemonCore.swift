@@ -2,6 +2,7 @@
 
 import Glibc
 import LinuxSystem
+import Locks
 import Logging
 import NIOCore
 import NIOPosix
@@ -69,9 +70,12 @@ struct DaemonCore {
     var clock: SystemClock { resumption.clock }
 
     /// Makes every part, in order.
+    ///
+    /// `isOfUnits`: whether systemd has given the daemon its socket, and is to have the runner's too.
     init(
         _ configuration: Configuration,
         lead: Lead? = nil,
+        isOfUnits: Bool = false,
         _ log: Logger,
         _ onLost: @escaping @Sendable (DatabaseError) -> Void,
         _ started: inout StartedParts
@@ -97,7 +101,12 @@ struct DaemonCore {
         accounts = Accounts(permission: AccountManagement.check)
         own = Owner(uid: account.uid, name: account.name)
         let epoll = loops.epoll
-        let ownRunner = Self.makeRunner(configuration.runner, lead, on: epoll, clock)
+        let socket = configuration.runner
+        let program =
+            isOfUnits
+            ? RunnerProgram(socket: socket, started: Self.warnOfOwnRunner(at: socket, log))
+            : RunnerProgram(socket: socket)
+        let ownRunner = Self.makeRunner(program, lead, on: epoll, clock)
         nodeRunners = lead.map { Self.makeNodeRunners($0, own: ownRunner, on: epoll, clock) }
         runner = nodeRunners ?? ownRunner
         let (echo, journal) = try await Self.startOutputs(of: runner, log, &started)
@@ -145,15 +154,40 @@ struct DaemonCore {
         }
     }
 
+    /// Says once that a runner was started here which is in none of systemd's units for runs.
+    ///
+    /// Their socket may be deaf: systemd does not make its file anew where that was removed, and the daemon finds nobody there.
+    private static func warnOfOwnRunner(
+        at socket: String,
+        _ log: Logger
+    ) -> @Sendable (Int32) -> Void {
+        let isSaid = Locked(false)
+        return { pid in
+            let wasSaid = isSaid.withLock { isSaid in
+                defer { isSaid = true }
+                return isSaid
+            }
+            guard !wasSaid else { return }
+            let systemctl = geteuid() == 0 ? "systemctl" : "systemctl --user"
+            log.warning(
+                """
+                systemd does not listen at the runner's socket, so timerd-runner was started within this service, which \
+                '\(systemctl) stop timerd-runner' does not end; once no run is in progress: \
+                \(systemctl) restart timerd-runner.socket
+                """,
+                metadata: ["runner": "\(pid)", "socket": "\(socket)"]
+            )
+        }
+    }
+
     /// What runs commands on this host.
     private static func makeRunner(
-        _ socket: String,
+        _ program: RunnerProgram,
         _ lead: Lead?,
         on epoll: EpollLoop,
         _ clock: SystemClock
     ) -> ProgramRunner {
-        let program = RunnerProgram(socket: socket)
-        return ProgramRunner(
+        ProgramRunner(
             on: epoll,
             fence: lead?.fence,
             firstPatience: lead.map { Lead.patienceWithRunner(ofLease: $0.lease) }
@@ -161,6 +195,8 @@ struct DaemonCore {
             clock.now().wall.microseconds
         } connect: { () throws(RunnerUnreachable) in
             try program.connect()
+        } holder: {
+            program.holder
         }
     }
 

@@ -42,6 +42,7 @@ struct DaemonParts {
             let core = try await DaemonCore(
                 configuration,
                 lead: lead,
+                isOfUnits: manager.socket(for: configuration.socket) != nil,
                 log,
                 onLost,
                 &started

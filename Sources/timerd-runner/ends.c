@@ -168,8 +168,8 @@ uint64_t take_ends(void) {
 
 void forget_kept(const struct run *run) {
     if (!run->is_kept || --kept_count > 0) return;
-    // What lies beside another's socket is that one's. Where it stays, ends are told again, and stored already.
-    if (!is_displaced()) unlink(path);
+    // What another runner has there is that one's. Where it stays, ends are told again, and stored already.
+    if (!is_superseded()) unlink(path);
 }
 
 // MARK: - Keeping them
@@ -229,7 +229,8 @@ static int save(const uint8_t *bytes, size_t size) {
 static const char *obstacle(void) {
     if (!path[0]) return "its socket has no path";
     if (!this_boot()[0]) return no_boot;
-    return is_displaced() ? "another's file is in the place of its socket" : NULL;
+    // One that holds the lock is followed by whoever gets it next, be the socket that one's.
+    return is_superseded() ? "another's file is in the place of its socket, and of its lock" : NULL;
 }
 
 bool keep_ends(uint64_t *ends) {

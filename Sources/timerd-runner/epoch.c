@@ -105,7 +105,7 @@ static int write_file(uint64_t ends) {
 bool hand_epoch_on(uint64_t ends) {
     static bool is_done, is_said;
     // Where there is no place for it, or no boot to count for, no runner can take it. Of a socket that was removed there is no
-    // next one, and what lies beside another's is that one's.
+    // next one, and what lies beside another runner's is that one's.
     if (is_done || !path[0] || !this_boot()[0] || is_deserted()) return true;
     int error = write_file(ends);
     is_done = error == 0;

@@ -109,10 +109,12 @@ static void take_own_place(void) {
     if (take_place(LISTENER, &holder)) return;
     // It has no number here where it is in another PID namespace, or on another host.
     if (holder < 1)
-        say("a process that has no number here goes on as the runner of '%s'", place_path());
+        say("a process that has no number here goes on as the runner of '%s', and no other begins before its runs have ended",
+            place_path());
     else
-        say("process %d goes on as the runner of '%s'; its runs have to end first, as by 'kill %d'", (int)holder, place_path(),
-            (int)holder);
+        say("process %d goes on as the runner of '%s', and no other begins before it has ended: as its runs have, or by 'kill "
+            "%d', which ends them",
+            (int)holder, place_path(), (int)holder);
     exit(1);
 }
 

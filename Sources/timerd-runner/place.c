@@ -41,9 +41,13 @@ bool is_of_runner(const struct stat *status, off_t most) {
 
 // MARK: - The lock
 
+enum { LOCK_NAME = sizeof path + sizeof "-lock" };
+
+static void find_lock(char *name) { snprintf(name, LOCK_NAME, "%s-lock", path); }
+
 static int lock_file(void) {
-    char name[sizeof path + sizeof "-lock"];
-    snprintf(name, sizeof name, "%s-lock", path);
+    char name[LOCK_NAME];
+    find_lock(name);
     // Not for writing: a file system on which one is open cannot be made read-only.
     int file = open(name, O_RDONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
     struct stat status;
@@ -108,7 +112,18 @@ static bool is_missing(void) {
     return lstat(path, &now) == -1 && (errno == ENOENT || errno == ENOTDIR);
 }
 
-bool is_deserted(void) { return is_missing() || is_displaced(); }
+// Whether another that begins now finds the lock of this one: also its file may have been removed, and made anew by others.
+static bool has_lock(void) {
+    char name[LOCK_NAME];
+    struct stat own, there;
+    find_lock(name);
+    return lock != -1 && fstat(lock, &own) == 0 && lstat(name, &there) == 0 && own.st_dev == there.st_dev &&
+           own.st_ino == there.st_ino;
+}
+
+bool is_superseded(void) { return is_displaced() && !has_lock(); }
+
+bool is_deserted(void) { return is_missing() || is_superseded(); }
 
 static int listen_anew(void) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -156,7 +171,7 @@ void keep_place(void) {
     // More than once where that one has been removed before it was watched.
     for (int i = 0; i < TRIES && path[0] && is_missing() && make_file(); i++) {}
     // No change tells of room for it, and the removal of another's file may come before that is watched.
-    if (path[0] && is_deserted()) alarm_set(&again, loop_now() + KEEP_AGAIN);
+    if (path[0] && (is_missing() || is_displaced())) alarm_set(&again, loop_now() + KEEP_AGAIN);
 }
 
 static void file_changed(struct source *source) {

@@ -29,8 +29,14 @@ void watch_place(void);
 /// Makes the file anew if it has been removed, also where that was not told; tries again until it can.
 void keep_place(void);
 
-/// Whether nobody can connect with this runner any more: its socket is gone, or another's is in its place.
+/// Whether no runner follows this one in its place: its socket is gone, or another runner's is there.
 bool is_deserted(void);
 
 /// Whether another's is in its place, so that it cannot come back.
 bool is_displaced(void);
+
+/// Whether what lies beside the socket is another runner's: one may live there whose runs this one does not know.
+///
+/// Not where this one still has the lock, though it is displaced: systemd, say, has put a socket of its own there, on which no
+/// runner begins before this one has ended.
+bool is_superseded(void);

@@ -44,7 +44,7 @@ extension ProgramRunner {
                 // That was not in haste.
                 runner.failures = max(runner.failures, Self.hastyFailures)
                 runner.isSilent = true
-                link.close(Self.silence(of: patience))
+                link.close(runner.silence(of: patience))
             }
         } catch {
             guard error.isThere, remote == nil else { return lost(error.description) }

@@ -2,11 +2,16 @@
 
 /// A runner that hangs: it is found by its silence after an order; all of it on the loop's thread.
 extension ProgramRunner {
-    /// Why a connection is closed over which nothing comes.
-    var silence: String { Self.silence(of: patience) }
-
-    static func silence(of patience: Duration) -> String {
-        "it has not answered within \(patience.components.seconds) s"
+    /// Why a connection is closed over which nothing comes within that time.
+    ///
+    /// It may have been taken by systemd, for a runner that does not begin as another one has the place: whoever reads this
+    /// cannot know that one from the socket.
+    func silence(of patience: Duration) -> String {
+        let silence = "it has not answered within \(patience.components.seconds) s"
+        guard let holder = loop.holder else { return silence }
+        let process = holder > 0 ? "process \(holder)" : "a process that has no number here"
+        return "\(silence); \(process) has its place, and no other begins before that has ended"
+            + (holder > 0 ? ": 'kill \(holder)' ends it and its runs" : "")
     }
 
     /// The runner has been asked for something that it answers.
@@ -32,7 +37,7 @@ extension ProgramRunner {
         later(patience) { runner in
             guard case .linked(let current) = runner.connection, current === link else { return }
             guard runner.heard == before else { return runner.question(link) }
-            link.close(runner.silence)
+            link.close(runner.silence(of: runner.patience))
         }
     }
 }

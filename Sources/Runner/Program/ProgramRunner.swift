@@ -91,16 +91,18 @@ package final class ProgramRunner: CommandRunner, @unchecked Sendable {
         self.now = now
     }
 
-    /// `connect` opens a connection with the runner, and starts one where there is none.
+    /// `connect` opens a connection with the runner, and starts one where there is none; `holder` says which process has its
+    /// place, as far as that is known.
     package convenience init(
         on loop: EpollLoop,
         fence: Fence? = nil,
         firstPatience: Duration? = nil,
         now: @escaping @Sendable () -> Int64,
-        connect: @escaping @Sendable () throws(RunnerUnreachable) -> FileDescriptor
+        connect: @escaping @Sendable () throws(RunnerUnreachable) -> FileDescriptor,
+        holder: @escaping @Sendable () -> Int32? = { nil }
     ) {
         self.init(
-            on: SocketRunnerLoop(loop: loop, connect: connect),
+            on: SocketRunnerLoop(loop: loop, holds: holder, connect: connect),
             fence: fence,
             firstPatience: firstPatience,
             now: now

@@ -21,6 +21,14 @@ protocol RunnerLoop: Sendable {
         take: @escaping @Sendable (RunnerReport) -> Void,
         ended: @escaping @Sendable (_ reason: String) -> Void
     ) throws(RunnerUnreachable) -> any RunnerLink
+
+    /// Which process has the runner's place, also where another one listens at its socket, as systemd does; below 1 where
+    /// it has no number here, nil for none, or where that is not known.
+    var holder: Int32? { get }
+}
+
+extension RunnerLoop {
+    var holder: Int32? { nil }
 }
 
 /// A connection with the runner; to be used on its loop's thread.

@@ -100,8 +100,7 @@ package struct RunnerProgram: Sendable {
     ///
     /// - Throws: also where one lives whose socket is not there: beside it runs would begin a second time.
     private func start(after cause: Errno) throws(RunnerUnreachable) -> FileDescriptor {
-        var holder: Int32 = 0
-        guard cspawn_is_held("\(socket)-lock", &holder) == 0 else {
+        if let holder {
             // In the place of its socket's file is one at which nobody listens, as of a backup: it makes its own anew once that
             // is gone. try?: what is no socket stays, and so does the runner.
             if cause == .connectionRefused { try? removeLeftSocket() }
@@ -151,6 +150,12 @@ package struct RunnerProgram: Sendable {
             throw RunnerUnreachable("cannot start '\(executable)': \(Errno(rawValue: error).text)")
         }
         started(pid)
+    }
+
+    /// Which process has the runner's place as long as it lives; below 1 for one that has no number here, nil for none.
+    package var holder: Int32? {
+        var holder: Int32 = 0
+        return cspawn_is_held("\(socket)-lock", &holder) == 0 ? nil : holder
     }
 
     /// That one lives; `holder`: below 1 for a process that has no number here, as in another PID namespace.
@@ -216,8 +221,8 @@ package struct RunnerProgram: Sendable {
 }
 
 extension RunnerProgram {
-    /// The one beside this program, which listens at `socket` or is started there.
-    package init(socket: String) {
-        self.init(executable: Self.besideThisOne, socket: socket)
+    /// The one beside this program, which listens at `socket` or is started there; `started` gets the pid of one that was.
+    package init(socket: String, started: @escaping @Sendable (Int32) -> Void = { _ in }) {
+        self.init(executable: Self.besideThisOne, socket: socket, started: started)
     }
 }

@@ -9,7 +9,10 @@ import SystemPackage
 /// The daemon's own.
 struct SocketRunnerLoop: RunnerLoop {
     let loop: EpollLoop
+    let holds: @Sendable () -> Int32?
     let connect: @Sendable () throws(RunnerUnreachable) -> FileDescriptor
+
+    var holder: Int32? { holds() }
 
     func perform(_ work: @escaping @Sendable () -> Void) { loop.perform(work) }
 

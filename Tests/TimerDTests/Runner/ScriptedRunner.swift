@@ -18,6 +18,10 @@ final class ScriptedRunner: RunnerLoop {
     }
 
     private let state = Locked(State())
+    /// Who has the runner's place, as far as that is known.
+    let holder: Int32?
+
+    init(holder: Int32? = nil) { self.holder = holder }
 
     func perform(_ work: @escaping @Sendable () -> Void) { EpollLoop.test.perform(work) }
 

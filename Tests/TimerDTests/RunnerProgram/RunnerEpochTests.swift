@@ -26,7 +26,7 @@ import Testing
         #expect(readFile(log)?.components(separatedBy: complaint).count == 2)
     }
 
-    @Test("One in whose place another's socket is by now ends, and leaves that one's file alone")
+    @Test("One in whose place another's lock is by now ends, and leaves that one's file alone")
     func deserted() async throws {
         let folder = try TemporaryFolder()
         let (runner, note, log) = try Self.hindered(in: folder)
@@ -34,6 +34,7 @@ import Testing
         let complaint = "cannot hand its epoch on"
         try await eventually("it stays") { readFile(log)?.contains(complaint) == true }
         // At once: where there is nothing for a moment, it makes its own anew.
+        unlink(folder.file("runner-lock"))
         try Data().write(to: URL(filePath: folder.file("other")))
         #expect(rename(folder.file("other"), folder.file("runner")) == 0)
         rmdir(note)
