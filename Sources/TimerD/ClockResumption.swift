@@ -62,6 +62,7 @@ struct ClockResumption: Sendable {
             try DaemonState.write(anchor, to: database)
             var transaction = JobTransaction(database, at: clock.now(), horizon: .distantPast)
             if isOtherBoot || step < .zero { try transaction.markClaimsMaybeTold() }
+            if step > .zero { try transaction.markAheadMaybeTold(before: step) }
             if hasStarted { try transaction.machineStarted() }
             // The recovery, which follows, tells what there is to tell.
             _ = try transaction.finish()
