@@ -94,15 +94,26 @@ extension JobTransaction {
         // its row.
         if let date = standing.fireDate { try fires.deleteUnfired(of: job.id, from: date) }
         try passTaken(&job)
+        let date = job.wallFireDate(at: moment)
+        try enqueue(.jobRestored, job) { $0.fireDate = date }
+        // Its zone may have other rules since: its dates go over to them as if it had lived, with their rows.
+        let isOverByRules = try followRules(&job)
+        try passTaken(&job)
         guard job.state.isLive else {
             throw ControlError(
                 .conflict,
                 "job \(job.id) has no date after its invalidation\(copyAdvice(job))"
             )
         }
-        let date = job.wallFireDate(at: moment)
-        try enqueue(.jobRestored, job) { $0.fireDate = date }
-        try attributing(.invalidated) { try $0.resolveAndPut(job) }
+        try attributing(isOverByRules ? .zoneChanged : .invalidated) { try $0.resolveAndPut(job) }
+    }
+
+    /// Whether an ended job may live again, as far as its end says.
+    func mayBeRestored(_ job: StoredJob) throws -> Bool {
+        guard job.state == .invalidated, job.endReason == .invalidated, let endedAt = job.endedAt,
+            moment.wall - endedAt <= Self.undoable
+        else { return false }
+        return try jobs.standingBeforeEnd(of: job.id) != nil
     }
 
     /// The job before it was ended, if it may live again.
@@ -171,7 +182,7 @@ extension JobTransaction {
         guard let date = standing.fireDate else { return (nil, nil) }
         // Due since a start of the machine, whatever the clock said then.
         if case .reboot = job.schedule { return (min(date, moment.wall), nil) }
-        // The rules of its zone may have changed meanwhile.
+        // The rules that it went by may be in no row any more.
         let instant = TimeSpan(microseconds: 1)
         guard job.schedule.nextFireDate(after: date - instant) != date else { return (date, nil) }
         return (job.schedule.nextFireDate(after: min(date, endedAt)) ?? date, nil)
