@@ -13,6 +13,10 @@ extension JobTransaction {
             guard var job = try job(id) else { continue }
             guard job.unread == nil else {
                 if job.claim == nil {
+                    // The start before is not carried out any more; its rule is not known.
+                    if let date = job.fireDate {
+                        try insertSkipped(date, date, 1, of: &job, .held)
+                    }
                     job.fireDate = moment.wall
                     try put(job)
                 }
