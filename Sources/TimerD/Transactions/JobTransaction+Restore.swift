@@ -92,7 +92,15 @@ extension JobTransaction {
         if job.clock == .wall, moment.wall >= .earliestOfClocks { _ = try goBack(&job) }
         // What had come was skipped only by the end: the misfire rule decides of it, or the resume. What has fired keeps
         // its row.
-        if let date = standing.fireDate { try fires.deleteUnfired(of: job.id, from: date) }
+        if let date = standing.fireDate {
+            // A start of the machine in a pause has its row from that start, not from the end.
+            let isOfBoot = if case .reboot = job.schedule { true } else { false }
+            try fires.deleteUnfired(of: job.id, from: date, keepsPaused: isOfBoot)
+            // Due since a start of the machine, whatever the clock said then.
+            if isOfBoot, try row(of: job, covering: date) == nil {
+                job.fireDate = min(date, moment.wall)
+            }
+        }
         try passTaken(&job)
         let date = job.wallFireDate(at: moment)
         try enqueue(.jobRestored, job) { $0.fireDate = date }
@@ -180,8 +188,7 @@ extension JobTransaction {
         // have had since.
         if let from = standing.movedFrom { return (standing.fireDate, from) }
         guard let date = standing.fireDate else { return (nil, nil) }
-        // Due since a start of the machine, whatever the clock said then.
-        if case .reboot = job.schedule { return (min(date, moment.wall), nil) }
+        if case .reboot = job.schedule { return (date, nil) }
         // The rules that it went by may be in no row any more.
         let instant = TimeSpan(microseconds: 1)
         guard job.schedule.nextFireDate(after: date - instant) != date else { return (date, nil) }
