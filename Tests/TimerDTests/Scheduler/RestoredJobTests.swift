@@ -66,4 +66,22 @@ struct RestoredJobTests {
             #expect(try await test.job(job).rules != before)
         }
     }
+    @Test("Without a job it is what was ended last, also where that was by a clock that was ahead")
+    func lastByClocks() async throws {
+        try await TestScheduler.with { test in
+            let first = try await test.add(ScheduleWords(every: "1h")).id
+            let ahead = try await test.add(ScheduleWords(every: "1h")).id
+            let last = try await test.add(ScheduleWords(every: "1h")).id
+            for (job, step) in [(first, 3600), (ahead, -3600), (last, 0)] as [(JobID, Int64)] {
+                try await test.advance(by: .seconds(1))
+                try await test.change(job, .invalidate)
+                try await test.settle()
+                test.clock.step(by: .seconds(step))
+                _ = await test.scheduler.clockStepped()
+            }
+            for job in [last, ahead, first] {
+                #expect(try await test.jobs(.restoreJobs(nil)).map(\.id) == [job])
+            }
+        }
+    }
 }
