@@ -107,8 +107,9 @@ extension Scheduler {
         }
     }
 
-    /// Has the jobs follow that were added or changed while the clock was ahead, a piece at a time: other writes come in
-    /// between. A later step begins anew.
+    /// Has the jobs follow that were added or changed while the clock was ahead, a piece at a time.
+    ///
+    /// Other writes come in between. A later step begins anew.
     private func followClockBack(of step: Int, after cursor: JobID?) {
         guard let cursor, step == clocksBack, !isStopping else { return }
         record {

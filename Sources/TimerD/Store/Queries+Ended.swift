@@ -9,8 +9,9 @@ extension Queries {
     /// What one request of a user has ended.
     struct End: Hashable, Sendable {
         var endedAt: Timestamp
-        /// Grows from request to request, wherever the clock is put: the least of the numbers that its jobs' last events
-        /// have. The largest of all while nobody has been told of them.
+        /// The least of the numbers that its jobs' last events have: grows from request to request, wherever the clock is put.
+        ///
+        /// The largest of all while nobody has been told of them.
         var number: Int64
     }
 

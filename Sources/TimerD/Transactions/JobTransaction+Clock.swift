@@ -70,8 +70,9 @@ extension JobTransaction {
     /// other. Reads only jobs with a row after now, and the newest jobs that were added after now; for the others that
     /// were added or changed then see the pieces of `followClockBack(after:)`.
     ///
-    /// `disarmed`: claimed jobs whose timers the scheduler has taken out of the loop for this.
-    mutating func followClockBack(disarmed: [StoredJob] = []) throws {
+    /// `disarmed`: claimed jobs whose timers the scheduler has taken out of the loop for this. `isStart`: nothing is armed
+    /// yet, and claims are what the daemon before this one has left.
+    mutating func followClockBack(disarmed: [StoredJob] = [], isStart: Bool = false) throws {
         for job in disarmed {
             try orHold(job) { transaction, job in
                 let date = job.fireDate
@@ -86,8 +87,9 @@ extension JobTransaction {
         try followBootBack()
         // A clock that was never set says nothing: dates stay as they are until it is set.
         guard moment.wall >= .earliestOfClocks else { return }
-        let ids = try fires.jobsAhead(of: moment.wall)
-        for id in Set(ids).union(try jobsAddedAhead()).sorted() {
+        var ids = Set(try fires.jobsAhead(of: moment.wall)).union(try jobsAddedAhead())
+        if isStart { ids.formUnion(try jobsClaimedAhead()) }
+        for id in ids.sorted() {
             guard let job = try job(id), job.state.isLive, job.unread == nil, job.clock == .wall
             else { continue }
             try orHold(job) { try $0.follow($1) }
@@ -152,6 +154,18 @@ extension JobTransaction {
         while let job = try jobs.added(before: last), job.addedAt > moment.wall {
             ids.append(job.id)
             last = job.id
+        }
+        return ids
+    }
+
+    /// The jobs that have got another schedule, and whose next date is claimed and still to come.
+    private func jobsClaimedAhead() throws -> Set<JobID> {
+        var ids: Set<JobID> = []
+        for (fire, id) in try fires.open() {
+            guard let job = try job(id), job.claim?.fire == fire, job.unread == nil,
+                job.definitionRevision > 1, job.fireDate.map({ $0 > moment.wall }) ?? false
+            else { continue }
+            ids.insert(id)
         }
         return ids
     }

@@ -102,68 +102,6 @@ struct ClockBackTests {
         }
     }
 
-    @Test("So does one behind which another was added by a clock that was lost")
-    func addedAheadThenLost() async throws {
-        try await TestScheduler.with { test in
-            try await Self.step(test, .seconds(86_400))
-            let job = try await test.add(ScheduleWords(cron: "*/5 * * * *"))
-            let lost = Timestamp(microseconds: 1_000_000_000) - test.clock.now().wall
-            try await Self.step(test, lost)
-            try await test.add(ScheduleWords(cron: "0 0 1 6 *"))
-            try await Self.step(test, -lost - .seconds(86_400))
-            try await test.advance(to: Self.start + .seconds(310))
-            #expect(test.fired(job.id) == [300])
-        }
-    }
-
-    @Test(
-        "A job that got another schedule while the clock was ahead fires by the right time",
-        arguments: [false, true]
-    )
-    func changedAhead(isDown: Bool) async throws {
-        try await TestScheduler.with { test in
-            let job = try await test.add(ScheduleWords(cron: "0 0 1 6 *")) { $0.name = "a" }
-            let paused = try await test.add(ScheduleWords(cron: "0 0 1 6 *")) { $0.name = "b" }
-            try await test.change(paused.id, .pause)
-            try await Self.step(test, .seconds(86_400))
-            for name in ["a", "b"] {
-                var definition = JobDefinition(schedule: ScheduleWords(cron: "*/5 * * * *"))
-                definition.name = name
-                let new = try NewJob(definition, owner: 0, at: test.clock.now(), zone: .utc)
-                _ = try await test.scheduler.add([new], replace: true, caller: TestScheduler.root)
-            }
-            if !isDown { try await Self.step(test, .seconds(-86_400)) }
-            let after = try await test.crashedAndDown(for: .seconds(1)) {
-                if isDown { $0.wall = $0.wall - .seconds(86_400) }
-            }
-            for job in [job, paused] {
-                let date = try await after.job(job.id).fireDate
-                #expect(date == Self.start + .seconds(300))
-            }
-            try await after.change(paused.id, .resume)
-            try await after.advance(to: Self.start + .seconds(700))
-            #expect(after.fired(job.id) == [300, 600])
-            #expect(after.fired(paused.id) == [300, 600])
-            try await after.close()
-        }
-    }
-
-    @Test("So does one that was claimed by then")
-    func changedAheadAndClaimed() async throws {
-        try await TestScheduler.with { test in
-            let job = try await test.add(ScheduleWords(cron: "0 0 1 6 *")) { $0.name = "a" }
-            try await Self.step(test, .seconds(299))
-            var definition = JobDefinition(schedule: ScheduleWords(cron: "* * * * *"))
-            definition.name = "a"
-            let new = try NewJob(definition, owner: 0, at: test.clock.now(), zone: .utc)
-            _ = try await test.scheduler.add([new], replace: true, caller: TestScheduler.root)
-            #expect(try await test.job(job.id).claim != nil)
-            try await Self.step(test, .seconds(-299))
-            try await test.advance(by: .seconds(130))
-            #expect(test.fired(job.id) == [60, 120])
-        }
-    }
-
     @Test("Moved into dates that were dropped, a fire happens there", arguments: [nil, "10s"])
     func movedIntoDropped(every: String?) async throws {
         try await TestScheduler.with { test in
