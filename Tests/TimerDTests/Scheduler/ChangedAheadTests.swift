@@ -50,9 +50,9 @@ struct ChangedAheadTests {
         try await TestScheduler.with { test in
             let job = try await test.add(ScheduleWords(cron: "0 0 1 6 *")) { $0.name = "a" }
             let paused = try await test.add(ScheduleWords(cron: "0 0 1 6 *")) { $0.name = "b" }
-            try await test.change(paused.id, .pause)
             try await Self.step(test, .seconds(86_400))
             for name in ["a", "b"] { try await Self.replace(test, name, "*/5 * * * *") }
+            try await test.change(paused.id, .pause)
             if !isDown { try await Self.step(test, .seconds(-86_400)) }
             let after = try await test.crashedAndDown(for: .seconds(1)) {
                 if isDown { $0.wall = $0.wall - .seconds(86_400) }
