@@ -56,12 +56,14 @@ struct ClockResumption: Sendable {
     /// Logs a step of the wall clock that was made while no daemon ran.
     func write(to store: WriteQueue, log: Logger) async throws {
         tellStep(log)
+        try await followStepBack(store)
         // One transaction, so that a crash cannot store the boot without the jobs that it made due.
         try await store.write { database in
             if let date = state.goesOnFrom { try DaemonState.leaveCopy(database, now: date) }
             try DaemonState.write(anchor, to: database)
             var transaction = JobTransaction(database, at: clock.now(), horizon: .distantPast)
             if isOtherBoot || step < .zero { try transaction.markClaimsMaybeTold() }
+            if step > .zero { try transaction.markAheadMaybeTold(before: step) }
             if hasStarted { try transaction.machineStarted() }
             // The recovery, which follows, tells what there is to tell.
             _ = try transaction.finish()
@@ -73,6 +75,23 @@ struct ClockResumption: Sendable {
                     : "started on a restored copy",
                 metadata: ["database": "\(store.path)"]
             )
+        }
+    }
+
+    /// Has jobs that were added or changed while the clock was ahead follow it back.
+    ///
+    /// Before the clock is stored, so that a start that is cut short finds the step again. Not for the distance of two
+    /// hosts' clocks, by which no date is far off, and which each failover would look at all jobs for.
+    private func followStepBack(_ store: WriteQueue) async throws {
+        guard step < .zero, !isOtherHost || step.magnitude >= NodeView.clockLimit else { return }
+        var cursor: JobID? = JobID(rawValue: 0)
+        while let after = cursor {
+            cursor = try await store.write { database in
+                var transaction = JobTransaction(database, at: clock.now(), horizon: .distantPast)
+                let next = try transaction.followClockBack(after: after)
+                _ = try transaction.finish()
+                return next
+            }
         }
     }
 

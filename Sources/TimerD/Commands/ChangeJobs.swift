@@ -52,22 +52,27 @@ extension CommandHandler {
     ///
     /// Looks at the jobs that have ended since, in pieces: others' reads come in between.
     private func lastEnded(by caller: Caller) async throws -> JobSelection {
-        let since = clock.now().wall - JobTransaction.undoable
+        let now = clock.now().wall
+        var last: Queries.End?
         var cursor: EndedCursor? = .last
         while let after = cursor {
             let piece = try await read(for: caller) { queries in
                 try queries.lastEnd(
                     by: caller.uid,
                     of: try queries.id(of: caller.onlyOwner),
-                    since: since,
+                    since: now - JobTransaction.undoable,
+                    at: now,
                     after: after,
                     limit: 1000
                 )
             }
-            if let date = piece.endedAt {
-                return .ids(try await read(for: caller) { try $0.ended(by: caller.uid, at: date) })
-            }
-            cursor = piece.next
+            for end in piece.ends where last.map({ end.number > $0.number }) ?? true { last = end }
+            // What has ended at a date to come was ended by a clock that was ahead: others may have ended since.
+            let isFound = piece.ends.last.map { $0.endedAt <= now } ?? false
+            cursor = isFound ? nil : piece.next
+        }
+        if let date = last?.endedAt {
+            return .ids(try await read(for: caller) { try $0.ended(by: caller.uid, at: date) })
         }
         throw ControlError(
             .notFound,

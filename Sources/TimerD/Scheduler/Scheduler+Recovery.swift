@@ -75,7 +75,7 @@ extension Scheduler {
             try writer.tasks.renewLeases(at: writer.moment.elapsed)
             try writer.leaveDropped()
             // In the same write, so that no fire of these jobs begins before it.
-            try writer.followClockBack()
+            try writer.followClockBack(isStart: true)
             let isAnyHeld = try writer.jobs.isAnyHeld() || !writer.owners.others().isEmpty
             return (recovered, tied: try writer.jobs.tiedJobs(), isAnyHeld: isAnyHeld)
         } durable: { scheduler, stored in

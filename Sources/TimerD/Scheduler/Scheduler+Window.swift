@@ -91,14 +91,31 @@ extension Scheduler {
         for job in jobs { disarm(job.id) }
         // The answer to an earlier record may arm one of them once more, for a date that is to be released.
         fireLocks.holdWallJobs()
+        clocksBack += 1
+        let step = clocksBack
         record {
             try $0.followClockBack(disarmed: jobs)
-        } durable: { scheduler, _ in
+            // With the first piece, which is all of most databases.
+            return try $0.followClockBack(after: JobID(rawValue: 0))
+        } durable: { scheduler, next in
             scheduler.releaseWallJobs()
+            scheduler.followClockBack(of: step, after: next)
         } dropped: { scheduler, error in
             // None of them is known here any more: each goes on from what is stored of it.
             for job in jobs { scheduler.hold(job.id, dropped: error) }
             scheduler.releaseWallJobs()
+        }
+    }
+
+    /// Has the jobs follow that were added or changed while the clock was ahead, a piece at a time.
+    ///
+    /// Other writes come in between. A later step begins anew.
+    private func followClockBack(of step: Int, after cursor: JobID?) {
+        guard let cursor, step == clocksBack, !isStopping else { return }
+        record {
+            try $0.followClockBack(after: cursor)
+        } durable: { scheduler, next in
+            scheduler.followClockBack(of: step, after: next)
         }
     }
 

@@ -63,6 +63,8 @@ actor Scheduler {
     /// The limits of runs that the log has said to have no effect.
     var limitsWithoutEffect: Set<JobOption> = []
     var zones = ZonesInUse()
+    /// How often the wall clock was set back: what follows one of these steps in pieces gives way to a later one.
+    var clocksBack = 0
     var held = HeldJobs()
     /// The fires whose command is in progress or still to come; they decide the overlap of a new fire.
     var fires = CommandFires()

@@ -104,8 +104,10 @@ extension FireStore {
     }
 
     /// Deletes the job's rows from `first` on that say that it was ended, paused or held before they fired.
-    func deleteUnfired(of job: JobID, from first: Timestamp) throws {
-        try database.prepare(SQL.deleteUnfired).run(job, first)
+    ///
+    /// `keepsPaused`: without those that say that it was paused.
+    func deleteUnfired(of job: JobID, from first: Timestamp, keepsPaused: Bool) throws {
+        try database.prepare(SQL.deleteUnfired).run(job, first, keepsPaused)
     }
 
     /// Moves the dates of all of the job's rows by so much: onto another clock.
@@ -146,7 +148,7 @@ extension FireStore.SQL {
     static let deleteUnfired = """
         DELETE FROM fires WHERE job_id = ?1 AND fire_date_us >= ?2
             AND \(RunRow.isSkipped)
-            AND (reason = 'invalidated' OR reason = 'paused' OR reason = 'held')
+            AND (reason = 'invalidated' OR (reason = 'paused' AND NOT ?3) OR reason = 'held')
             AND fired_at_us IS NULL
         """
     /// A fire by hand takes no date of the schedule.

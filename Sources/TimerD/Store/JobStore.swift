@@ -78,6 +78,19 @@ struct JobStore {
         try database.prepare(SQL.addedBefore).first(id) { (try $0.get(0), try $0.get(1)) }
     }
 
+    /// Looks at a piece of all jobs, at most `limit` after `cursor`, for those whose next date a clock may have found that
+    /// was ahead of `now`: they were added after that, or changed at a date that is not kept.
+    ///
+    /// Without those that have a claim. `next`: the last one that it has looked at; nil if there are no more.
+    func maybeAhead(of now: Timestamp, after cursor: JobID, limit: Int) throws
+        -> (jobs: [JobID], next: JobID?)
+    {
+        let rows = try database.prepare(SQL.maybeAhead).all(cursor, now, limit) { row in
+            (id: try row.get(0, as: JobID.self), isMeant: try row.get(1, as: Bool.self))
+        }
+        return (rows.filter(\.isMeant).map(\.id), rows.count == limit ? rows.last?.id : nil)
+    }
+
     func isInvalidated(_ id: JobID) throws -> Bool {
         try database.prepare(SQL.isInvalidated).value(id, as: Bool.self) ?? false
     }
@@ -220,6 +233,16 @@ struct JobStore {
         static let addedBefore = """
             SELECT job_id, added_at_us FROM job_definitions
             WHERE job_id < ?1 ORDER BY job_id DESC LIMIT 1
+            """
+        /// By the key of the jobs, with a look at the definition of each that can be meant.
+        static let maybeAhead = """
+            SELECT jobs.id, coalesce(CASE
+                WHEN (jobs.state = 'scheduled' OR jobs.state = 'paused') AND jobs.clock = 'wall'
+                    AND jobs.claim_id IS NULL AND jobs.fire_date_us > ?2
+                THEN (SELECT d.added_at_us > ?2 OR d.revision > 1 FROM job_definitions AS d
+                    WHERE d.job_id = jobs.id)
+                END, 0)
+            FROM jobs WHERE jobs.id > ?1 ORDER BY jobs.id LIMIT ?3
             """
         static let isInvalidated = "SELECT state = 'invalidated' FROM jobs WHERE id = ?1"
         static let standing =

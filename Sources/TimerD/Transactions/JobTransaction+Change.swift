@@ -279,11 +279,13 @@ extension JobTransaction {
             return
         }
         let passed = job.dates.passed(from: first, through: now, newest: 1)
+        // A start of the machine that a pause keeps from firing has its row already.
+        let isPaused = if case .reboot = job.schedule { false } else { job.state == .paused }
         let dates = MisfirePolicy.SkippedDates(
             first: first,
             last: passed.last,
             count: passed.count,
-            reason: job.isHeld ? .held : job.state == .paused ? .paused : reason
+            reason: job.isHeld ? .held : isPaused ? .paused : reason
         )
         try skip(dates, of: &job)
         if let from = job.movedFrom, from <= now {

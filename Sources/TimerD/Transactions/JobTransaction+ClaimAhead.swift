@@ -107,19 +107,57 @@ extension JobTransaction {
         }
     }
 
+    /// Releases the claims behind the job's next date for which its count leaves no fire: after a crash they would be taken
+    /// for ones that may have been told.
+    ///
+    /// One whose event may have been told before stays, and is told again.
+    func releaseBeyondCount(of job: inout StoredJob) throws {
+        guard job.policy.count != nil, job.claim != nil else { return }
+        let claims = try job.ahead ?? claimsAhead(of: job)
+        let within = countTellable(claims, of: job)
+        var kept = Array(claims.prefix(within))
+        for next in claims.dropFirst(within) {
+            if next.claim.isRedelivery {
+                kept.append(next)
+            } else {
+                try fires.deleteClaim(next.claim.fire)
+            }
+        }
+        job.ahead = kept
+    }
+
+    /// How many of the claims behind the job's next date, which is claimed, can have been told without the store: with its
+    /// count, and with `until`, a job ends.
+    ///
+    /// `step`: by how much the wall clock has been stepped since.
+    private func countTellable(
+        _ claims: [ClaimAhead],
+        of job: StoredJob,
+        before step: TimeSpan = .zero
+    ) -> Int {
+        let room = job.policy.count.map { max(0, $0 - job.fires - 1) } ?? claims.count
+        guard let until = job.policy.until else { return min(room, claims.count) }
+        return claims.prefix(room).prefix {
+            moment.wallDate($0.date, on: job.clock) - step <= until
+        }.count
+    }
+
     // MARK: - After a crash
 
     /// Goes through the claims that a crash left after the job's next date.
     ///
-    /// A date that has come may have been told, and is told again; a date to come is released.
+    /// A date that has come may have been told, and is told again; a date to come is released, as is one behind the job's
+    /// end, which nobody can have been told of.
     ///
     /// - Returns: all of them.
     mutating func recoverAhead(of job: inout StoredJob) throws -> [FireID] {
         let now = moment.reading(of: job.clock)
         let left = try claimsAhead(of: job)
+        let tellable = countTellable(left, of: job)
         var kept: [ClaimAhead] = []
-        for var next in left {
-            if next.date <= now, !next.claim.isRedelivery {
+        for (index, claim) in left.enumerated() {
+            var next = claim
+            if index < tellable, next.date <= now, !next.claim.isRedelivery {
                 try fires.markMaybeTold(next.claim.fire, at: moment.wall)
                 next.claim.isRedelivery = true
             }
@@ -131,5 +169,21 @@ extension JobTransaction {
         }
         job.ahead = kept
         return left.map(\.claim.fire)
+    }
+
+    /// Marks the claims ahead as perhaps told that have come, and that lie behind their jobs' `until` only since the wall
+    /// clock was stepped forward by `step` while no daemon ran.
+    func markAheadMaybeTold(before step: TimeSpan) throws {
+        var seen: Set<JobID> = []
+        for (_, id) in try fires.open() where seen.insert(id).inserted {
+            guard let job = try job(id), job.unread == nil, job.clock == .elapsed,
+                job.policy.until != nil, job.claim != nil
+            else { continue }
+            let claims = try claimsAhead(of: job)
+            for next in claims.prefix(countTellable(claims, of: job, before: step))
+            where next.date <= moment.elapsed {
+                try fires.markMaybeTold(next.claim.fire, at: moment.wall)
+            }
+        }
     }
 }

@@ -13,6 +13,10 @@ extension JobTransaction {
             guard var job = try job(id) else { continue }
             guard job.unread == nil else {
                 if job.claim == nil {
+                    // The start before is not carried out any more; its rule is not known.
+                    if let date = job.fireDate {
+                        try insertSkipped(date, date, 1, of: &job, .held)
+                    }
                     job.fireDate = moment.wall
                     try put(job)
                 }
@@ -63,10 +67,12 @@ extension JobTransaction {
     ///
     /// A job that fired while the clock was ahead would otherwise wait until the clock has caught up. Dates that
     /// had their fire do not fire again. Dates that were skipped, and are now to come again, are like any
-    /// other. Reads only jobs with a row after now, and jobs that were added after now.
+    /// other. Reads only jobs with a row after now, and the newest jobs that were added after now; for the others that
+    /// were added or changed then see the pieces of `followClockBack(after:)`.
     ///
-    /// `disarmed`: claimed jobs whose timers the scheduler has taken out of the loop for this.
-    mutating func followClockBack(disarmed: [StoredJob] = []) throws {
+    /// `disarmed`: claimed jobs whose timers the scheduler has taken out of the loop for this. `isStart`: nothing is armed
+    /// yet, and claims are what the daemon before this one has left.
+    mutating func followClockBack(disarmed: [StoredJob] = [], isStart: Bool = false) throws {
         for job in disarmed {
             try orHold(job) { transaction, job in
                 let date = job.fireDate
@@ -74,18 +80,53 @@ extension JobTransaction {
                     try transaction.advance(&job, past: date)
                     try transaction.passTaken(&job)
                 }
+                try transaction.goBackIfChanged(&job)
                 try transaction.resolveAndPut(job)
             }
         }
         try followBootBack()
         // A clock that was never set says nothing: dates stay as they are until it is set.
         guard moment.wall >= .earliestOfClocks else { return }
-        let ids = try fires.jobsAhead(of: moment.wall)
-        for id in Set(ids).union(try jobsAddedAhead()).sorted() {
+        var ids = Set(try fires.jobsAhead(of: moment.wall)).union(try jobsAddedAhead())
+        if isStart { ids.formUnion(try jobsClaimedAhead()) }
+        for id in ids.sorted() {
             guard let job = try job(id), job.state.isLive, job.unread == nil, job.clock == .wall
             else { continue }
             try orHold(job) { try $0.follow($1) }
         }
+    }
+
+    /// How many jobs a piece looks at, and how many of them it has follow: it takes a few milliseconds.
+    static let clockPiece = (looks: 500, jobs: zonePiece)
+
+    /// The same for a piece of all jobs, those after `cursor`, whose next dates a clock may have found that was ahead,
+    /// though no row says so: they were added, or got another schedule, while it was.
+    ///
+    /// Jobs with a claim are left to whoever knows whether its fire has begun.
+    ///
+    /// - Returns: where the next piece begins; nil after the last.
+    mutating func followClockBack(after cursor: JobID) throws -> JobID? {
+        guard moment.wall >= .earliestOfClocks else { return nil }
+        let (ids, next) = try jobs.maybeAhead(
+            of: moment.wall,
+            after: cursor,
+            limit: Self.clockPiece.looks
+        )
+        let piece = ids.prefix(Self.clockPiece.jobs)
+        for id in piece {
+            guard let job = try job(id), job.unread == nil else { continue }
+            try orHold(job) { try $0.follow($1) }
+        }
+        return piece.count < ids.count ? piece.last : next
+    }
+
+    /// Has a job that had a claim follow a clock that was set back, where its date may be one of before that.
+    private mutating func goBackIfChanged(_ job: inout StoredJob) throws {
+        guard job.state.isLive, job.clock == .wall, job.claim == nil,
+            job.definitionRevision > 1 || job.addedAt > moment.wall,
+            moment.wall >= .earliestOfClocks
+        else { return }
+        _ = try goBack(&job)
     }
 
     /// Jobs of `@reboot` that are due since the start of the machine are due now, whatever the clock said then.
@@ -113,6 +154,18 @@ extension JobTransaction {
         while let job = try jobs.added(before: last), job.addedAt > moment.wall {
             ids.append(job.id)
             last = job.id
+        }
+        return ids
+    }
+
+    /// The jobs that have got another schedule, and whose next date is claimed and still to come.
+    private func jobsClaimedAhead() throws -> Set<JobID> {
+        var ids: Set<JobID> = []
+        for (fire, id) in try fires.open() {
+            guard let job = try job(id), job.claim?.fire == fire, job.unread == nil,
+                job.definitionRevision > 1, job.fireDate.map({ $0 > moment.wall }) ?? false
+            else { continue }
+            ids.insert(id)
         }
         return ids
     }

@@ -170,6 +170,8 @@ extension JobTransaction {
             try releaseClaim(of: &job)
             try recordUnfired(&job)
             try end(&job, .finished, .count)
+        } else {
+            try releaseBeyondCount(of: &job)
         }
         try put(job)
         let date = moment.wallDate(now, on: job.clock)

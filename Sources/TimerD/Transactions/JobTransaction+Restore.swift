@@ -92,7 +92,20 @@ extension JobTransaction {
         if job.clock == .wall, moment.wall >= .earliestOfClocks { _ = try goBack(&job) }
         // What had come was skipped only by the end: the misfire rule decides of it, or the resume. What has fired keeps
         // its row.
-        if let date = standing.fireDate { try fires.deleteUnfired(of: job.id, from: date) }
+        if let date = standing.fireDate {
+            // A start of the machine in a pause has its row from that start, not from the end.
+            let isOfBoot = if case .reboot = job.schedule { true } else { false }
+            try fires.deleteUnfired(of: job.id, from: date, keepsPaused: isOfBoot)
+            // Due since a start of the machine, whatever the clock said then.
+            if isOfBoot, try row(of: job, covering: date) == nil {
+                job.fireDate = min(date, moment.wall)
+            }
+        }
+        try passTaken(&job)
+        let date = job.wallFireDate(at: moment)
+        try enqueue(.jobRestored, job) { $0.fireDate = date }
+        // Its zone may have other rules since: its dates go over to them as if it had lived, with their rows.
+        let isOverByRules = try followRules(&job)
         try passTaken(&job)
         guard job.state.isLive else {
             throw ControlError(
@@ -100,9 +113,15 @@ extension JobTransaction {
                 "job \(job.id) has no date after its invalidation\(copyAdvice(job))"
             )
         }
-        let date = job.wallFireDate(at: moment)
-        try enqueue(.jobRestored, job) { $0.fireDate = date }
-        try attributing(.invalidated) { try $0.resolveAndPut(job) }
+        try attributing(isOverByRules ? .zoneChanged : .invalidated) { try $0.resolveAndPut(job) }
+    }
+
+    /// Whether an ended job may live again, as far as its end says.
+    func mayBeRestored(_ job: StoredJob) throws -> Bool {
+        guard job.state == .invalidated, job.endReason == .invalidated, let endedAt = job.endedAt,
+            moment.wall - endedAt <= Self.undoable
+        else { return false }
+        return try jobs.standingBeforeEnd(of: job.id) != nil
     }
 
     /// The job before it was ended, if it may live again.
@@ -169,9 +188,8 @@ extension JobTransaction {
         // have had since.
         if let from = standing.movedFrom { return (standing.fireDate, from) }
         guard let date = standing.fireDate else { return (nil, nil) }
-        // Due since a start of the machine, whatever the clock said then.
-        if case .reboot = job.schedule { return (min(date, moment.wall), nil) }
-        // The rules of its zone may have changed meanwhile.
+        if case .reboot = job.schedule { return (date, nil) }
+        // The rules that it went by may be in no row any more.
         let instant = TimeSpan(microseconds: 1)
         guard job.schedule.nextFireDate(after: date - instant) != date else { return (date, nil) }
         return (job.schedule.nextFireDate(after: min(date, endedAt)) ?? date, nil)

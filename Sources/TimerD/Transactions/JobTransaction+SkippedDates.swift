@@ -39,7 +39,8 @@ extension JobTransaction {
         try insertSkipped(first, dates.last, count, of: &job, dates.reason)
     }
 
-    private mutating func insertSkipped(
+    /// Stores them as one row, and tells of it, unless the first has a row.
+    mutating func insertSkipped(
         _ first: Timestamp,
         _ last: Timestamp,
         _ count: Int,

@@ -52,7 +52,10 @@ extension JobTransaction {
         for id in ids {
             guard let job = try jobs.job(id), let rules = job.rules else { continue }
             guard job.state.isLive else {
-                if let new = terms.zones.stale[rules] { try setRules(new, of: id) }
+                // One that may live again goes over with its return, from the dates that it had.
+                if let new = terms.zones.stale[rules], try !mayBeRestored(job) {
+                    try setRules(new, of: id)
+                }
                 continue
             }
             // What cannot be read stays as it is until it can be.

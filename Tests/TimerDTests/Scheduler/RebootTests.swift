@@ -103,4 +103,40 @@ struct RebootTests {
             try await again.close()
         }
     }
+    @Test("Each start that passes while the job cannot be read has its row")
+    func unread() async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(cron: "@reboot")) { $0.name = "a" }
+            let damage = HeldJobsTests.damages[0]
+            try await HeldJobsTests.change(test, damage.sql, job.id)
+            let second = try await restarted(restarted(test))
+            #expect(try await starts(second, job.id) == ["held"])
+            #expect(second.sink.all(.fireSkipped).map(\.job) == [job.id])
+            try await HeldJobsTests.change(second, try #require(damage.repair), job.id)
+            let third = try await restarted(second)
+            try await third.advance(by: .seconds(60))
+            #expect(try await starts(third, job.id) == ["held", "held", "fired"])
+            try await third.close()
+        }
+    }
+
+    @Test(
+        "An undo brings back a start that was to come, and none that a pause has passed over",
+        arguments: [true, false]
+    )
+    func restored(isPaused: Bool) async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(cron: "@reboot")) { $0.jitter = "10h" }
+            if isPaused { try await test.change(job.id, .pause) }
+            let again = try await restarted(test)
+            if !isPaused { try await again.change(job.id, .pause) }
+            try await again.change(job.id, .invalidate)
+            #expect(try await starts(again, job.id) == [isPaused ? "paused" : "invalidated"])
+            _ = try await again.scheduler.restore(.ids([job.id]), caller: TestScheduler.root)
+            try await again.change(job.id, .resume)
+            try await again.advance(by: .hours(11))
+            #expect(try await starts(again, job.id) == [isPaused ? "paused" : "fired"])
+            try await again.close()
+        }
+    }
 }

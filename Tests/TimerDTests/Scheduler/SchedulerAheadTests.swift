@@ -257,4 +257,54 @@ struct SchedulerAheadTests {
             #expect(rows.count { $0.hasPrefix("claimed") } == 1)
         }
     }
+    @Test("A crash tells no more than a count leaves that fires by hand have used, too")
+    func countByHand() async throws {
+        try await TestScheduler.with(keeping: .all) { test in
+            let job = try await test.add(ScheduleWords(every: "100ms")) { $0.count = 25 }
+            try await test.advance(by: .milliseconds(550))
+            for _ in 0..<15 {
+                _ = try await test.scheduler.fire(.id(job.id), caller: TestScheduler.root)
+            }
+            let rows = try await Self.rows(test, job.id)
+            #expect(rows.count { $0.hasPrefix("claimed") } == 5)
+            let after = try await test.crashedAndDown(for: .seconds(4))
+            try await after.advance(by: .seconds(2))
+            #expect(Self.told(after, job.id) == Array(6...10))
+            #expect(after.sink.all(.fireFired).allSatisfy { $0.redelivered == true })
+            let stored = try await after.job(job.id)
+            #expect(stored.fires == 25)
+            #expect(stored.endReason == .count)
+            try await after.close()
+            // Without the crash it is the same.
+            try await test.advance(by: .seconds(2))
+            #expect(try await test.job(job.id).fires == 25)
+        }
+    }
+
+    @Test(
+        "A crash tells nothing behind 'until' that the daemon knew to be over, and what it may have told",
+        arguments: [true, false]
+    )
+    func untilPassed(isKnown: Bool) async throws {
+        try await TestScheduler.with(keeping: .all) { test in
+            let job = try await test.add(ScheduleWords(every: "100ms")) {
+                $0.until = (Self.start + .seconds(30)).rfc3339
+            }
+            try await test.advance(by: .milliseconds(550))
+            let claimed = try await Self.rows(test, job.id).count { $0.hasPrefix("claimed") }
+            #expect(claimed > 1)
+            if isKnown {
+                test.clock.step(by: .seconds(60))
+                _ = await test.scheduler.clockStepped()
+            }
+            let after = try await test.crashedAndDown(for: .seconds(4)) {
+                if !isKnown { $0.wall = $0.wall + .seconds(60) }
+            }
+            try await after.advance(by: .seconds(1))
+            // The next date is claimed by itself, and fires wherever the clock is put.
+            #expect(after.sink.all(.fireFired).count == (isKnown ? 1 : claimed))
+            #expect(try await after.job(job.id).endReason == .until)
+            try await after.close()
+        }
+    }
 }

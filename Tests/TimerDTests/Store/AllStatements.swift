@@ -199,6 +199,7 @@ enum AllStatements {
         ("JobStore.SQL.isInvalidated", JobStore.SQL.isInvalidated),
         ("JobStore.SQL.liveIDsByTag", JobStore.SQL.liveIDsByTag),
         ("JobStore.SQL.liveIDsOfOwner", JobStore.SQL.liveIDsOfOwner),
+        ("JobStore.SQL.maybeAhead", JobStore.SQL.maybeAhead),
         ("JobStore.SQL.newerTagged", JobStore.SQL.newerTagged),
         ("JobStore.SQL.newestIDByName", JobStore.SQL.newestIDByName),
         ("JobStore.SQL.nextDue", JobStore.SQL.nextDue),
