@@ -39,12 +39,14 @@ extension Scheduler {
         try hold([changes.touched], caller: caller)
         defer { letGo([changes.touched], caller: caller) }
         let limit = jobLimit(of: caller)
+        let minded = Set(fires.jobs(of: changes.touched, caller: caller))
         let applied = try await submitWrite(
             of: caller.uid,
             isLong: changes.writeUnits > Self.longWrite || changes.mayConcernTasks,
             unstarted: unstarted([changes.touched], caller)
         ) {
-            try $0.apply(changes, limit: limit, caller: caller)
+            $0.terms.minded = minded
+            return try $0.apply(changes, limit: limit, caller: caller)
         } durable: { scheduler, applied in
             scheduler.withdrawRuns(of: applied.ended)
         }.value()
@@ -90,13 +92,15 @@ extension Scheduler {
         defer { letGo([selection], caller: caller) }
         let isEnd = if case .invalidate = change { true } else { false }
         let busy = isEnd ? jobsInProgress(selection, caller: caller) : []
+        let minded = isEnd ? Set(fires.jobs(of: selection, caller: caller)) : []
         let ending = kill ? runsInProgress(selection, caller: caller) : [:]
         let changed = try await submitWrite(
             of: caller.uid,
             isLong: selection.isLong,
             unstarted: unstarted([selection], caller)
         ) {
-            try $0.change(
+            $0.terms.minded = minded
+            return try $0.change(
                 selection,
                 change,
                 caller: caller,
