@@ -231,7 +231,7 @@ struct TimerDMain: AsyncParsableCommand {
             try await group.run()
         } catch let error as DaemonError {
             let status = Self.failure("\(error)", error.status.rawValue)
-            if error.status == .inputOutput {
+            if error.status == .inputOutput || error.status == .lost {
                 // It had started.
                 manager.tell(.status(error.description))
             } else {
