@@ -21,6 +21,31 @@ extension DoctorTests {
         }
     }
 
+    @Test("A masked service does not start with the machine, whatever links there are to it")
+    func maskedService() throws {
+        var facts = facts
+        facts.service?.isMasked = true
+        let finding = try #require(Diagnosis.service(facts))
+        #expect(finding.level == .warning)
+        #expect(finding.advice == "systemctl unmask timerd")
+    }
+
+    @Test("To root a user's own daemon is not the system's service, though its unit has that name")
+    func cgroups() {
+        let own = "/user.slice/user-1000.slice/user@1000.service/app.slice/timerd.service"
+        let groups = [
+            "0::/system.slice/timerd.service\n": true,
+            "1:name=systemd:/system.slice/timerd.service\n0::/\n": true,
+            "0::/machine.slice/box.service/payload/system.slice/timerd.service\n": true,
+            "0::\(own)\n": false, "0::/system.slice/timerd-runner.service\n": false,
+            "0::/system.slice/mytimerd.service\n": false, "": false,
+        ]
+        for (text, isSystems) in groups {
+            #expect(HostFacts.Service.runs(cgroup: text, seenBy: 0) == isSystems, "\(text)")
+        }
+        #expect(HostFacts.Service.runs(cgroup: "0::\(own)\n", seenBy: 1000))
+    }
+
     @Test("A clock that was never set is broken, one of another machine is a warning")
     func clocks() {
         var facts = facts

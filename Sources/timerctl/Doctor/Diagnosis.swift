@@ -244,6 +244,13 @@ enum Diagnosis {
                 "install its unit, so that it starts with the machine"
             )
         }
+        guard !service.isMasked else {
+            return .warning(
+                "service",
+                "timerd.service is masked: neither the machine nor a client starts it",
+                "systemctl unmask timerd"
+            )
+        }
         guard service.isEnabled else {
             return .warning(
                 "service",
