@@ -2,6 +2,7 @@
 
 import Schedules
 import Testing
+import TimerControl
 import TimerWords
 
 @testable import timerctl
@@ -19,6 +20,23 @@ extension DoctorTests {
             #expect(finding.level == .warning)
             #expect(finding.advice?.contains(words) == true, "\(finding)")
         }
+    }
+
+    @Test("What the service says of itself is told where nobody answers, once")
+    func serviceSentence() {
+        var facts = facts
+        let sentence = "timerd.service is failed (exit-code); it says: 'x' is damaged"
+        facts.serviceSentence = sentence
+        let refused = ClientError(.noDaemon, "no daemon answers")
+        for file in [HostFacts.SocketFile.socket, .missing] {
+            facts.socketFile = file
+            #expect(Diagnosis.socket(facts, trouble: refused).text.hasSuffix("; \(sentence)"))
+        }
+        let closed = ClientError(.closed, "the connection was closed")
+        let silent = Diagnosis.unanswered(closed, at: "/s", service: sentence)
+        #expect(silent.text == "the connection was closed; \(sentence)")
+        let waited = Failure(.unavailable, "no answer for 5 s: \(sentence)")
+        #expect(Diagnosis.silence(waited, service: sentence).text == waited.message)
     }
 
     @Test("A masked service does not start with the machine, whatever links there are to it")

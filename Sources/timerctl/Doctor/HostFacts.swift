@@ -34,6 +34,8 @@ struct HostFacts: Hashable {
     var lostSocket: LostSocket?
     /// The daemon's unit in systemd; nil if this machine does not run systemd.
     var service: Service?
+    /// What the service of the socket says of itself, where no daemon answers; nil if there is none.
+    var serviceSentence: String?
 
     struct Space: Hashable {
         var free: Int64
