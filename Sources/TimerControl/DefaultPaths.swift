@@ -19,10 +19,14 @@ public struct DefaultPaths: Hashable, Sendable {
     /// Where a daemon that serves all users listens.
     public static let systemSocket = "/run/timerd/timerd.sock"
 
+    /// What there is where the system's daemon starts with the machine, also while it is down and has no socket.
+    package static let systemService = "/etc/systemd/system/multi-user.target.wants/timerd.service"
+
     /// The socket that a client connects to: the system's if the user has no daemon of his own and the system
-    /// has one.
+    /// has one, or is to have one.
     public func clientSocket(exists: (String) -> Bool) -> String {
-        !exists(socket) && exists(Self.systemSocket) ? Self.systemSocket : socket
+        guard !exists(socket) else { return socket }
+        return exists(Self.systemSocket) || exists(Self.systemService) ? Self.systemSocket : socket
     }
 
     /// The paths for an environment and a uid.

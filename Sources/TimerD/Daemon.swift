@@ -84,7 +84,7 @@ public struct Daemon: Service {
             // The stop failed because the database is lost; `loss.error` says so below.
         }
         withExtendedLifetime(watchdog) {}
-        if let error = loss.error { throw DaemonError(error.sentence, .inputOutput) }
+        if let error = loss.error { throw DaemonError(error.sentence, .lost) }
         log.info("stopped")
     }
 

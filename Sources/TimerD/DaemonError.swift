@@ -9,10 +9,13 @@ public struct DaemonError: Error, Hashable, CustomStringConvertible {
     public enum Status: Int32, Sendable {
         /// It may mend itself: a full disk, a database in use. A service manager tries again.
         case unavailable = 69
-        /// It ran, and lost its database, or could not store the last of what happened, or not stop in order.
+        /// It ran, and could not store the last of what happened, or not stop in order.
         case inputOutput = 74
         /// It does not mend itself: somebody has to look. A service manager does not try again.
         case configuration = 78
+        /// It ran, and a file of its database was taken away: the next one would begin with an empty database at once, so
+        /// somebody has to look. sysexits(3) has no word for it. A service manager does not try again.
+        case lost = 79
     }
 
     public let description: String

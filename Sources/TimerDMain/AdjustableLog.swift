@@ -19,7 +19,7 @@ final class LogThreshold: Sendable {
     }
 }
 
-/// Logs to standard error, or the journal behind it, from a level that all such loggers share.
+/// Logs to standard error, or the journal behind it, from a level that all such loggers share; never waits for who reads that.
 struct AdjustableLog: LogHandler {
     private var output: StreamLogHandler
     private let threshold: LogThreshold
@@ -27,7 +27,7 @@ struct AdjustableLog: LogHandler {
 
     init(label: String, threshold: LogThreshold, journal: Journal?) {
         self.journal = journal
-        output = StreamLogHandler.standardError(label: label)
+        output = StreamLogHandler(label: label, stream: RecordQueue.standardError)
         self.threshold = threshold
     }
 

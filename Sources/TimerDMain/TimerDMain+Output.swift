@@ -13,9 +13,9 @@ extension TimerDMain {
         do {
             let command = try parse()
             try await command.run()
-            Glibc.exit(EXIT_SUCCESS)
+            leave(EXIT_SUCCESS)
         } catch let status as ExitCode {
-            Glibc.exit(status.rawValue)
+            leave(status.rawValue)
         } catch  where exitCode(for: error).isSuccess {
             // What was asked for: help, the version, a script for completions.
             do throws(ExitCode) {
@@ -31,8 +31,24 @@ extension TimerDMain {
         }
     }
 
+    /// Ends the process once what was logged is written, if anybody reads it.
+    private static func leave(_ status: Int32) -> Never {
+        RecordQueue.standardError.flush()
+        Glibc.exit(status)
+    }
+
+    /// Says why the process ends, behind what was logged.
+    static func complainLast(_ sentence: String) {
+        let records = RecordQueue.standardError
+        // Where nothing was, there may be no thread yet, and is none needed.
+        guard records.isUsed else { return complain(sentence) }
+        records.writeLast("timerd: \(HiddenCharacters.escaped(sentence))\n")
+    }
+
     /// Writes text and the end of its line to standard output, all of it.
     static func write(_ text: String) throws(ExitCode) {
+        // What was logged before comes before it, where both go to one place.
+        RecordQueue.standardError.flush()
         do throws(Errno) {
             try write(text + "\n", to: STDOUT_FILENO)
         } catch {

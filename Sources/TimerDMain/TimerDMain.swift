@@ -231,7 +231,7 @@ struct TimerDMain: AsyncParsableCommand {
             try await group.run()
         } catch let error as DaemonError {
             let status = Self.failure("\(error)", error.status.rawValue)
-            if error.status == .inputOutput {
+            if error.status == .inputOutput || error.status == .lost {
                 // It had started.
                 manager.tell(.status(error.description))
             } else {
@@ -249,6 +249,7 @@ struct TimerDMain: AsyncParsableCommand {
     /// Ends the process without what libraries do at an end: those of libpq (Kerberos) clear away what another thread that is
     /// connecting just then goes on to use, and abort.
     private static func endAtOnce(_ status: ExitCode) -> Never {
+        RecordQueue.standardError.flush()
         fflush(nil)
         _exit(status.rawValue)
     }
@@ -287,7 +288,7 @@ struct TimerDMain: AsyncParsableCommand {
             line: #line
         )
         if journal?.write(event) == true { return ExitCode(status) }
-        complain(reason)
+        complainLast(reason)
         return ExitCode(status)
     }
 }

@@ -97,6 +97,16 @@ struct Failure: Error, Hashable {
         }
     }
 
+    /// Of no daemon at the socket of a service, which may say why; `own`: where another of the user's would be.
+    init(_ error: ClientError, service: ServiceState?, own: String?) {
+        guard let service else {
+            self.init(error)
+            return
+        }
+        let none = own.map { "; there is none of your own at '\($0)' either" } ?? ""
+        self.init(.unavailable, "\(error.message): \(service.sentence)\(none)")
+    }
+
     init(_ error: ControlError) {
         let status: ExitStatus =
             switch error.reason {

@@ -82,6 +82,9 @@ import TimerControl
         }
         #expect(paths.clientSocket { [own, system].contains($0) } == own)
         #expect(paths.clientSocket { $0 == system } == system)
+        let service = DefaultPaths.systemService
+        #expect(paths.clientSocket { $0 == service } == system, "its daemon is down")
+        #expect(paths.clientSocket { [own, service].contains($0) } == own)
         #expect(paths.clientSocket { _ in false } == own, "that is where one would be started")
     }
 }

@@ -2,6 +2,7 @@
 
 import Schedules
 import Testing
+import TimerControl
 import TimerWords
 
 @testable import timerctl
@@ -19,6 +20,48 @@ extension DoctorTests {
             #expect(finding.level == .warning)
             #expect(finding.advice?.contains(words) == true, "\(finding)")
         }
+    }
+
+    @Test("What the service says of itself is told where nobody answers, once")
+    func serviceSentence() {
+        var facts = facts
+        let sentence = "timerd.service is failed (exit-code); it says: 'x' is damaged"
+        facts.serviceSentence = sentence
+        let refused = ClientError(.noDaemon, "no daemon answers")
+        for file in [HostFacts.SocketFile.socket, .missing] {
+            facts.socketFile = file
+            #expect(Diagnosis.socket(facts, trouble: refused).text.hasSuffix("; \(sentence)"))
+        }
+        let closed = ClientError(.closed, "the connection was closed")
+        let silent = Diagnosis.unanswered(closed, at: "/s", service: sentence)
+        #expect(silent.text == "the connection was closed; \(sentence)")
+        let waited = Failure(.unavailable, "no answer for 5 s: \(sentence)")
+        #expect(Diagnosis.silence(waited, service: sentence).text == waited.message)
+    }
+
+    @Test("A masked service does not start with the machine, whatever links there are to it")
+    func maskedService() throws {
+        var facts = facts
+        facts.service?.isMasked = true
+        let finding = try #require(Diagnosis.service(facts))
+        #expect(finding.level == .warning)
+        #expect(finding.advice == "systemctl unmask timerd")
+    }
+
+    @Test("To root a user's own daemon is not the system's service, though its unit has that name")
+    func cgroups() {
+        let own = "/user.slice/user-1000.slice/user@1000.service/app.slice/timerd.service"
+        let groups = [
+            "0::/system.slice/timerd.service\n": true,
+            "1:name=systemd:/system.slice/timerd.service\n0::/\n": true,
+            "0::/machine.slice/box.service/payload/system.slice/timerd.service\n": true,
+            "0::\(own)\n": false, "0::/system.slice/timerd-runner.service\n": false,
+            "0::/system.slice/mytimerd.service\n": false, "": false,
+        ]
+        for (text, isSystems) in groups {
+            #expect(HostFacts.Service.runs(cgroup: text, seenBy: 0) == isSystems, "\(text)")
+        }
+        #expect(HostFacts.Service.runs(cgroup: "0::\(own)\n", seenBy: 1000))
     }
 
     @Test("A clock that was never set is broken, one of another machine is a warning")

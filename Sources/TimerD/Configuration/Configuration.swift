@@ -143,6 +143,14 @@ extension SchedulerSettings {
     }
 }
 
+extension Result<Configuration, SettingError> {
+    /// See `Configuration.refusal`; nil where it cannot be read.
+    func refusal(atSocketOf old: Configuration) -> SettingError? {
+        guard case .success(let new) = self else { return nil }
+        return new.refusal(atSocketOf: old)
+    }
+}
+
 extension Configuration {
     /// The settings in which this differs from those in force, and that stay as they are until a restart.
     func changedPlaces(from old: Configuration) -> [Setting] {
@@ -163,6 +171,15 @@ extension Configuration {
         new.unshared = old.unshared
         (new.runner, new.listen) = (old.runner, old.listen)
         return new
+    }
+
+    /// Why a start is refused where the service manager listens at the socket of those in force; nil where it is not.
+    ///
+    /// See `SocketFile.adopt`.
+    func refusal(atSocketOf old: Configuration) -> SettingError? {
+        guard socket != old.socket else { return nil }
+        let places = "'socket' is '\(socket)', and the service manager listens at '\(old.socket)'"
+        return SettingError(description: "\(places); 'ListenStream' and 'socket' have to agree")
     }
 
     func warnOfContradictions(_ log: Logger) {

@@ -12,20 +12,25 @@ extension Scheduler {
         try hold(named, caller: caller)
         defer { letGo(named, caller: caller) }
         let limit = jobLimit(of: caller)
-        let added = try await submitWrite(
+        let (added, replaced) = try await submitWrite(
             of: caller.uid,
             isLong: jobs.writeUnits > Self.longWrite
                 || replace && jobs.contains { $0.definition.mayHaveTasks },
             unstarted: unstarted(named, caller)
-        ) {
-            try $0.add(jobs, replace: replace, limit: limit)
-        } durable: { scheduler, added in
+        ) { transaction in
+            let added = try transaction.add(jobs, replace: replace, limit: limit)
+            return (added, replace ? transaction.outcome.replaced : [])
+        } durable: { scheduler, written in
+            scheduler.withdrawRuns(of: written.1)
             // Here, before the store can say anything later of them, such as their end.
-            for (new, job) in zip(jobs, added) {
+            for (new, job) in zip(jobs, written.0) {
                 scheduler.tie(job, addedAs: new, by: caller.life)
             }
         }.value()
-        if replace { await awaitBegins(of: added, whereOffered: true) }
+        if replace {
+            await awaitBegins(of: replaced, whereOffered: false)
+            await awaitBegins(of: added, whereOffered: true)
+        }
         return added
     }
 
@@ -34,16 +39,18 @@ extension Scheduler {
         try hold([changes.touched], caller: caller)
         defer { letGo([changes.touched], caller: caller) }
         let limit = jobLimit(of: caller)
+        let minded = Set(fires.jobs(of: changes.touched, caller: caller))
         let applied = try await submitWrite(
             of: caller.uid,
             isLong: changes.writeUnits > Self.longWrite || changes.mayConcernTasks,
             unstarted: unstarted([changes.touched], caller)
         ) {
-            try $0.apply(changes, limit: limit, caller: caller)
+            $0.terms.minded = minded
+            return try $0.apply(changes, limit: limit, caller: caller)
         } durable: { scheduler, applied in
-            scheduler.withdrawRuns(of: applied.invalidated.jobs)
+            scheduler.withdrawRuns(of: applied.ended)
         }.value()
-        await awaitBegins(of: applied.invalidated.jobs, whereOffered: false)
+        await awaitBegins(of: applied.ended, whereOffered: false)
         await awaitBegins(of: applied.changed, whereOffered: true)
         return applied
     }
@@ -87,13 +94,15 @@ extension Scheduler {
         defer { letGo([selection], caller: caller) }
         let isEnd = if case .invalidate = change { true } else { false }
         let busy = isEnd ? jobsInProgress(selection, caller: caller) : []
+        let minded = isEnd ? Set(fires.jobs(of: selection, caller: caller)) : []
         let ending = kill ? runsInProgress(selection, caller: caller) : [:]
         let changed = try await submitWrite(
             of: caller.uid,
             isLong: selection.isLong,
             unstarted: unstarted([selection], caller)
         ) {
-            try $0.change(
+            $0.terms.minded = minded
+            return try $0.change(
                 selection,
                 change,
                 caller: caller,

@@ -89,6 +89,7 @@ extension JobTransaction {
             let isPaused = new.definition.paused == true
             if isPaused { try leaveMaintenance(&old) }
             if isInMaintenance, !isPaused { try enterMaintenance(&old) }
+            try noteChange(of: old, to: new.policy.notices)
             return try redate(old, to: new, isPaused: isPaused || isInMaintenance)
         }
         try requireHistory(new, inPlaceOf: nil)

@@ -60,6 +60,8 @@ struct AppliedChanges: Sendable {
     var invalidated = ChangedJobs()
     var changed: [StoredJob] = []
     var added: [StoredJob] = []
+    /// Those that others have taken the place of: they have ended.
+    var replaced: [StoredJob] = []
     /// What each queue still has of those of `changed` that are of no queue.
     var leftTasks: [QueueKey: LeftTasks] = [:]
 
@@ -68,6 +70,9 @@ struct AppliedChanges: Sendable {
         var count = 0
         var jobs: [JobID] = []
     }
+
+    /// The jobs that have ended, whether that was asked for or others have their place.
+    var ended: [StoredJob] { invalidated.jobs + replaced }
 
     /// Those of `added` that were there, by their key; nil for none.
     var existing: [JobID]? { added.existing }
@@ -141,6 +146,7 @@ extension JobTransaction {
             limit: limit,
             isDeclared: changes.addition == .declared
         )
+        applied.replaced = outcome.replaced
         return applied
     }
 

@@ -144,8 +144,11 @@ extension JobTransaction {
             try move(&job, to: moment.date(ofWall: date, on: job.clock))
         case (.pause, .paused), (.resume, .scheduled), (.beginMaintenance, .paused),
             (.endMaintenance, .scheduled):
-            // Who pauses it means it to stay so.
-            if case .pause = change { try leaveMaintenance(&job) }
+            // Who pauses it means it to stay so, whatever its definition says of a pause later.
+            if case .pause = change {
+                try leaveMaintenance(&job)
+                try forgetStatedPause(of: &job)
+            }
             outcome.jobs.append(try withClaimsAhead(job))
         case (.pause, _), (.beginMaintenance, _):
             if case .beginMaintenance = change { try enterMaintenance(&job) }

@@ -113,10 +113,25 @@ extension JobTransaction {
         return look
     }
 
-    /// Closes the open fires of a job that ends while it cannot be read.
-    func closeOpenFires(of job: StoredJob) throws {
+    /// Closes the open fires of a job that ends while it cannot be read, and tells of each what its row says from then on.
+    mutating func closeOpenFires(of job: StoredJob) throws {
+        let open = try fires.rowsToGoOnFrom(job)
         try runs.interrupt(of: job.id, job.ownerID, at: moment.wall)
         try fires.close(of: job.id)
+        for row in open {
+            let date = row.unread == nil ? row.fireDate : nil
+            if row.state == .claimed {
+                try enqueue(.fireSkipped, job, FireReason.held.rawValue, fire: row.fire) {
+                    $0.fireDate = date
+                }
+            } else if let run = row.id, row.outcome == nil, !terms.minded.contains(job.id) {
+                try enqueue(.runFinished, job, fire: row.fire, run: run) {
+                    ($0.fireDate, $0.outcome) = (date, .interrupted)
+                    $0.handler = row.handler
+                    $0.attempt = row.handler == nil ? row.attempt : nil
+                }
+            }
+        }
     }
 }
 

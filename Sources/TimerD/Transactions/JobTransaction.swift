@@ -233,6 +233,9 @@ struct StoreOutcome: Sendable {
         var fires: ArraySlice<FireID>
     }
 
+    /// The jobs that others have taken the place of.
+    var replaced: [StoredJob] { jobs.filter { $0.endReason == .replaced } }
+
     /// Whether the scheduler need not hear of it: the record of a fire with which its job ended, as the scheduler has told.
     ///
     /// It hears of any other outcome, also of an empty one: each has it look whether the window is to be loaded.

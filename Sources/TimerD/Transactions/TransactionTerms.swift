@@ -26,4 +26,6 @@ struct TransactionTerms: Sendable {
     var runDefaults = RunDefaults()
     /// Fires in state `running` whose command has not been started: the rows cannot tell, the scheduler can.
     var unstarted: Set<FireID> = []
+    /// Jobs of which this daemon minds a fire: what becomes of its run is recorded, and told, once it has ended.
+    var minded: Set<JobID> = []
 }

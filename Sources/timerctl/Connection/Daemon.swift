@@ -20,7 +20,13 @@ struct Daemon {
         do {
             return Self(client: try await ControlClient.connect(to: socket), socket: socket)
         } catch {
-            throw Failure(error)
+            guard error.reason == .noDaemon else { throw Failure(error) }
+            let own = DefaultPaths.current.socket
+            throw Failure(
+                error,
+                service: ServiceState.read(socket: socket),
+                own: socket == DefaultPaths.systemSocket && own != socket ? own : nil
+            )
         }
     }
 

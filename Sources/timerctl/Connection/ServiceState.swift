@@ -54,15 +54,17 @@ struct ServiceState: Hashable, Sendable {
         let isSystems = socket == DefaultPaths.systemSocket
         guard isSystems || socket == DefaultPaths.current.socket else { return nil }
         let manager = isSystems ? "" : "--user"
-        let names = "ActiveState,SubState,Result,NRestarts,StatusText"
+        let names = "LoadState,ActiveState,SubState,Result,NRestarts,StatusText"
         let shown = output(of: "systemctl \(manager) show -p \(names) timerd.service")
         guard let shown else { return nil }
+        let known = properties(in: shown)
+        guard known["LoadState"] != "not-found" else { return nil }
         // "-q": no hint for a user who may not read the journal.
         let unit = isSystems ? "-u timerd.service" : "--user -u timerd.service"
         let message = output(of: "journalctl -q \(unit) -t timerd -n 1 -o cat") ?? ""
         return Self(
             manager: manager,
-            properties: properties(in: shown),
+            properties: known,
             lastMessage: message.trimmingEnd
         )
     }

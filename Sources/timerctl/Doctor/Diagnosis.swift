@@ -20,13 +20,16 @@ enum Diagnosis {
             facts.service?.isInstalled == true
             ? "systemctl start timerd; journalctl -u timerd says why it is not running"
             : "start it: timerd; or say where it is: --socket or TIMERD_SOCKET"
+        // Why it did not start, or has ended.
+        let reason = facts.serviceSentence.map { "; \($0)" } ?? ""
         switch facts.socketFile {
         case .missing:
-            return .broken("socket", "there is no '\(path)': no daemon runs there", start)
+            return .broken("socket", "there is no '\(path)': no daemon runs there\(reason)", start)
         case .notASocket:
             return .broken("socket", "'\(path)' is not a socket", "move it away, then start timerd")
         case .socket:
-            return .broken("socket", "nobody answers at '\(path)': its daemon has died", start)
+            let text = "nobody answers at '\(path)': its daemon has died\(reason)"
+            return .broken("socket", text, start)
         }
     }
 
@@ -46,11 +49,11 @@ enum Diagnosis {
         )
     }
 
-    /// Something listens at the socket, and has not said how it is; `error`: why not.
-    static func unanswered(_ error: any Error, at path: String) -> Finding {
+    /// Something listens at the socket, and has not said how it is; `error`: why not; `service`: what its service says of itself.
+    static func unanswered(_ error: any Error, at path: String, service: String? = nil) -> Finding {
         let failure = Failure(answering: error)
         switch failure.status {
-        case .unavailable: return silence(failure)
+        case .unavailable: return silence(failure, service: service)
         case .protocolBroken: return stranger(failure, at: path)
         default: break
         }
@@ -66,10 +69,13 @@ enum Diagnosis {
     }
 
     /// A daemon listens at the socket but does not answer.
-    static func silence(_ failure: Failure) -> Finding {
-        .broken(
+    static func silence(_ failure: Failure, service: String? = nil) -> Finding {
+        // Who was waited for has said it already: see `Patience`.
+        let isSaid = failure.message.contains("timerd.service is ")
+        let reason = isSaid ? "" : service.map { "; \($0)" } ?? ""
+        return .broken(
             "socket",
-            failure.message,
+            failure.message + reason,
             "mend what it says; journalctl -u timerd has more, and 'systemctl restart timerd' begins anew"
         )
     }
@@ -242,6 +248,13 @@ enum Diagnosis {
                 "service",
                 "systemd does not know timerd",
                 "install its unit, so that it starts with the machine"
+            )
+        }
+        guard !service.isMasked else {
+            return .warning(
+                "service",
+                "timerd.service is masked: neither the machine nor a client starts it",
+                "systemctl unmask timerd"
             )
         }
         guard service.isEnabled else {

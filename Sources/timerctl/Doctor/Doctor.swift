@@ -41,7 +41,8 @@ struct Doctor: AsyncParsableCommand {
         do throws(ClientError) {
             client = try await ControlClient.connect(to: path)
         } catch {
-            let facts = HostFacts.read(socket: path, daemon: nil)
+            var facts = HostFacts.read(socket: path, daemon: nil)
+            facts.serviceSentence = ServiceState.read(socket: path)?.sentence
             return [Diagnosis.socket(facts, trouble: error)] + host(facts, nil)
         }
         let daemon = Daemon(client: client, socket: path)
@@ -51,7 +52,8 @@ struct Doctor: AsyncParsableCommand {
                 try await client.status()
             }
         } catch {
-            return [Diagnosis.unanswered(error, at: path)]
+            let service = ServiceState.read(socket: path)?.sentence
+            return [Diagnosis.unanswered(error, at: path, service: service)]
                 + host(HostFacts.read(socket: path, daemon: nil), nil)
         }
         return await examine(daemon, status, at: path)

@@ -34,6 +34,8 @@ struct HostFacts: Hashable {
     var lostSocket: LostSocket?
     /// The daemon's unit in systemd; nil if this machine does not run systemd.
     var service: Service?
+    /// What the service of the socket says of itself, where no daemon answers; nil if there is none.
+    var serviceSentence: String?
 
     struct Space: Hashable {
         var free: Int64
@@ -47,6 +49,8 @@ struct HostFacts: Hashable {
         var isEnabled: Bool
         /// Whether its unit is installed.
         var isInstalled: Bool
+        /// Whether it was masked: it starts by nothing.
+        var isMasked = false
     }
 
     /// A daemon of this machine.
@@ -107,17 +111,42 @@ struct HostFacts: Hashable {
             "/etc/systemd/system", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system",
             "/lib/systemd/system",
         ]
+        // systemd.unit(5): masked is a unit that is a link to /dev/null, in /run until the next start of the machine.
+        let isMasked = ["/etc/systemd/system", "/run/systemd/system"].contains { folder in
+            target(ofLink: folder + "/timerd.service") == "/dev/null"
+        }
         let enabled = "/etc/systemd/system/multi-user.target.wants/timerd.service"
         return Service(
-            runsDaemon: pid.map { cgroup(of: $0).contains("timerd.service") },
+            runsDaemon: pid.map { Service.runs(cgroup: cgroup(of: $0), seenBy: geteuid()) },
             isEnabled: socketFile(enabled) != .missing,
-            isInstalled: units.contains { access($0 + "/timerd.service", F_OK) == 0 }
+            isInstalled: units.contains { access($0 + "/timerd.service", F_OK) == 0 },
+            isMasked: isMasked
         )
+    }
+
+    /// Where a symbolic link leads; nil for anything else.
+    private static func target(ofLink path: String) -> String? {
+        var bytes = [CChar](repeating: 0, count: Int(PATH_MAX))
+        let count = readlink(path, &bytes, bytes.count)
+        guard count >= 0 else { return nil }
+        return String(decoding: bytes.prefix(count).map(UInt8.init(bitPattern:)), as: UTF8.self)
     }
 
     private static func cgroup(of pid: Int32) -> String {
         // try?: the process may be another user's, or may have ended.
         let bytes = try? InputFile.bytes(of: "/proc/\(pid)/cgroup")
         return String(decoding: bytes ?? [], as: UTF8.self)
+    }
+}
+
+extension HostFacts.Service {
+    /// Whether a process with this /proc/PID/cgroup is of the unit.
+    ///
+    /// To root that is the system's, and not a user's of the same name, which lies below user@UID.service; to a user either.
+    static func runs(cgroup: String, seenBy uid: UInt32) -> Bool {
+        let folder = uid == 0 ? "/system.slice/timerd.service" : "/timerd.service"
+        return cgroup.split(separator: "\n").contains { line in
+            line.hasSuffix(folder) || line.contains(folder + "/")
+        }
     }
 }

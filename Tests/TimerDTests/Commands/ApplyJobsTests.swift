@@ -275,13 +275,17 @@ import TimerControl
         }
     }
 
-    @Test("A pause by hand is none of the definition's, though that asked for one that was ended")
-    func pauseByHand() async throws {
+    @Test(
+        "A pause by hand is none of the definition's, though that asked for one, ended or not",
+        arguments: [true, false]
+    )
+    func pauseByHand(isEnded: Bool) async throws {
         try await TestScheduler.with { test in
             let job = try await add(test, Self.definition { $0.paused = true })
-            try await test.change(job.id, .resume)
-            #expect(try await test.job(job.id).definition.paused == nil)
+            if isEnded { try await test.change(job.id, .resume) }
+            #expect(try await test.job(job.id).definition.paused == (isEnded ? nil : true))
             try await test.change(job.id, .pause)
+            #expect(try await test.job(job.id).definition.paused == nil)
             let after = try await test.crashed()
             try await apply(after, revision(job, Self.definition { $0.nice = 1 }))
             #expect(try await after.job(job.id).state == .paused)

@@ -57,7 +57,7 @@ import TimerControl
                 try await client.addJob(JobDefinition(schedule: .init(in: "1h")))
             }
             // As the shell waits for it.
-            #expect(await daemon.end(0) == .exited(74))
+            #expect(await daemon.end(0) == .exited(79))
             await client.close()
             let what = "'\(daemon.database)\(deed.suffix)' was"
             #expect(daemon.log.contains(what), "\(daemon.log)")
@@ -95,7 +95,7 @@ import TimerControl
         try await DaemonProcess.with { daemon in
             _ = try await daemon.timerctl("add", "--every", "50ms")
             #expect(unlink(daemon.database) == 0)
-            #expect(await daemon.end(0) == .exited(74))
+            #expect(await daemon.end(0) == .exited(79))
         }
     }
 
@@ -104,7 +104,7 @@ import TimerControl
         try await DaemonProcess.with { daemon in
             _ = try await daemon.timerctl("add", "--in", "1h", "--name", "kept")
             #expect(rename(daemon.database, daemon.database + ".away") == 0)
-            #expect(await daemon.end(SIGTERM) == .exited(74))
+            #expect(await daemon.end(SIGTERM) == .exited(79))
             #expect(rename(daemon.database + ".away", daemon.database) == 0)
             try await daemon.start()
             #expect(try await daemon.timerctl("list").output.contains("kept"))
@@ -116,7 +116,7 @@ import TimerControl
         try await DaemonProcess.with { daemon in
             _ = try await daemon.timerctl("add", "--in", "1h")
             #expect(truncate(daemon.database + "-wal", 0) == 0)
-            #expect(await daemon.end(SIGTERM) == .exited(74))
+            #expect(await daemon.end(SIGTERM) == .exited(79))
             #expect(daemon.log.contains("'\(daemon.database)-wal' was cut off"), "\(daemon.log)")
             try await daemon.start()
         }
@@ -143,7 +143,7 @@ import TimerControl
                 try await client.addJob(JobDefinition(schedule: .init(in: "1h")))
             }
             await client.close()
-            #expect(await daemon.end(0) == .exited(74))
+            #expect(await daemon.end(0) == .exited(79))
             #expect(rename(daemon.database + ".away", daemon.database) == 0)
             try await daemon.start()
             let opened = open(gate, O_WRONLY)

@@ -11,10 +11,13 @@ import TimerControl
     private static let url = "https://ping.example/old"
 
     /// A job that has succeeded once, after an hour, and whose ping was not taken.
-    private static func addSucceeded(_ test: TestScheduler) async throws -> StoredJob {
+    private static func addSucceeded(
+        _ test: TestScheduler,
+        name: String? = nil
+    ) async throws -> StoredJob {
         test.runner.answer = NoticeSupport.answers(.exited(0), told: .exited(22))
         let job = try await test.add(ScheduleWords(every: "1h"), command: ["true"]) {
-            $0.ping = url
+            ($0.name, $0.ping) = (name, url)
         }
         try await test.advance(by: .seconds(3601))
         #expect(try await NoticeSupport.waiting(test).map(\.reason) == [.ping])
@@ -42,6 +45,25 @@ import TimerControl
             #expect(try await NoticeSupport.waiting(test).count == 1, "its URL is the same")
             try await NoticeSupport.change(test, job) { $0.ping = ping }
             #expect(try await NoticeSupport.waiting(test).isEmpty)
+        }
+    }
+
+    @Test(
+        "A ping that waits goes no more to a URL that the job of its name has no longer",
+        arguments: ["https://ping.example/new", nil]
+    )
+    func replaced(ping: String?) async throws {
+        try await TestScheduler.with { test in
+            let job = try await Self.addSucceeded(test, name: "a")
+            for (url, count) in [(Self.url, 1), (ping, 0)] {
+                var definition = job.definition
+                definition.ping = url
+                let new = try NewJob(definition, owner: 0, at: test.clock.now(), zone: .utc)
+                let root = TestScheduler.root
+                let again = try await test.scheduler.add([new], replace: true, caller: root)
+                #expect(again.map(\.id) == [job.id])
+                #expect(try await NoticeSupport.waiting(test).count == count)
+            }
         }
     }
 

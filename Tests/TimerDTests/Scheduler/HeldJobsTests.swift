@@ -273,6 +273,32 @@ import TimerControl
         }
     }
 
+    @Test(
+        "What ends with a job that cannot be read is told, as its row has it",
+        arguments: [true, false]
+    )
+    func endedOpen(hasRun: Bool) async throws {
+        try await TestScheduler.with { test in
+            test.runner.isHolding = true
+            let words = ScheduleWords(every: hasRun ? "1h" : "4s")
+            let job = try await test.add(words, command: hasRun ? ["x"] : nil)
+            if hasRun { try await test.advance(by: .seconds(3601)) }
+            try await Self.change(test, Self.damages[0].sql, job.id)
+            let after = try await test.crashedAndDown(for: .seconds(5))
+            #expect(try await Self.told(after, job.id).held != nil)
+            try await after.change(job.id, .invalidate)
+            let rows = try await after.history(job.id)
+            let (skipped, ended) = (after.sink.all(.fireSkipped), after.sink.all(.runFinished))
+            #expect(skipped.map(\.fire) == rows.filter { $0.state == .skipped }.map(\.fire))
+            #expect(skipped.allSatisfy { $0.reason == "held" && $0.job == job.id })
+            #expect(ended.map(\.run) == rows.compactMap(\.id))
+            #expect(ended.allSatisfy { $0.outcome == .interrupted })
+            #expect(hasRun ? !ended.isEmpty : !skipped.isEmpty)
+            try await after.close()
+            test.runner.end()
+        }
+    }
+
     @Test("A run that a crash interrupted is settled once its job can be read")
     func leftOpen() async throws {
         try await TestScheduler.with { test in

@@ -7,6 +7,7 @@ import Schedules
 import Testing
 import TimerControl
 
+@testable import LinuxSystem
 @testable import Runner
 @testable import TimerD
 
@@ -71,6 +72,48 @@ struct WithdrawnRunTests {
             #expect(run.outcome == .notStarted, "\(run)")
             #expect(run.error == "it was ended before it began")
             #expect(run.nextAttemptAt == nil && run.state == .done)
+        }
+    }
+
+    @Test(
+        "A run of a job that another has the place of does not begin, and the answer waits to know that",
+        arguments: ["a tied job by add", "an unreadable job by apply"]
+    )
+    func replaced(way: String) async throws {
+        let permission = SlowPermission()
+        try await TestScheduler.with(accounts: permission.accounts) { test in
+            let ann = Owner(uid: 1001, name: "ann")
+            var caller = Caller(ann, daemon: 0)
+            caller.life = ConnectionLife()
+            var definition = JobDefinition(schedule: ScheduleWords(every: "1h"))
+            (definition.name, definition.command) = ("a", ["x"])
+            let other = try NewJob(definition, owner: ann, at: test.clock.now(), zone: .utc)
+            let isTied = way.contains("tied")
+            if isTied { definition.whileConnected = true }
+            let new = try NewJob(definition, owner: ann, at: test.clock.now(), zone: .utc)
+            let job = try await test.scheduler.add([new], replace: false, caller: caller)[0].id
+            _ = try await test.handler().handle(.fireJob(.id(job)), from: ann).get()
+            while permission.askedCount == 0 { await Task.yield() }
+            if isTied {
+                _ = try await test.scheduler.add([other], replace: true, caller: caller)
+            } else {
+                let damage = """
+                    UPDATE job_definitions SET definition = json_set(definition, '$.weather', 'dry')
+                    WHERE job_id = ?1
+                    """
+                try await test.store.writer.write { try $0.prepare(damage).run(job) }
+                let changes = JobChanges(
+                    invalidate: [],
+                    change: [.init(id: job, to: other)],
+                    add: []
+                )
+                _ = try await test.scheduler.apply(changes, caller: caller)
+            }
+            #expect(test.runner.awaited.contains { !$0.runs.isEmpty && !$0.whereOffered })
+            permission.say()
+            try await test.settle()
+            #expect(test.runner.requests.isEmpty, "its command has begun")
+            #expect(try await test.job(job).endReason == .replaced)
         }
     }
 

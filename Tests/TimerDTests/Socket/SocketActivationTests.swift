@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import Glibc
 import Testing
 
@@ -47,6 +48,46 @@ import Testing
                 """
             let pid = try await Tool.run(["perl", "-e", client, daemon.socket])
             #expect(pid == "\(daemon.pid)")
+        }
+    }
+
+    @Test(
+        "A reload with another socket than the manager's is refused, as a start would be",
+        .timeLimit(.minutes(1))
+    )
+    func changed() async throws {
+        try await DaemonProcess.with { daemon in
+            await daemon.end(SIGTERM)
+            let file = daemon.folder + "/timerd.json"
+            func write(_ socket: String, _ maxRuns: Int) throws {
+                let words = [
+                    "\"database\": \"\(daemon.database)\"", "\"socket\": \"\(socket)\"",
+                    "\"maxRuns\": \(maxRuns)",
+                ]
+                let text = "{\(words.joined(separator: ", "))}"
+                try text.write(toFile: file, atomically: false, encoding: .utf8)
+            }
+            try write(daemon.socket, 4)
+            let manager = """
+                use IO::Socket::UNIX; use POSIX; $^F = 9;
+                my $s = IO::Socket::UNIX->new(Local => $ENV{AT}, Listen => 9) or die;
+                POSIX::dup2(fileno($s), 3); $ENV{LISTEN_PID} = $$; $ENV{LISTEN_FDS} = 1; exec @ARGV;
+                """
+            try await daemon.start(
+                ["--config", file],
+                through: ["env", "AT=\(daemon.socket)", "perl", "-e", manager],
+                isPlaced: false
+            )
+            let refusal = daemon.nextLine(with: "'ListenStream' and 'socket' have to agree")
+            try write(daemon.folder + "/other.sock", 5)
+            kill(daemon.pid, SIGHUP)
+            await refusal.wait()
+            let advice = try await daemon.timerctl("doctor").output
+            #expect(advice.contains("as a start would be: 'socket' is"), "\(advice)")
+            #expect(!advice.contains("restart timerd, and they are in force"), "\(advice)")
+            let status = try await daemon.timerctl("status", "--json").output
+            #expect(status.contains("\"maxRuns\":4"), "it stays as a whole: \(status)")
+            await daemon.end(SIGTERM)
         }
     }
 

@@ -32,6 +32,7 @@ final class RecordingRunner: CommandRunner {
         var refusesSignals = false
         var stops: [(run: Int64, teardown: Teardown)] = []
         var stored: [Int64] = []
+        var awaited: [(runs: [Int64], whereOffered: Bool)] = []
         var groups: ControlGroups?
         var expected: [Int64: RunPlace] = [:]
         var strangerNodes: Set<String> = []
@@ -70,6 +71,8 @@ final class RecordingRunner: CommandRunner {
     var stops: [(run: Int64, teardown: Teardown)] { state.withLock { $0.stops } }
     /// The runs whose end was said to be stored, in order.
     var stored: [Int64] { state.withLock { $0.stored } }
+    /// The runs whose begins were waited for, in order, and whether those that were only offered were as well.
+    var awaited: [(runs: [Int64], whereOffered: Bool)] { state.withLock { $0.awaited } }
 
     /// The runs of other nodes that it was told to expect.
     var expected: [Int64: RunPlace] { state.withLock { $0.expected } }
@@ -286,7 +289,9 @@ final class RecordingRunner: CommandRunner {
     // It minds nothing beyond the daemon.
     func detach() async {}
     func attachOthers(_ changed: @escaping @Sendable (_ node: String, RunnerChange) -> Void) {}
-    func awaitBegins(of runs: [Int64], whereOffered: Bool) async {}
+    func awaitBegins(of runs: [Int64], whereOffered: Bool) async {
+        state.withLock { $0.awaited.append((runs, whereOffered)) }
+    }
     func passed(_ runs: [Int64: OutputPosition]) {}
 
     @discardableResult

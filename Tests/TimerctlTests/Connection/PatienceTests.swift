@@ -55,6 +55,23 @@ import TimerControl
         )
     }
 
+    @Test("Where the service of a socket without a daemon says why, so does the failure")
+    func service() {
+        let error = ClientError(.noDaemon, "no daemon at '/s': no such file")
+        #expect(Failure(error, service: nil, own: "/o").message == Failure(error).message)
+        let state = ServiceState(properties: ["ActiveState": "failed", "Result": "exit-code"])
+        let owns: [(String?, String)] = [
+            ("/o", "; there is none of your own at '/o' either"), (nil, ""),
+        ]
+        for (own, words) in owns {
+            #expect(
+                Failure(error, service: state, own: own).message
+                    == "no daemon at '/s': no such file: timerd.service is failed (exit-code); see "
+                    + "'journalctl -u timerd'\(words)"
+            )
+        }
+    }
+
     /// A socket that connections queue up at, and nobody accepts.
     private final class SilentListener: Sendable {
         let path = "/tmp/timerctl-\(UUID().uuidString.prefix(13)).sock"
