@@ -112,9 +112,11 @@ import TimerControl
             old = try peer.next { if case .started(7, let run) = $0 { run.pid } else { nil } }
         }
         let changes = Locked<[RunnerChange]>([])
-        let loop = SocketRunnerLoop(loop: .test) { () throws(RunnerUnreachable) in
-            try program.connect()
-        }
+        let loop = SocketRunnerLoop(
+            loop: .test,
+            holds: { nil },
+            connect: { () throws(RunnerUnreachable) in try program.connect() }
+        )
         let daemon = ProgramRunner(on: loop, speaking: Self.next, now: RunnerReleaseTests.now)
         let known = try await daemon.attach { change in changes.withLock { $0.append(change) } }
         #expect(known.runs[7]?.pid == old)
