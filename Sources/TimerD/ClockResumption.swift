@@ -53,8 +53,13 @@ struct ClockResumption: Sendable {
     /// Stores where the clock stands; after a start of the machine, makes the jobs of `@reboot` due.
     ///
     /// On a restored copy, and on another server of PostgreSQL than before, skips the numbers that may have been given out.
-    /// Logs a step of the wall clock that was made while no daemon ran.
-    func write(to store: WriteQueue, log: Logger) async throws {
+    /// Logs a step of the wall clock that was made while no daemon ran. `notices`: who is told of starts that nothing stands
+    /// for, where their jobs do not say it.
+    func write(
+        to store: WriteQueue,
+        notices: NoticePolicy.Defaults = NoticePolicy.Defaults(),
+        log: Logger
+    ) async throws {
         tellStep(log)
         try await followStepBack(store)
         // One transaction, so that a crash cannot store the boot without the jobs that it made due.
@@ -62,6 +67,7 @@ struct ClockResumption: Sendable {
             if let date = state.goesOnFrom { try DaemonState.leaveCopy(database, now: date) }
             try DaemonState.write(anchor, to: database)
             var transaction = JobTransaction(database, at: clock.now(), horizon: .distantPast)
+            transaction.terms.noticeDefaults = notices
             if isOtherBoot || step < .zero { try transaction.markClaimsMaybeTold() }
             if step > .zero { try transaction.markAheadMaybeTold(before: step) }
             if hasStarted { try transaction.machineStarted() }

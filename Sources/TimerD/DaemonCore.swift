@@ -286,7 +286,8 @@ struct DaemonCore {
     /// - Throws: why what the daemon before left could not be recovered; then nothing has been run.
     func recover(beginsNothing: Bool = false) async throws -> Recovered {
         try await store.nameOwners(own, isShared: isShared)
-        try await resumption.write(to: store.writer, log: log)
+        let notices = await scheduler.settings.notices.defaults
+        try await resumption.write(to: store.writer, notices: notices, log: log)
         return try await scheduler.recover(beginsNothing: beginsNothing)
     }
 }

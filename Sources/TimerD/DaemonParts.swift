@@ -41,15 +41,16 @@ struct DaemonParts {
         DescriptorLimit.raise()
         var started = StartedParts()
         do {
+            let inherited = try manager.socket(for: configuration.socket)
             let core = try await DaemonCore(
                 configuration,
                 lead: lead,
-                isOfUnits: manager.socket(for: configuration.socket) != nil,
+                isOfUnits: inherited != nil,
                 log,
                 onLost,
                 &started
             )
-            let listener = try lead?.openListener() ?? manager.socket(for: configuration.socket)
+            let listener = try lead?.openListener() ?? inherited
             var parts = try await DaemonParts(
                 core,
                 configuration,

@@ -91,6 +91,7 @@ final class RecordQueue: TextOutputStream, Sendable {
                 return state.waiting
             }
             writeAll(waiting)
+            state.wakeAll()
         }
     }
 

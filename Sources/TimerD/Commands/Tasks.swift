@@ -21,8 +21,10 @@ extension CommandHandler {
             lease: request.leaseSpan
         )
         let isTied = request.whileConnected == true
-        guard !isTied || caller.life != nil else {
-            throw ControlError(.invalidParams, "parameter 'whileConnected' needs a connection")
+        let endsWithConnection = isTied || request.waitWhileConnected == true
+        guard !endsWithConnection || caller.life != nil else {
+            let name = isTied ? "whileConnected" : "waitWhileConnected"
+            throw ControlError(.invalidParams, "parameter '\(name)' needs a connection")
         }
         // One that may wait has its place until it waits.
         try await caller.place?.take()
@@ -33,7 +35,7 @@ extension CommandHandler {
             return tasks
         }
         let wait = request.waitSpan
-        let life = isTied || request.waitWhileConnected == true ? caller.life : nil
+        let life = endsWithConnection ? caller.life : nil
         // Nothing that was sent behind one that waits is to wait for it.
         guard wait == .zero else {
             return try await scheduler.reserve(

@@ -57,7 +57,7 @@ final class NodeDaemon {
     /// What keeps it from leading.
     let standing = NodeStanding()
     let metrics: NodeMetrics
-    /// What it is beside all of this, and ends with the process.
+    /// What serves the page of metrics, to be stopped with the node.
     private var started = StartedParts()
     /// Whether this node hands over, as it drains: nothing begins here any more, even if it is told to lead again meanwhile.
     var handsOver = false

@@ -78,7 +78,7 @@ final class RunAgent: Sendable {
         await loop.stop()
     }
 
-    /// Whether the runner of this node has answered, or was not found to say nothing.
+    /// False once the runner of this node was found not to answer, until it does.
     var runnerIsReady: Bool { !state.withLock { $0.isSilent } }
 
     // MARK: - Connections

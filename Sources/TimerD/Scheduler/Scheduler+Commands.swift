@@ -39,7 +39,7 @@ extension Scheduler {
         try hold([changes.touched], caller: caller)
         defer { letGo([changes.touched], caller: caller) }
         let limit = jobLimit(of: caller)
-        let minded = Set(fires.jobs(of: changes.touched, caller: caller))
+        let minded = fires.jobs(of: changes.touched, caller: caller)
         let applied = try await submitWrite(
             of: caller.uid,
             isLong: changes.writeUnits > Self.longWrite || changes.mayConcernTasks,
@@ -94,7 +94,7 @@ extension Scheduler {
         defer { letGo([selection], caller: caller) }
         let isEnd = if case .invalidate = change { true } else { false }
         let busy = isEnd ? jobsInProgress(selection, caller: caller) : []
-        let minded = isEnd ? Set(fires.jobs(of: selection, caller: caller)) : []
+        let minded = isEnd ? fires.jobs(of: selection, caller: caller) : []
         let ending = kill ? runsInProgress(selection, caller: caller) : [:]
         let changed = try await submitWrite(
             of: caller.uid,

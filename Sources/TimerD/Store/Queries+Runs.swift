@@ -162,7 +162,7 @@ extension Queries.SQL {
                     AND (fires.job_id = ?6 OR ?6 IS NULL)
                 """
             // Whose they are `RunPage` looks at.
-            case .all: "?5 IS ?5 AND ?6 IS NULL"
+            case .all: "?6 IS NULL"
             default: "fires.job_id = ?6 AND (fires.owner_id = ?5 OR ?5 IS NULL)"
             }
         // An index is searched by it where it has that date, and no date is given already.

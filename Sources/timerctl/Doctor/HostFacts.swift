@@ -142,7 +142,8 @@ struct HostFacts: Hashable {
 extension HostFacts.Service {
     /// Whether a process with this /proc/PID/cgroup is of the unit.
     ///
-    /// To root that is the system's, and not a user's of the same name, which lies below user@UID.service; to a user either.
+    /// To root the unit is the system's, and no user's of the same name, which lies below user@UID.service. To a user it is
+    /// either of the two.
     static func runs(cgroup: String, seenBy uid: UInt32) -> Bool {
         let folder = uid == 0 ? "/system.slice/timerd.service" : "/timerd.service"
         return cgroup.split(separator: "\n").contains { line in

@@ -93,9 +93,10 @@ struct Runs: AsyncParsableCommand {
         repeat {
             request.limit = found.limit
             let page = try await daemon.ask(.listRuns(request), for: RunsReply.self)
-            let rows = zip(page.value.runs, page.lines("runs")).map {
-                RunsFound.Row(run: $0, line: common.json ? $1 : "")
-            }
+            let rows =
+                common.json
+                ? zip(page.value.runs, page.lines("runs")).map { RunsFound.Row(run: $0, line: $1) }
+                : page.value.runs.map { RunsFound.Row(run: $0) }
             let come = found.take(rows)
             if common.json {
                 try Output.write(come.map(\.line).joined())

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import JobModel
+import Logging
 import Schedules
 import Testing
 import TimerControl
@@ -137,6 +139,30 @@ struct RebootTests {
             try await again.advance(by: .hours(11))
             #expect(try await starts(again, job.id) == [isPaused ? "paused" : "fired"])
             try await again.close()
+        }
+    }
+
+    @Test(
+        "Who is told of all missed dates, by the daemon's own setting, is told of a start as well"
+    )
+    func told() async throws {
+        try await TestScheduler.with { test in
+            try await test.add(ScheduleWords(cron: "@reboot")) {
+                ($0.jitter, $0.misfire) = ("10h", .skip)
+            }
+            let second = try await restarted(test)
+            var notices = NoticePolicy.Defaults()
+            notices.places = [try #require(NoticePlace(NoticeSupport.place))]
+            var machine = second.clock.machine
+            machine.boot += 1
+            _ = try await VirtualClock(
+                machine,
+                second.store,
+                notices: notices,
+                log: Logger(label: "test")
+            )
+            #expect(try await NoticeSupport.waiting(second).map(\.reason) == [.missed])
+            try await second.close()
         }
     }
 }

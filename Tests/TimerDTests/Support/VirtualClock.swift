@@ -44,6 +44,7 @@ final class VirtualClock: WallClock {
         _ machine: Machine,
         _ store: Store,
         othersClock: TimeSpan? = nil,
+        notices: NoticePolicy.Defaults = NoticePolicy.Defaults(),
         log: Logger
     ) async throws {
         let box = Box(machine)
@@ -53,7 +54,7 @@ final class VirtualClock: WallClock {
             bootID: machine.bootID,
             othersClock: othersClock
         ) { box.read() }
-        try await resumption.write(to: store.writer, log: log)
+        try await resumption.write(to: store.writer, notices: notices, log: log)
         clock = resumption.clock
     }
 
