@@ -22,12 +22,13 @@ final class LineQueue<Line: Sendable>: Sendable {
     }
 
     private let name: String
-    private let patience = Duration.seconds(1)
+    private let patience: Duration
     private let state: Monitor<State>
 
-    /// `name`: the thread's; `room`: how many bytes wait at most.
-    init(thread name: String, room: Int = 1 << 20) {
+    /// `name`: the thread's; `room`: how many bytes wait at most; `patience`: how long `stop` waits for a reader.
+    init(thread name: String, room: Int = 1 << 20, patience: Duration = .seconds(1)) {
         self.name = name
+        self.patience = patience
         state = Monitor(State(waiting: LineShares(room: room)))
     }
 
@@ -90,7 +91,7 @@ final class LineQueue<Line: Sendable>: Sendable {
         state.wakeAll()
     }
 
-    /// Returns once all is written; after a second leaves the rest where nobody takes it.
+    /// Returns once all is written; after `patience` leaves the rest where nobody takes it.
     func stop() {
         state.withLock { $0.isEnding = true }
         state.wakeAll()

@@ -14,11 +14,15 @@ package import SystemPackage
 package final class OutputEcho: Sendable {
     private let descriptor: FileDescriptor
     private let log: Logger
-    private let lines = LineQueue<[UInt8]>(thread: "timerd-echo")
+    private let lines: LineQueue<[UInt8]>
 
-    package init(to descriptor: FileDescriptor, log: Logger) {
+    /// Writes to `descriptor`, which is never closed: whatever `stop` does, the thread may still wait in a write to it.
+    ///
+    /// `patience`: how long `stop` waits for a reader.
+    package init(to descriptor: FileDescriptor, log: Logger, patience: Duration = .seconds(1)) {
         self.descriptor = descriptor
         self.log = log
+        lines = LineQueue(thread: "timerd-echo", patience: patience)
     }
 
     /// Has a line written, which has its end; never waits.
