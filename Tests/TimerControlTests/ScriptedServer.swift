@@ -67,8 +67,9 @@ final class ScriptedServer: Sendable {
     }
 
     func dropConnections() {
-        for connection in lock.withLock({ state.connections }) {
-            shutdown(connection, Int32(SHUT_RDWR))
+        // With the lock: without it one may be closed meanwhile, and its number be another file's.
+        lock.withLock {
+            for connection in state.connections { shutdown(connection, Int32(SHUT_RDWR)) }
         }
     }
 

@@ -103,6 +103,11 @@ final class ClientConnection: ChannelDuplexHandler {
 
     func tellOfNoEvents() { (onEventsLost, onUnknownEvent) = (nil, nil) }
 
+    func endWriting() {
+        context?.flush()
+        context?.close(mode: .output, promise: nil)
+    }
+
     func close() {
         finish(nil)
         context?.close(promise: nil)

@@ -208,6 +208,12 @@ public final class ControlClient: Sendable {
         }
     }
 
+    /// Shuts down the writing: what was sent is answered still, what waits with `waitWhileConnected` or `whileConnected` at
+    /// once, and then the daemon closes the connection.
+    func endWriting() {
+        channel.eventLoop.execute { self.connection.value.endWriting() }
+    }
+
     /// Closes the connection; calls without a reply throw `closed`, and `events` ends.
     public func close() async {
         channel.eventLoop.execute { self.connection.value.close() }

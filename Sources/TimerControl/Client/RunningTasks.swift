@@ -25,7 +25,7 @@ final class RunningTasks: Sendable {
     /// How long a worker that is stopped goes on saying what became of a task, where the lease holds for as long.
     private static let longestTelling = Duration.seconds(30)
     /// How long it does so where nothing is to be waited for.
-    private static let shortestTelling = Duration.seconds(1)
+    static let shortestTelling = Duration.seconds(1)
 
     /// Whether all were cancelled, and whatever is added.
     var isCancelled: Bool { state.withLock { $0.isCancelled } }

@@ -16,6 +16,8 @@ extension TimerWorker {
                 try await tell(result, task, connected)
                 return telling.hasWorked()
             } catch let error as ControlError where !error.isPassing {
+                // What was given back may have gone back with its connection.
+                if case .released = result, error.isLost { return }
                 return report("task \(task.fire): \(error)")
             } catch {
                 // The lease ends by itself then.
@@ -24,7 +26,7 @@ extension TimerWorker {
                 }
                 if running.isCancelled { return report("task \(task.fire): \(error)") }
                 report("task \(task.fire): \(error); telling it again")
-                await telling.drop(client)
+                if await telling.keeps(client, after: error) { await telling.restLonger() }
             }
         }
     }
@@ -49,35 +51,18 @@ extension TimerWorker {
         while !Task.isCancelled {
             // try?: a cancelled sleep ends the loop.
             try? await Task.sleep(for: pause)
-            let tasks = running.references
-            if Task.isCancelled || tasks.isEmpty { continue }
+            if Task.isCancelled || running.references.isEmpty { continue }
             var client: ControlClient?
             do {
                 let connected = try await telling.client()
                 client = connected
-                let end = ContinuousClock.now + lease
-                let outcomes = try await connected.extendTasks(tasks)
+                // Once it is stopped they are tied to this connection, which may have been made anew.
+                try await extend(over: connected, whileConnected: isStopped ? true : nil)
                 telling.hasWorked()
-                for (task, outcome) in zip(tasks, outcomes) {
-                    guard let refusal = outcome.error else {
-                        running.extend(task, until: end)
-                        continue
-                    }
-                    if refusal.error.reason == .leaseLost || refusal.error.reason == .notFound {
-                        running.lose(task)
-                    }
-                }
             } catch {
                 if Task.isCancelled { return }
                 report("the leases cannot be extended: \(error)")
-                // A refusal ends no connection that tasks share, unless it is over, as where it did not admit the worker, or is
-                // about to be.
-                if let refusal = error as? ControlError, refusal.reason != .stopping,
-                    await client?.isConnected() == true
-                {
-                    continue
-                }
-                await telling.drop(client)
+                _ = await telling.keeps(client, after: error)
             }
         }
     }

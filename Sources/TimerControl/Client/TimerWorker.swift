@@ -26,14 +26,27 @@ public final class TimerWorker: Sendable {
         public var queues: [String]
         /// How many tasks at a time, 1 to 1000.
         public var concurrency = 1
-        /// A duration, 100 ms to 7 days: how soon another worker has the tasks of one that died.
+        /// A duration, 100 ms to 7 days: how soon another worker has the tasks of one that hangs; it has those of one that died at
+        /// once.
         public var lease = "1min"
         /// Whether `run` returns once no task is ready.
         public var endsWhenIdle = false
+        /// How long a worker that was stopped waits for the answer of a reserve.
+        var lastAnswer = RunningTasks.shortestTelling
 
         public init(socket: String, queues: [String]) {
             (self.socket, self.queues) = (socket, queues)
         }
+    }
+
+    struct Stopping {
+        var isAsked = false
+        /// The connection that what is in progress is tied to.
+        var tied: ControlClient?
+        /// What ties it to a connection that was made anew to reserve on.
+        var tying: Task<Void, any Error>?
+        /// What lets go of the connection that waits for more.
+        var leaving: Task<Void, Never>?
     }
 
     public typealias Handler = @Sendable (QueuedTask) async throws -> TaskResult
@@ -44,14 +57,14 @@ public final class TimerWorker: Sendable {
     let settings: Settings
     let handler: Handler
     let report: @Sendable (String) -> Void
-    /// Its replies wait for tasks, so that nothing else can be asked on it.
+    /// Its replies wait for tasks, so that nothing else can be asked on it; what is in progress is tied to its connection.
     let reserving: WorkerLink
     /// For what is said of tasks.
     let telling: WorkerLink
     let running = RunningTasks()
     private let wakes: AsyncStream<Void>
     private let waker: AsyncStream<Void>.Continuation
-    private let isStopping = Locked(false)
+    let stopping = Locked(Stopping())
 
     /// `report` is called with a sentence for each failure, lost task and lost connection.
     ///
@@ -73,9 +86,13 @@ public final class TimerWorker: Sendable {
     ///
     /// Where it cannot be told of one, that is tried for as long as the task's lease holds, and for 30 s at most.
     public func stop() {
-        isStopping.withLock { $0 = true }
+        stopping.withLock { state in
+            guard !state.isAsked else { return }
+            state.isAsked = true
+            let tying = state.tying
+            state.leaving = Task { await leave(behind: tying) }
+        }
         running.endTellings()
-        reserving.stop()
         waker.yield()
     }
 
@@ -97,6 +114,7 @@ public final class TimerWorker: Sendable {
             let work = Task { try await takeTasks() }
             let result = await work.result
             beats.cancel()
+            stopping.withLock { $0.leaving }?.cancel()
             await reserving.close()
             await telling.close()
             try result.get()
@@ -105,7 +123,7 @@ public final class TimerWorker: Sendable {
         }
     }
 
-    private var isStopped: Bool { isStopping.withLock { $0 } }
+    var isStopped: Bool { stopping.withLock { $0.isAsked } }
 
     /// The length of a lease.
     var lease: Duration { Self.lease(of: settings) }
@@ -132,11 +150,21 @@ public final class TimerWorker: Sendable {
                 }
                 for task in tasks {
                     guard let reference = task.reference else { continue }
-                    let work = Task { await result(of: task) }
-                    running.add(reference, work, until: .now + lease)
+                    let work = begin(task, reference)
                     group.addTask { await self.finish(task, reference, work) }
                 }
             }
+        }
+    }
+
+    /// What came as the worker was stopped goes back; else it is in progress before `leave` can miss it.
+    private func begin(_ task: QueuedTask, _ reference: TaskReference) -> Task<TaskResult, Never> {
+        stopping.withLock { state in
+            let work = Task { [isAsked = state.isAsked] in
+                isAsked ? .released(delay: nil, "the worker stops") : await result(of: task)
+            }
+            running.add(reference, work, until: .now + lease)
+            return work
         }
     }
 
@@ -145,11 +173,13 @@ public final class TimerWorker: Sendable {
         var request = ReserveTasks(queues: settings.queues)
         request.count = count
         request.lease = settings.lease
+        request.whileConnected = true
         if !settings.endsWhenIdle { request.wait = "1h" }
         var client: ControlClient?
         do {
             let connected = try await reserving.client()
             client = connected
+            try await tie(to: connected)
             let tasks = try await connected.reserveTasks(request)
             reserving.hasWorked()
             return tasks
@@ -157,7 +187,7 @@ public final class TimerWorker: Sendable {
             if isStopped { return nil }
             if let error = error as? ControlError, !error.isPassing { throw error }
             report("\(error); trying again")
-            await reserving.drop(client)
+            if await reserving.keeps(client, after: error) { await reserving.restLonger() }
             return nil
         }
     }
@@ -187,6 +217,7 @@ public final class TimerWorker: Sendable {
             await telling.value
         }
         running.remove(reference)
+        if running.count == 0 { stopping.withLock { $0.leaving }?.cancel() }
         waker.yield()
     }
 }

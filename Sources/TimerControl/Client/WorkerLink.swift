@@ -27,18 +27,7 @@ final class WorkerLink: Sendable {
     /// The connection, after a pause that grows with each one that was dropped or could not be made.
     func client() async throws -> ControlClient {
         if let client = state.withLock({ $0.client }) { return client }
-        let (pause, sleep) = state.withLock { state -> (Duration?, Task<Void, Never>?) in
-            guard let pause = state.pause, !state.isStopped else { return (state.pause, nil) }
-            // try?: cancelled, it is over.
-            let sleep = Task<Void, Never> { try? await Task.sleep(for: pause) }
-            state.sleep = sleep
-            return (pause, sleep)
-        }
-        await withTaskCancellationHandler {
-            await sleep?.value
-        } onCancel: {
-            sleep?.cancel()
-        }
+        let pause = await rest()
         try Task.checkCancellation()
         // Another task's may be there by now.
         if let client = state.withLock({ $0.client }) { return client }
@@ -56,8 +45,46 @@ final class WorkerLink: Sendable {
         return client
     }
 
+    /// Waits for as long as the pause is, which it returns; a stop ends that.
+    private func rest() async -> Duration? {
+        let (pause, sleep) = state.withLock { state -> (Duration?, Task<Void, Never>?) in
+            guard let pause = state.pause, !state.isStopped else { return (state.pause, nil) }
+            // try?: cancelled, it is over.
+            let sleep = Task<Void, Never> { try? await Task.sleep(for: pause) }
+            state.sleep = sleep
+            return (pause, sleep)
+        }
+        await withTaskCancellationHandler {
+            await sleep?.value
+        } onCancel: {
+            sleep?.cancel()
+        }
+        return pause
+    }
+
+    /// Waits before what was refused on a connection that stands is asked again; longer each time, until something is
+    /// answered.
+    func restLonger() async {
+        state.withLock { $0.pause = longer($0.pause) }
+        _ = await rest()
+    }
+
     /// An answer came: the next pause is short again.
     func hasWorked() { state.withLock { $0.pause = nil } }
+
+    /// Whether the connection stands on which something was refused; any other that has failed is given up.
+    ///
+    /// With it what is tied to it would go back, and what others ask on it be lost. It does not stand where it did not admit
+    /// the worker, or is about to be over.
+    func keeps(_ failed: ControlClient?, after error: any Error) async -> Bool {
+        if let refusal = error as? ControlError, refusal.reason != .stopping,
+            await failed?.isConnected() == true
+        {
+            return true
+        }
+        await drop(failed)
+        return false
+    }
 
     /// Gives up the connection on which something has failed, and none that another task has made since.
     ///
@@ -89,7 +116,17 @@ final class WorkerLink: Sendable {
         min((pause ?? Self.firstPause / 2) * 2, longestPause)
     }
 
-    /// Ends what is asked on it, and its pause.
+    /// Shuts down its writing, and ends its pause: what waits on it is answered at once, and no other connection is made.
+    func endWaiting() {
+        let (client, sleep) = state.withLock { state in
+            state.isStopped = true
+            return (state.client, state.sleep)
+        }
+        sleep?.cancel()
+        client?.endWriting()
+    }
+
+    /// Ends what is asked on it without an answer, and its pause.
     func stop() {
         let (client, sleep) = state.withLock { state in
             state.isStopped = true

@@ -46,7 +46,7 @@ struct QueueWork: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "How soon another worker has a task of one that died; it is extended while the command runs.",
+            "How soon another worker has a task of one that hangs; it is extended while the command runs.",
             valueName: "duration"
         )
     )

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Synchronization
+import Testing
+
+@testable import TimerControl
+
+/// What is in progress is tied to the connection that reserves.
+extension TimerWorkerTests {
+    @Test("What is handed out as a worker is stopped goes back, and is not begun")
+    func handedOutAtStop() async throws {
+        let tasks = Tasks([1])
+        let (asked, ask) = AsyncStream<Void>.makeStream()
+        let mayAnswer = DispatchSemaphore(value: 0)
+        let server = try ScriptedServer { call in
+            if call.method == "task.reserve" {
+                ask.yield()
+                mayAnswer.wait()
+            }
+            return Self.usual(call, tasks)
+        }
+        defer { server.close() }
+        var settings = settings(server)
+        (settings.endsWhenIdle, settings.lastAnswer) = (false, .seconds(50))
+        let worker = TimerWorker(settings) { _ in .finished }
+        async let run: Void = worker.run()
+        for await _ in asked { break }
+        worker.stop()
+        mayAnswer.signal()
+        try await run
+        #expect(server.methods == ["task.reserve", "task.release"])
+    }
+
+    @Test(
+        "A connection on which a reserve was refused for now stays: what is in progress is tied to it"
+    )
+    func refusedForNow() async throws {
+        let tasks = Tasks([1, 2])
+        let (second, secondBegins) = AsyncStream<Void>.makeStream()
+        let reserves = Atomic<Int>(0)
+        let server = try ScriptedServer { call in
+            guard call.method == "task.reserve" else { return Self.usual(call, tasks) }
+            if reserves.add(1, ordering: .relaxed).oldValue == 1 {
+                return .error(ControlError(.storageFailed, "the disk is full"))
+            }
+            return tasks.next(1)
+        }
+        defer { server.close() }
+        var settings = settings(server)
+        (settings.concurrency, settings.lease) = (2, "1h")
+        let worker = TimerWorker(settings) { task in
+            if task.fire.rawValue == 2 {
+                secondBegins.yield()
+            } else {
+                for await _ in second { break }
+            }
+            return .finished
+        }
+        try await worker.run()
+        // A new connection would tie the first task to itself.
+        #expect(!server.methods.contains("task.extend"))
+    }
+}
