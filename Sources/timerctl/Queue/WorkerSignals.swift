@@ -12,7 +12,7 @@ final class WorkerSignals {
 
     init(_ worker: TimerWorker) {
         let stops = Stops()
-        source = TopSignalPipe.source(
+        source = SignalPipe.source(
             of: [SIGTERM, SIGINT],
             on: DispatchQueue(label: "signals")
         ) { _ in

@@ -24,7 +24,7 @@ final class TerminalScreen {
         before = attributes
         let queue = DispatchQueue(label: "timerctl.top")
         let keys = Self.keys(on: queue, signals)
-        let pipe = TopSignalPipe.source(
+        let pipe = SignalPipe.source(
             of: [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH, SIGTSTP, SIGCONT],
             on: queue
         ) { number in
@@ -124,7 +124,7 @@ final class TerminalScreen {
 
     /// Takes the terminal again after the process was stopped.
     func reopen() throws(Failure) {
-        TopSignalPipe.handle(SIGTSTP)
+        SignalPipe.handle(SIGTSTP)
         try open()
     }
 

@@ -4,7 +4,7 @@ import Dispatch
 import Glibc
 
 /// Signals of this process as bytes in a pipe, which a queue of Dispatch reads.
-enum TopSignalPipe {
+enum SignalPipe {
     // Written once, before there is a handler that reads it.
     nonisolated(unsafe) private static var writeEnd: Int32 = -1
 
@@ -52,7 +52,7 @@ enum TopSignalPipe {
             // Only what is safe in a handler: a byte, and errno as it was.
             let before = errno
             var byte = UInt8(truncatingIfNeeded: number)
-            _ = write(TopSignalPipe.writeEnd, &byte, 1)
+            _ = write(SignalPipe.writeEnd, &byte, 1)
             errno = before
         }
         action.sa_flags = SA_RESTART
