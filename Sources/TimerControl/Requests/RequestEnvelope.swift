@@ -21,6 +21,10 @@ public struct RequestEnvelope: Hashable, Sendable {
         }
         let id = members["id"]
         switch id {
+        case .string(let text)? where text.utf8.count > Limits.id:
+            let size = text.utf8.count
+            self.init(refusing: "'id' has \(size) bytes; at most \(Limits.id) are accepted")
+            return
         case nil, .null, .string, .integer: break
         case let id?:
             let found = id.kind == "a number" ? id.jsonText : id.kind
