@@ -3,8 +3,8 @@
 /// How many marks that combine with the character before them, such as accents, stand in a row in a line of JSON.
 ///
 /// Swift compares and hashes texts by their canonical forms. For that it sorts each row of marks by insertion, in a time
-/// that grows with the square of the row's length: a word of 40 kB took a third of a second for each comparison, one of
-/// 1 MB three minutes. So a line with a long row is refused before a text is made of any part of it.
+/// that grows with the square of the row's length: a method's name of 4 kB took 0.06 s of processor time, as it is compared
+/// with each there is, one of 16 kB 1 s. So a line with a long row is refused before a text is made of any part of it.
 package enum CombiningMarks {
     /// Whether a line has a longer row than `Limits.marks`; linear, and one look at each byte where none is beyond ASCII.
     ///
