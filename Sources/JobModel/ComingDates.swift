@@ -19,6 +19,8 @@ package struct ComingDates: Sendable {
     private let offset: TimeSpan
     /// Dates of the schedule that do not fire, in order, none in two of them.
     private let gaps: [TakenDates]
+    /// What it took to find the first one, in dates that are looked at.
+    private var workOfFirst = 1
 
     /// None for a job that is paused, held or over.
     ///
@@ -56,6 +58,7 @@ package struct ComingDates: Sendable {
             let dates = job.dates
             if left < .max {
                 let through = from - instant
+                workOfFirst += Self.work(ofCountFrom: next, through: through)
                 left -= dates.passed(from: next, through: through, newest: 0).count
                 let begin = max(next, job.movedFrom ?? next)
                 left += Self.number(in: gaps, of: schedule, after: begin, through: through)
@@ -85,12 +88,23 @@ package struct ComingDates: Sendable {
         return min(later, most - 1) + 1
     }
 
+    /// What `count` takes, in dates that are looked at: a schedule by the clock is counted year by year, and each change of the
+    /// clocks is looked at.
+    package var workOfCount: Int {
+        first == nil ? workOfFirst : workOfFirst + Self.work(ofCountFrom: behind, through: end)
+    }
+
+    /// The time of counting a year is that of finding some ten dates.
+    private static func work(ofCountFrom date: Timestamp, through last: Timestamp) -> Int {
+        10 * max(0, Int((last - date).microseconds / 31_557_600_000_000))
+    }
+
     /// Adds to each number how many lie in that bucket; returns the work, in dates that were looked at.
     ///
     /// Buckets are counted by arithmetic; only the dates of a job that has a last one are walked through, up to
     /// as many as there are buckets.
     package func count(into numbers: inout [Int], by buckets: CalendarBuckets) -> Int {
-        guard let first else { return 0 }
+        guard let first else { return workOfFirst }
         if most == .max {
             if let bucket = buckets.index(of: first + offset) { numbers[bucket] += 1 }
             schedule.count(
@@ -111,7 +125,7 @@ package struct ComingDates: Sendable {
                 )
             }
             for (index, number) in dropped.enumerated() { numbers[index] -= number }
-            return buckets.count * (1 + gaps.count)
+            return workOfFirst + buckets.count * (1 + gaps.count)
         }
         var (left, looked) = (most, 0)
         var bucket = buckets.index(of: first + offset) ?? 0
@@ -129,7 +143,7 @@ package struct ComingDates: Sendable {
             if bucket < buckets.count { numbers[bucket] += 1 }
             return true
         }
-        guard var from = rest else { return looked }
+        guard var from = rest else { return workOfFirst + looked }
         let instant = TimeSpan(microseconds: 1)
         while bucket < buckets.count, left > 0 {
             let through = min(buckets.bounds[bucket + 1] - offset, end) - instant
@@ -142,7 +156,7 @@ package struct ComingDates: Sendable {
             bucket += 1
             looked += 1
         }
-        return looked
+        return workOfFirst + looked
     }
 
     /// Gives the dates one after the other, on the job's clock, until `body` returns false.

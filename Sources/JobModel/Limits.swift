@@ -8,6 +8,10 @@ public enum Limits {
     public static let line = 1_048_576
     /// Arrays and objects inside each other.
     public static let depth = 64
+    /// Marks in a row that combine with the character before them, such as accents; Unicode's Stream-Safe Text Format has 30.
+    package static let marks = 64
+    /// A request's id: it is kept for as long as the request waits, beyond what is counted of its line.
+    package static let id = 1024
     /// What is told of jobs that are there by their keys, beyond the bytes of the request's own definitions.
     package static let keptJobsTold = 1_048_576
     /// Requests in one batch array.

@@ -99,14 +99,32 @@ package struct RequestLoad: Hashable, Sendable {
     /// What a line takes that is no request, and so does a request that cannot be read.
     package static let refusal = RequestLoad(kind: .light, bytes: row)
 
-    /// What reading a long line takes, before it is known what it asks for; nil for a short one.
-    package init?(readingLineOf count: Int) {
-        guard count > Self.longLine else { return nil }
+    /// A batch of no more requests is read on the loop where its line is short, and does not count until they have begun.
+    static let fewRequests = 64
+    /// What a request of a batch takes until it has begun, and its place among the replies; a fault's element has two bytes.
+    static let waitingRequest = 320
+
+    /// What reading a line takes, before it is known what it asks for; nil for a short one of few requests.
+    package init?(reading line: [UInt8]) {
+        let requests = Self.mostRequests(in: line)
+        guard line.count > Self.longLine || requests > Self.fewRequests else { return nil }
         self.init(
-            kind: count > Self.bulkLine ? .bulk : .check,
-            // Parsed, the line takes several times its bytes.
-            bytes: count > Self.bulkLine ? 4 * count : 0
+            kind: line.count > Self.bulkLine ? .bulk : .check,
+            bytes: Self.bytes(ofLine: line.count, requests: requests)
         )
+    }
+
+    /// What a line of that many bytes takes until the last of its requests has begun.
+    package static func bytes(ofLine count: Int, requests: Int) -> Int {
+        // Parsed, the line takes several times its bytes.
+        (count > bulkLine ? 4 * count : 0)
+            + (requests > fewRequests ? requests * waitingRequest : 0)
+    }
+
+    /// No batch has more elements than commas and one; one of too many requests is refused.
+    private static func mostRequests(in line: [UInt8]) -> Int {
+        guard line.first(where: { $0 > 0x20 }) == UInt8(ascii: "[") else { return 1 }
+        return min(line.count { $0 == UInt8(ascii: ",") } + 1, Limits.batch)
     }
 
     package init(kind: Kind, units: Int = 1, bytes: Int = 0, lasts: Bool = false) {

@@ -109,8 +109,14 @@ package struct RequestTurns<Waiter: Hashable> {
     }
 
     /// Counts that a user's connections hold `bytes` more, or fewer if negative.
-    mutating func hold(_ bytes: Int, of uid: UInt32) {
-        change(uid) { $0.bytes += bytes }
+    ///
+    /// `lasting`: how many of them are of requests that wait for others of their batch: they keep none of these from
+    /// beginning alone, which would wait for them.
+    mutating func hold(_ bytes: Int, lasting: Int = 0, of uid: UInt32) {
+        change(uid) {
+            $0.bytes += bytes
+            $0.lasting += lasting
+        }
     }
 
     /// Gives a place to the waiter whose turn it is, and returns that waiter; nil if all have to wait.

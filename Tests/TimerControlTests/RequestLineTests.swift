@@ -216,4 +216,22 @@ import TimerControl
         #expect(error?.reason == .limitReached)
         #expect(error?.message == "a batch has 10001 requests; at most 10000 are accepted")
     }
+
+    @Test("An id has 1,024 bytes at most: a request that waits keeps it", arguments: [1024, 1025])
+    func longID(bytes: Int) throws {
+        let id = String(repeating: "x", count: bytes)
+        let line = #"{"jsonrpc":"2.0","id":"\#(id)","method":"daemon.status"}"#
+        let envelope =
+            bytes > 1024
+            ? RequestEnvelope(
+                id: .null,
+                request: .failure(
+                    ControlError(
+                        .invalidRequest,
+                        "'id' has 1025 bytes; at most 1024 are accepted"
+                    )
+                )
+            ) : RequestEnvelope(id: .string(id), request: .success(.status))
+        #expect(try RequestLine(parsing: Array(line.utf8)) == .single(envelope))
+    }
 }

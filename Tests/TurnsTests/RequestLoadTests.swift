@@ -212,9 +212,25 @@ import TimerControl
             as [(Int, Kind?)]
     )
     func lines(count: Int, kind: Kind?) {
-        let load = RequestLoad(readingLineOf: count)
+        let load = RequestLoad(reading: Array(repeating: UInt8(ascii: ","), count: count))
         #expect(load?.kind == kind)
         #expect((load?.bytes ?? 0 > 0) == (kind == .bulk))
+    }
+
+    @Test("A batch takes memory for each of its requests, however short they are")
+    func batches() {
+        func load(_ count: Int) -> RequestLoad? {
+            RequestLoad(
+                reading: Array(
+                    " [\(Array(repeating: "1", count: count).joined(separator: ","))]".utf8
+                )
+            )
+        }
+        #expect(load(64) == nil)
+        #expect(load(65) == RequestLoad(kind: .check, bytes: 65 * 320))
+        #expect(load(10_000) == RequestLoad(kind: .check, bytes: 3_200_000))
+        // It is refused.
+        #expect(load(30_000) == RequestLoad(kind: .check, bytes: 3_200_000))
     }
 
     @Test(

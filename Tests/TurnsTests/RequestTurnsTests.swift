@@ -41,6 +41,27 @@ import Testing
         return began
     }
 
+    @Test(
+        "What a batch takes while its requests wait keeps each of them from nothing but the others"
+    )
+    func backlog() {
+        var turns = Turns(requestsPerUser: 1000)
+        let bytes = Turns.bytesPerUser + Turns.smallBytes
+        turns.hold(bytes, lasting: bytes, of: ann.uid)
+        let load = RequestLoad(kind: .lookup, bytes: 65_536)
+        #expect(ask(&turns, load, ["a1", "a2"]) == ["a1"])
+        turns.hold(-load.bytes, of: ann.uid)
+        #expect(end(&turns, load, "a1") == ["a2"])
+        // Its line was read, and another one is not before that has begun.
+        turns.hold(-load.bytes, of: ann.uid)
+        #expect(end(&turns, load, "a2").isEmpty)
+        let line = RequestLoad(kind: .check, bytes: 320)
+        turns.hold(1, of: ann.uid)
+        #expect(ask(&turns, line, ["a3"]).isEmpty)
+        turns.hold(-bytes - 1, lasting: -bytes, of: ann.uid)
+        #expect(turns.next() == "a3")
+    }
+
     @Test("Users take turns, and the connections of one keep their order")
     func turns() {
         var turns = Turns(requestsPerUser: 1000)

@@ -71,7 +71,11 @@ extension QuickReader {
     }
 
     private mutating func id() throws(Unusual) -> JSONValue {
-        if nextIsString { return .string(try string()) }
+        if nextIsString {
+            let text = try string()
+            guard text.utf8.count <= Limits.id else { throw Unusual() }
+            return .string(text)
+        }
         if nextIsNull {
             try word("null")
             return .null

@@ -21,6 +21,10 @@ public struct RequestEnvelope: Hashable, Sendable {
         }
         let id = members["id"]
         switch id {
+        case .string(let text)? where text.utf8.count > Limits.id:
+            let size = text.utf8.count
+            self.init(refusing: "'id' has \(size) bytes; at most \(Limits.id) are accepted")
+            return
         case nil, .null, .string, .integer: break
         case let id?:
             let found = id.kind == "a number" ? id.jsonText : id.kind
@@ -63,7 +67,8 @@ public struct RequestEnvelope: Hashable, Sendable {
                 "a request has no field '\(unknown)'; its fields are \(quoted(accepted))"
             )
         }
-        guard let method = Request.Method(rawValue: name) else {
+        // A long word would be compared with each method's.
+        guard name.utf8.count <= Limits.name, let method = Request.Method(rawValue: name) else {
             let methods = quoted(Set(Request.Method.allCases.map(\.rawValue)))
             throw ControlError(
                 .unknownMethod,
@@ -84,8 +89,15 @@ public enum RequestLine: Hashable, Sendable {
     ///
     /// One pass over the text, linear in its length; a second one for what is not of the usual form.
     /// - Throws: `parseError` if it is not JSON; `invalidRequest` for an empty batch and `limitReached` for
-    ///   one that is too long. A fault inside a batch becomes the error of its element.
+    ///   one that is too long, and for a line with too many marks in a row (`CombiningMarks`). A fault inside a batch becomes
+    ///   the error of its element.
     public init(parsing line: [UInt8]) throws(ControlError) {
+        guard !CombiningMarks.areTooMany(in: line) else {
+            throw ControlError(
+                .limitReached,
+                "a line has more than \(Limits.marks) marks in a row that combine with the character before them"
+            )
+        }
         if let envelope = RequestEnvelope(quickly: line) {
             self = .single(envelope)
         } else {

@@ -28,6 +28,8 @@ extension CommandHandler {
                 cursor = after
                 break
             }
+            // Nobody waits for it any more, and others do for the page's place.
+            try Task.checkCancellation()
             let dates = ComingDates(
                 of: part.found[index],
                 without: part.taken[part.found[index].id] ?? [],
@@ -75,8 +77,13 @@ extension CommandHandler {
         let moment = clock.now()
         let room = PageRoom()
         var (jobs, cursor): ([DatesReply.JobDates], JobID?) = ([], part.cursor)
-        var after = request.cursor ?? JobID(rawValue: 0)
+        var (after, looked) = (request.cursor ?? JobID(rawValue: 0), 0)
         for job in part.found {
+            guard looked < Self.mostDates else {
+                cursor = after
+                break
+            }
+            try Task.checkCancellation()
             let coming = ComingDates(
                 of: job,
                 without: part.taken[job.id] ?? [],
@@ -85,6 +92,7 @@ extension CommandHandler {
                 at: moment
             )
             let dates = coming.first(each)
+            looked += coming.workOfCount + dates.count
             if !dates.isEmpty {
                 // A date takes 30 bytes.
                 let name = JSONWriter.byteCount(of: job.definition.name)

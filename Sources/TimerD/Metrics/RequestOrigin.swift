@@ -29,15 +29,20 @@ struct RequestOrigin {
                 text: "Accepted as host are 127.0.0.1, localhost and [::1].\n"
             )
         }
-        let sites = head.headers["Sec-Fetch-Site"].filter { $0 != "none" && $0 != "same-origin" }
-        guard sites.isEmpty, !head.headers.contains(name: "Origin") else {
+        let sites = head.headers["Sec-Fetch-Site"]
+        let isOwn = sites.allSatisfy { isASCII($0) && ["none", "same-origin"].contains($0) }
+        guard isOwn, !head.headers.contains(name: "Origin") else {
             return Refusal(status: .forbidden, text: "Pages of other sites are not answered.\n")
         }
         return nil
     }
 
+    /// Of other texts a comparison may take long, see `CombiningMarks`, and the loop serves all clients.
+    private static func isASCII(_ text: String) -> Bool { text.utf8.allSatisfy { $0 < 0x80 } }
+
     /// Whether a field names the loopback, with or without a port.
     static func isLoopback(_ host: String) -> Bool {
+        guard isASCII(host) else { return false }
         for name in ["127.0.0.1", "localhost", "[::1]"]
         where host.lowercased().hasPrefix(name) {
             let rest = host.dropFirst(name.count)

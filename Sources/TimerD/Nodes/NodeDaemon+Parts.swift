@@ -136,7 +136,9 @@ extension NodeDaemon {
     /// The id of a request, for the answer to it; null where it has none, or is cut.
     private static func requestID(of line: [UInt8]) -> JSONValue {
         // try?: what is no JSON has no id.
-        guard case .object(let members)? = try? JSONValue(parsing: line) else { return .null }
+        guard !CombiningMarks.areTooMany(in: line),
+            case .object(let members)? = try? JSONValue(parsing: line)
+        else { return .null }
         return members["id"] ?? .null
     }
 }

@@ -43,7 +43,10 @@ extension Connection {
         }
         head = (.request(envelope, ticket, checked: checked), own)
         // The bytes of a batch count until its last request has begun.
-        if !backlog.isEmpty { output.backlog = load.bytes }
+        if !backlog.isEmpty {
+            let bytes = RequestLoad.bytes(ofLine: lineBytes, requests: backlog.count + 1)
+            output.backlog = min(bytes, load.bytes)
+        }
         release(load)
     }
 

@@ -9,7 +9,7 @@ import Turns
 extension Connection {
     /// The request that is next.
     enum Head {
-        /// A long line, which is read off the loop.
+        /// A long line, or a batch of many requests, which is read off the loop.
         case line([UInt8])
         /// `checked`: the request as checked off the loop; nil if it was not.
         case request(RequestEnvelope, ReplyQueue.Ticket, checked: CheckedRequest?)
@@ -99,7 +99,7 @@ extension Connection {
             )
             return take(.failure(error), lineBytes: 0)
         case .line(let bytes):
-            if let load = RequestLoad(readingLineOf: bytes.count) { return (.line(bytes), load) }
+            if let load = RequestLoad(reading: bytes) { return (.line(bytes), load) }
             return take(RequestLine.read(bytes), lineBytes: bytes.count)
         }
     }

@@ -27,8 +27,9 @@ struct ConnectionOutput {
     var received = 0
     /// Reserved for the rest of a long line.
     var input = 0
-    /// The bytes that the gate has been told of.
+    /// The bytes that the gate has been told of, and how many of them are the backlog's.
     var accounted = 0
+    var accountedBacklog = 0
     var hasUnflushed = false
     /// Whether an empty write waits behind the unsent bytes, to tell when they have been taken.
     var hasMarker = false
@@ -79,12 +80,14 @@ extension Connection {
 
     /// Tells the gate how many bytes the connection holds, if that has changed.
     func account() {
-        var held = output.reserved
-        if phase != .gone { held = pendingBytes + output.backlog + output.input }
-        guard held != output.accounted else { return }
-        let change = held - output.accounted
-        output.accounted = held
-        environment.gate.hold(change, of: user)
+        var (held, lasting) = (output.reserved, 0)
+        if phase != .gone {
+            (held, lasting) = (pendingBytes + output.backlog + output.input, output.backlog)
+        }
+        let (change, lastingChange) = (held - output.accounted, lasting - output.accountedBacklog)
+        guard change != 0 || lastingChange != 0 else { return }
+        (output.accounted, output.accountedBacklog) = (held, lasting)
+        environment.gate.hold(change, lasting: lastingChange, of: user)
     }
 
     func write(_ line: ByteBuffer) { write(line, handingOut: []) }
