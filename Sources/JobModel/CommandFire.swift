@@ -28,8 +28,11 @@ package struct CommandFire: Sendable {
     package static let lateness = TimeSpan.seconds(1)
 
     /// Whether its command would be late if it began now: it makes up for missed dates, or was due before.
+    ///
+    /// Of one that has begun, the next attempt and the handler are due whenever their turn comes, long after its date: after a
+    /// restart as before that.
     package func isLate(at moment: ClockReading) -> Bool {
-        missed > 0 || moment.wall - (dueBy ?? fireDate) > Self.lateness
+        missed > 0 || (firedAt == nil && moment.wall - (dueBy ?? fireDate) > Self.lateness)
     }
 
     /// What a command waits for.

@@ -17,6 +17,8 @@ package struct RunEcho: Sendable {
     }
 
     private let write: @Sendable (Line) -> Void
+    /// Whether what is kept of a run that goes on is written again: no daemon before has noted how far it came with that.
+    private let repeats: Bool
     /// The lines whose ends have not come.
     private var open: [StandardStream: [UInt8]] = [:]
     /// Up to where of each stream it has been told.
@@ -25,14 +27,18 @@ package struct RunEcho: Sendable {
     /// `position`: up to where another has written it already.
     init(
         from position: OutputPosition = OutputPosition(),
+        repeats: Bool = false,
         write: @escaping @Sendable (Line) -> Void
     ) {
         self.position = position
+        self.repeats = repeats
         self.write = write
     }
 
-    /// What is up to `position` has been written already.
-    mutating func goOn(from position: OutputPosition) { self.position = position }
+    /// What is up to `position` has been passed on already, to the journal: what goes elsewhere may not have come as far.
+    mutating func goOn(from position: OutputPosition) {
+        if !repeats { self.position = position }
+    }
 
     /// Takes bytes that begin at `offset`; those that it has are left out, and those between are said to be missing.
     mutating func take(
@@ -86,7 +92,9 @@ extension RunEcho {
     package init(_ echo: OutputEcho, name: String?, job: String, run: String, owner: Owner) {
         let isPlain = name?.unicodeScalars.contains("[") == false
         let title = Array("\(isPlain ? name ?? job : job)[\(run)]: ".utf8)
-        self.init { echo.write(title + $0.bytes + [UInt8(ascii: "\n")], of: owner) }
+        self.init(repeats: true) {
+            echo.write(title + $0.bytes + [UInt8(ascii: "\n")], of: owner)
+        }
     }
 
     /// To the journal.

@@ -128,8 +128,8 @@ static void session_ready(struct source *source) {
     siginfo_t info;
     bool is_there = waitid(P_PID, (id_t)beginning.pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
     if (!is_there) return process_lost(run);
-    // It waits for this before it does anything.
-    (void)send(source->descriptor, "g", 1, MSG_NOSIGNAL);
+    // It waits for this before it does anything. Not its owner's yet, it would wait for ever where there is no memory to say it.
+    if (send(source->descriptor, "g", 1, MSG_NOSIGNAL) == -1) kill(run->pid, SIGKILL);
 }
 
 static void opening_took_long(struct alarm *alarm) {

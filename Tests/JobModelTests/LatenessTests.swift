@@ -64,4 +64,20 @@ import Testing
         #expect(!fire.isLate(at: Self.reading(date + .seconds(1))))
         #expect(fire.isLate(at: Self.reading(date + .seconds(2))))
     }
+
+    @Test("What has begun is no later for its next attempt, unless it made up for missed dates")
+    func begun() throws {
+        let job = try Self.job()
+        let date = try #require(job.fireDate)
+        var fire = CommandFire(
+            id: FireID(rawValue: 1),
+            job: job,
+            fireDate: date + Self.offset,
+            firedAt: date + Self.offset,
+            attempt: 2
+        )
+        #expect(!fire.isLate(at: Self.reading(date + .seconds(3600))))
+        fire.missed = 1
+        #expect(fire.isLate(at: Self.reading(date + .seconds(3600))))
+    }
 }

@@ -9,7 +9,8 @@ import TimerControl
 /// A fire has its place from before its row says `running` until its run is over. Fires that wait are served
 /// in order, the users in turn: a user who starts a thousand runs at once does not hold up the one run of
 /// another. Root may have a reserve that all others together cannot take. Late fires, as after a start, have
-/// at most a quarter of the places, at least one, and come after fires that are due now.
+/// at most a quarter of the places, at least one, and come after fires that are due now; but where there are always some of
+/// these, each fourth place that is given on is a late one's.
 struct RunQueue: Sendable {
     struct Limits: Hashable, Sendable {
         /// How many runs are in progress at once; at least 1.
@@ -48,6 +49,9 @@ struct RunQueue: Sendable {
     /// Users with a line, the next to be served first.
     private var turns: Deque<UInt32> = []
     private var lastTicket = 0
+    /// How many late fires wait, and how many places were given to fires that are due since one of them got one.
+    private var waitingLate = 0
+    private var passedBy = 0
 
     init(_ limits: Limits) { self.limits = limits }
 
@@ -67,6 +71,9 @@ struct RunQueue: Sendable {
     /// How many of `limit` places late fires may have: a quarter, at least one.
     static func share(ofLateIn limit: Int) -> Int { max(limit / 4, 1) }
 
+    /// How many places are given to fires that are due, one behind another, while late ones wait.
+    private static let dueAtMost = 3
+
     /// Takes a place if one is free, else joins the end of the user's line.
     ///
     /// - Returns: whether the fire has its place now.
@@ -76,6 +83,7 @@ struct RunQueue: Sendable {
         guard waiters[fire] == nil else { return false }
         lastTicket += 1
         waiters[fire] = Waiter(place: place, ticket: lastTicket)
+        if isLate { waitingLate += 1 }
         if lines[user] == nil { turns.append(user) }
         let entry = (fire, lastTicket)
         if isLate {
@@ -104,7 +112,7 @@ struct RunQueue: Sendable {
     /// - Returns: the fires that get a place by this.
     mutating func leave(_ fire: FireID) -> [FireID] {
         if let waiter = waiters.removeValue(forKey: fire) {
-            shorten(waiter.place.user)
+            shorten(waiter.place)
             return []
         }
         guard let place = places.removeValue(forKey: fire) else { return [] }
@@ -116,7 +124,7 @@ struct RunQueue: Sendable {
     /// Has fires wait for a place no more; one that has its place keeps it.
     mutating func leaveLine(_ fires: some Sequence<FireID>) {
         for fire in fires {
-            if let waiter = waiters.removeValue(forKey: fire) { shorten(waiter.place.user) }
+            if let waiter = waiters.removeValue(forKey: fire) { shorten(waiter.place) }
         }
     }
 
@@ -165,8 +173,15 @@ struct RunQueue: Sendable {
 
     private mutating func serve() -> [FireID] {
         var served: [FireID] = []
-        while let fire = serveOne(late: false) ?? serveOne(late: true) { served.append(fire) }
+        while let fire = serveNext() { served.append(fire) }
         return served
+    }
+
+    private mutating func serveNext() -> FireID? {
+        // Else none of these would ever begin, and their jobs would not go on.
+        let isTurnOfLate = waitingLate > 0 && passedBy >= Self.dueAtMost
+        if isTurnOfLate, let fire = serveOne(late: true) { return fire }
+        return serveOne(late: false) ?? serveOne(late: true)
     }
 
     /// Gives a place to the first of the users in turn who may have one more.
@@ -180,7 +195,8 @@ struct RunQueue: Sendable {
             _ = take(fire, waiter.place)
             turns.remove(at: index)
             turns.append(user)
-            shorten(user)
+            shorten(waiter.place)
+            passedBy = late || waitingLate == 0 ? 0 : passedBy + 1
             return fire
         }
         return nil
@@ -194,8 +210,10 @@ struct RunQueue: Sendable {
         return nil
     }
 
-    /// One of the user's fires has left the line.
-    private mutating func shorten(_ user: UInt32) {
+    /// One that waited has left its user's line.
+    private mutating func shorten(_ place: Place) {
+        let user = place.user
+        if place.isLate { waitingLate -= 1 }
         guard var line = lines[user] else { return }
         line.count -= 1
         guard line.count > 0 else {

@@ -2,9 +2,11 @@
 
 import Glibc
 import JobModel
+import Locks
 import Logging
 import SystemPackage
 import Testing
+import TimerControl
 
 @testable import LinuxSystem
 @testable import Runner
@@ -78,6 +80,32 @@ import Testing
         run.append(Array("two\n".utf8)[...], from: 4, at: 0, to: .stdout)
         echo.stop()
         #expect(try rest() == "backup[1]: one\nbackup[1]: two\n")
+    }
+
+    @Test(
+        "After a restart it is said again what is kept, however far the journal had come",
+        arguments: [true, false]
+    )
+    func restart(isHeard: Bool) throws {
+        let passed = OutputPosition(stdout: 4)
+        let output = run(1)
+        let journal = Locked<[String]>([])
+        output.echo(
+            to: RunEcho { line in
+                journal.withLock { $0.append(String(decoding: line.bytes, as: UTF8.self)) }
+            }
+        )
+        if isHeard {
+            let before = RunOutput()
+            before.write("one\ntwo\n")
+            before.copy(to: output, passed: passed)
+        } else {
+            output.goOn(limit: RunOutput.standardLimit, passed: passed)
+            write("one\ntwo\n", of: output)
+        }
+        echo.stop()
+        #expect(try rest() == "backup[1]: one\nbackup[1]: two\n")
+        #expect(journal.withLock { $0 } == ["two"])
     }
 
     @Test("A line without end is cut, and takes no more memory")

@@ -215,6 +215,22 @@ import TimerControl
         #expect(queue.leave(500) == [share])
     }
 
+    @Test("Of what is late one begins for each three that are due, however many of these come")
+    func lateAmongDue() {
+        let queue = Self.queue(1)
+        queue.enter(0, of: 1)
+        for number in 1...3 { queue.enter(number, of: 2, isLate: true) }
+        var served = [0]
+        for number in 10..<24 {
+            queue.enter(number, of: 1)
+            queue.enter(100 + number, of: 1)
+            served += queue.leave(served[served.count - 1])
+        }
+        #expect(served.indices.filter { served[$0] < 10 } == [0, 4, 8, 12])
+        queue.leaveLine(Array(10..<124))
+        #expect(queue.leave(served[served.count - 1]).isEmpty && queue.waiting == 0)
+    }
+
     @Test("Who waits for none takes a place that is free, and no turn")
     func ifFree() {
         let queue = Self.queue(1)

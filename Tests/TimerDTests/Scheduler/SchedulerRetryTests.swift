@@ -56,6 +56,35 @@ struct SchedulerRetryTests {
         }
     }
 
+    @Test("The next attempt keeps its turn through a crash: what is due later does not go first")
+    func turnAfterCrash() async throws {
+        try await TestScheduler.with(keeping: TestScheduler.Keeping(maxRuns: 1)) { test in
+            test.runner.outcome = .exited(3)
+            try await test.add(ScheduleWords(in: "10s"), command: ["failed"]) {
+                $0.retries = 1
+                $0.backoff = "1h..1h"
+            }
+            try await test.advance(by: .seconds(10))
+            #expect(test.runner.requests.count == 1)
+            let after = try await test.crashed()
+            after.runner.isHolding = true
+            try await after.add(ScheduleWords(in: "1s"), command: ["first"])
+            try await after.advance(by: .seconds(2))
+            #expect(after.runner.requests.map(\.argv) == [["first"]])
+            try await after.advance(by: .seconds(3600))
+            try await after.add(ScheduleWords(in: "1s"), command: ["due"])
+            try await after.advance(by: .seconds(2))
+            after.runner.end()
+            try await after.settle()
+            #expect(after.runner.requests.map(\.argv) == [["first"], ["failed"]])
+            after.runner.isHolding = false
+            after.runner.end()
+            try await after.settle()
+            #expect(after.runner.requests.map(\.argv).last == ["due"])
+            try await after.close()
+        }
+    }
+
     @Test("However few runs are kept, an attempt that waits through a crash has its number")
     func forgottenAttempts() async throws {
         try await TestScheduler.with(keeping: TestScheduler.Keeping(runs: 1)) { test in
