@@ -31,6 +31,10 @@ extension Scheduler {
             try $0.takeNotices(turns)
         } durable: { scheduler, taken in
             let looksAgain = scheduler.noticeLook.end()
+            for (ping, reason) in taken.givenUp {
+                scheduler.counters.countGivenUp()
+                scheduler.logNotHandedOver(ping, reason, isLast: true)
+            }
             for (notice, job) in taken.notices { scheduler.handOver(notice, of: job) }
             if let next = taken.next { scheduler.awaitNotices(at: next) }
             if looksAgain { scheduler.lookAtNotices() }

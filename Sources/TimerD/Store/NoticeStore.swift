@@ -33,7 +33,8 @@ struct NoticeStore {
 
     init(_ database: Database) { self.database = database }
 
-    /// Stores that a place is to be told; `held`: how many notices a summary stands for, 0 for none.
+    /// Stores that a place is to be told; `held`: how many notices a summary stands for, 0 for none; `age`: how long ago that was
+    /// which it tells of, as far as its patience has begun then.
     func insert(
         _ document: NoticeDocument,
         _ reason: NoticeReason,
@@ -41,7 +42,8 @@ struct NoticeStore {
         of owner: OwnerID,
         at date: Timestamp,
         notBefore: Timestamp,
-        held: Int = 0
+        held: Int = 0,
+        age: TimeSpan = .zero
     ) throws {
         try database.prepare(SQL.insert).run(
             owner,
@@ -50,7 +52,7 @@ struct NoticeStore {
             place.text,
             date,
             notBefore,
-            notBefore + NoticeRetry.patience(isPing: reason == .ping),
+            notBefore + (NoticeRetry.patience(isPing: reason == .ping) - age),
             held,
             held > 0 ? date : nil,
             document.text

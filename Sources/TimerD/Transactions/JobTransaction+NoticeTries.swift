@@ -7,6 +7,8 @@ import TimerControl
 struct TakenNotices: Sendable {
     /// With their jobs, which give commands their variables; nil for one that is forgotten.
     var notices: [(notice: StoredNotice, job: JobDefinition?)] = []
+    /// Pings that are too old to be tried once more, each with the reason in words.
+    var givenUp: [(ping: StoredNotice, reason: String)] = []
     /// In elapsed time; nil while nothing waits for a time.
     var next: Timestamp?
 }
@@ -16,13 +18,14 @@ extension JobTransaction {
     /// Takes the notices whose turn it is, those of all users in turn.
     ///
     /// The work grows with the users who have notices that wait, and with what is taken.
-    func takeNotices(_ turns: NoticeTurns) throws -> TakenNotices {
+    mutating func takeNotices(_ turns: NoticeTurns) throws -> TakenNotices {
         var (taken, turns) = (TakenNotices(), turns)
         var owners: [OwnerID] = []
         while let owner = try notices.owner(after: owners.last ?? .nobody) { owners.append(owner) }
         for _ in 0..<NoticeTurns.perOwner {
             for owner in turns.order(owners) {
                 for isPing in [false, true] where turns.hasRoom(for: owner, isPing: isPing) {
+                    if isPing { try giveUpPings(of: owner, &taken) }
                     guard let notice = try takeNotice(of: owner, isPing: isPing) else { continue }
                     turns.begin(owner, isPing: isPing)
                     let job = try jobs.jobWithoutUserInfo(notice.job, of: nil)
@@ -33,12 +36,33 @@ extension JobTransaction {
         taken.next = try owners.compactMap {
             try notices.next(of: $0, after: moment.elapsed)
         }.min()
+        // The rest of them has its turn in the next write.
+        if taken.givenUp.count >= Self.mostGivenUp { taken.next = moment.elapsed }
         return taken
+    }
+
+    /// How many pings are given up in one write.
+    private static let mostGivenUp = 50
+
+    /// Gives up the owner's pings that may be tried now and whose hour is over, as after a time without a daemon: an old success
+    /// must not pass for a new one.
+    private mutating func giveUpPings(of owner: OwnerID, _ taken: inout TakenNotices) throws {
+        while taken.givenUp.count < Self.mostGivenUp,
+            let ping = try notices.due(of: owner, isPing: true, at: moment.elapsed),
+            ping.until <= moment.elapsed
+        {
+            let reason =
+                "its run ended too long ago" + (ping.error.map { "; before: \($0)" } ?? "")
+            try giveUp(ping, reason)
+            taken.givenUp.append((ping, reason))
+        }
     }
 
     /// Stores that the owner's next notice, or ping, is being tried; nil if none may be tried now.
     private func takeNotice(of owner: OwnerID, isPing: Bool) throws -> StoredNotice? {
-        guard var notice = try notices.due(of: owner, isPing: isPing, at: moment.elapsed)
+        guard var notice = try notices.due(of: owner, isPing: isPing, at: moment.elapsed),
+            // There were more of these than one write gives up.
+            !isPing || notice.until > moment.elapsed
         else { return nil }
         notice.attempts += 1
         // If this daemon ends before the try does, the next one tries again then: it may be told twice.
@@ -69,11 +93,15 @@ extension JobTransaction {
             outcome.noticeDate = min(next, outcome.noticeDate ?? next)
             return false
         }
+        try giveUp(notice, error)
+        return true
+    }
+
+    private mutating func giveUp(_ notice: StoredNotice, _ error: String) throws {
         let dropped = try notices.dropped(beside: notice.id)
         try notices.delete(notice.id)
         let reason = "\(notice.reason.rawValue) to \(notice.place.masked): \(error)"
         try tellFailed(notice, dropped > 0 ? "\(reason); \(dropped) more not kept" : reason)
-        return true
     }
 
     private mutating func tellFailed(_ notice: StoredNotice, _ reason: String) throws {
