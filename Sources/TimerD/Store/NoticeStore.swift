@@ -12,7 +12,7 @@ struct StoredNotice: Sendable {
     var job: JobID
     var reason: NoticeReason
     var place: NoticePlace
-    /// By the wall clock.
+    /// By the wall clock; of a summary that was tried, when it was first.
     var addedAt: Timestamp
     /// In elapsed time.
     var notBefore: Timestamp
@@ -152,9 +152,14 @@ struct NoticeStore {
         try database.prepare(SQL.next).value(owner, now, as: Timestamp?.self) ?? nil
     }
 
-    /// Stores that it is being tried, so often now, and when it is tried again if nothing more is heard of it.
-    func markTried(_ notice: NoticeID, attempts: Int, notBefore: Timestamp) throws {
-        try database.prepare(SQL.markTried).run(notice, attempts, notBefore)
+    /// Stores that it is being tried, so often now, since when it may be, and when it is tried again if nothing more is heard of it.
+    func markTried(_ notice: StoredNotice, notBefore: Timestamp) throws {
+        try database.prepare(SQL.markTried).run(
+            notice.id,
+            notice.attempts,
+            notBefore,
+            notice.addedAt
+        )
     }
 
     func markFailed(_ notice: NoticeID, _ error: String, notBefore: Timestamp) throws {
@@ -270,7 +275,7 @@ struct NoticeStore {
                 WHERE owner_id = ?1 AND (reason = 'ping') = 1 AND not_before_us > ?2)
             """
         static let markTried = """
-            UPDATE notices SET attempts = ?2, not_before_us = ?3 WHERE id = ?1
+            UPDATE notices SET attempts = ?2, not_before_us = ?3, added_at_us = ?4 WHERE id = ?1
             """
         static let markFailed = """
             UPDATE notices SET error = ?2, not_before_us = ?3 WHERE id = ?1

@@ -64,14 +64,12 @@ extension JobTransaction {
             // There were more of these than one write gives up.
             !isPing || notice.until > moment.elapsed
         else { return nil }
+        // A summary has waited for nobody while it was held back.
+        if notice.document.held != nil, notice.attempts == 0 { notice.addedAt = moment.wall }
         notice.attempts += 1
         // If this daemon ends before the try does, the next one tries again then: it may be told twice.
         let again = NoticeRetry.timeout + NoticeRetry.delay(afterTries: notice.attempts)
-        try notices.markTried(
-            notice.id,
-            attempts: notice.attempts,
-            notBefore: moment.elapsed + again
-        )
+        try notices.markTried(notice, notBefore: moment.elapsed + again)
         return notice
     }
 
