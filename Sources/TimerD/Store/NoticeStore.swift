@@ -142,9 +142,15 @@ struct NoticeStore {
         try database.prepare(SQL.owner).value(owner, as: OwnerID?.self) ?? nil
     }
 
-    /// The owner's notice, or ping, that may be tried now and has waited longest.
-    func due(of owner: OwnerID, isPing: Bool, at now: Timestamp) throws -> StoredNotice? {
-        try database.prepare(SQL.due).first(owner, isPing, now) { try StoredNotice($0) }
+    /// The owner's notice that may be tried now: the one that has waited longest for the first place behind `place`, in the order of
+    /// their texts, and around.
+    func due(of owner: OwnerID, behind place: String, at now: Timestamp) throws -> StoredNotice? {
+        try database.prepare(SQL.due).first(owner, place, now) { try StoredNotice($0) }
+    }
+
+    /// The owner's ping that may be tried now and has waited longest.
+    func duePing(of owner: OwnerID, at now: Timestamp) throws -> StoredNotice? {
+        try database.prepare(SQL.duePing).first(owner, now) { try StoredNotice($0) }
     }
 
     /// When the owner's next notice may be tried that may not be tried now, in elapsed time.
@@ -261,9 +267,17 @@ struct NoticeStore {
             FROM notices WHERE owner_id = ?1
             """
         static let owner = "SELECT min(owner_id) FROM notices WHERE owner_id > ?1"
+        /// Sorts the notices of one owner, who has few.
         static let due = """
             SELECT \(columns)
-            WHERE n.owner_id = ?1 AND (n.reason = 'ping') = ?2 AND n.not_before_us <= ?3
+            WHERE n.id = (
+                SELECT id FROM notices INDEXED BY notices_by_owner
+                WHERE owner_id = ?1 AND (reason = 'ping') = 0 AND not_before_us <= ?3
+                ORDER BY place <= ?2, place, not_before_us LIMIT 1)
+            """
+        static let duePing = """
+            SELECT \(columns)
+            WHERE n.owner_id = ?1 AND (n.reason = 'ping') = 1 AND n.not_before_us <= ?2
             ORDER BY n.not_before_us LIMIT 1
             """
         static let next = """

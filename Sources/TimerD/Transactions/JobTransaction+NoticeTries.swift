@@ -11,23 +11,27 @@ struct TakenNotices: Sendable {
     var givenUp: [(ping: StoredNotice, reason: String)] = []
     /// In elapsed time; nil while nothing waits for a time.
     var next: Timestamp?
+    /// The users who have notices that wait.
+    var owners: [OwnerID] = []
 }
 
 /// How a notice is handed over: each try is stored before it is made.
 extension JobTransaction {
-    /// Takes the notices whose turn it is, those of all users in turn.
+    /// Takes the notices whose turn it is, those of all users in turn, and of each user those of all places.
     ///
     /// The work grows with the users who have notices that wait, and with what is taken.
     mutating func takeNotices(_ turns: NoticeTurns) throws -> TakenNotices {
         var (taken, turns) = (TakenNotices(), turns)
         var owners: [OwnerID] = []
         while let owner = try notices.owner(after: owners.last ?? .nobody) { owners.append(owner) }
+        taken.owners = owners
         for _ in 0..<NoticeTurns.perOwner {
             for owner in turns.order(owners) {
                 for isPing in [false, true] where turns.hasRoom(for: owner, isPing: isPing) {
                     if isPing { try giveUpPings(of: owner, &taken) }
-                    guard let notice = try takeNotice(of: owner, isPing: isPing) else { continue }
-                    turns.begin(owner, isPing: isPing)
+                    guard let notice = try takeNotice(of: owner, isPing: isPing, turns)
+                    else { continue }
+                    turns.begin(notice)
                     let job = try jobs.jobWithoutUserInfo(notice.job, of: nil)
                     taken.notices.append((notice, job?.definition))
                 }
@@ -48,7 +52,7 @@ extension JobTransaction {
     /// must not pass for a new one.
     private mutating func giveUpPings(of owner: OwnerID, _ taken: inout TakenNotices) throws {
         while taken.givenUp.count < Self.mostGivenUp,
-            let ping = try notices.due(of: owner, isPing: true, at: moment.elapsed),
+            let ping = try notices.duePing(of: owner, at: moment.elapsed),
             ping.until <= moment.elapsed
         {
             let reason =
@@ -59,17 +63,24 @@ extension JobTransaction {
     }
 
     /// Stores that the owner's next notice, or ping, is being tried; nil if none may be tried now.
-    private func takeNotice(of owner: OwnerID, isPing: Bool) throws -> StoredNotice? {
-        guard var notice = try notices.due(of: owner, isPing: isPing, at: moment.elapsed),
-            // There were more of these than one write gives up.
-            !isPing || notice.until > moment.elapsed
-        else { return nil }
+    private func takeNotice(
+        of owner: OwnerID,
+        isPing: Bool,
+        _ turns: NoticeTurns
+    ) throws -> StoredNotice? {
+        let now = moment.elapsed
+        let due =
+            isPing
+            ? try notices.duePing(of: owner, at: now)
+            : try notices.due(of: owner, behind: turns.lastPlace(of: owner), at: now)
+        // There were more pings that are too old than one write gives up.
+        guard var notice = due, !isPing || notice.until > now else { return nil }
         // A summary has waited for nobody while it was held back.
         if notice.document.held != nil, notice.attempts == 0 { notice.addedAt = moment.wall }
         notice.attempts += 1
         // If this daemon ends before the try does, the next one tries again then: it may be told twice.
         let again = NoticeRetry.timeout + NoticeRetry.delay(afterTries: notice.attempts)
-        try notices.markTried(notice, notBefore: moment.elapsed + again)
+        try notices.markTried(notice, notBefore: now + again)
         return notice
     }
 
@@ -111,5 +122,13 @@ extension JobTransaction {
             fire: notice.document.fire,
             run: notice.document.run
         )
+    }
+}
+
+extension NoticeTurns {
+    /// One is being handed over.
+    mutating func begin(_ notice: StoredNotice) {
+        begin(notice.ownerID, isPing: notice.isPing)
+        if !notice.isPing { passTurn(to: notice.place.text, of: notice.ownerID) }
     }
 }

@@ -67,6 +67,31 @@ import TimerControl
         }
     }
 
+    @Test("Two places that hang, with many that wait, delay what goes to another by one try")
+    func besideHangingPlaces() async throws {
+        try await TestScheduler.with { test in
+            test.runner.answer = NoticeSupport.answers(.exited(1))
+            test.runner.holds = { $0.run < 0 && $0.argv.last != "well" }
+            try await test.add(ScheduleWords(every: "1s"), command: ["false"]) {
+                ($0.notify, $0.notifyEvery) = (NoticeSupport.places(2), "0s")
+                $0.count = 20
+            }
+            try await test.advance(by: .seconds(21))
+            try await test.add(ScheduleWords(in: "1s"), command: ["false"]) {
+                // In the order of their texts it comes last.
+                $0.notify = ["command:well"]
+            }
+            try await test.advance(by: .seconds(2))
+            #expect(test.runner.heldCount == 2)
+            test.runner.end(.exited(75))
+            try await test.settle()
+            #expect(NoticeSupport.told(test).count { $0.argv.last == "well" } == 1)
+            test.runner.holds = nil
+            test.runner.end()
+            try await test.settle()
+        }
+    }
+
     @Test("A notice that there was no room for holds no later one back")
     func untold() async throws {
         try await TestScheduler.with { test in

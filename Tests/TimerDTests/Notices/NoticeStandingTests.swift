@@ -110,7 +110,7 @@ import TimerControl
         }
     }
 
-    @Test("What is held back for a summary does not wait until its turn comes, nor counts as old then")
+    @Test("What is held back for a summary does not wait until its turn, nor is it old then")
     func held() async throws {
         try await TestScheduler.with { test in
             test.runner.answer = { $0.run < 0 ? .exited(0) : .exited(1) }
