@@ -158,13 +158,14 @@ struct NoticeStore {
         try database.prepare(SQL.next).value(owner, now, as: Timestamp?.self) ?? nil
     }
 
-    /// Stores that it is being tried, so often now, since when it may be, and when it is tried again if nothing more is heard of it.
+    /// Stores that it is being tried, so often now, since when and until when, and when it is tried again if nothing more is heard.
     func markTried(_ notice: StoredNotice, notBefore: Timestamp) throws {
         try database.prepare(SQL.markTried).run(
             notice.id,
             notice.attempts,
             notBefore,
-            notice.addedAt
+            notice.addedAt,
+            notice.until
         )
     }
 
@@ -289,7 +290,8 @@ struct NoticeStore {
                 WHERE owner_id = ?1 AND (reason = 'ping') = 1 AND not_before_us > ?2)
             """
         static let markTried = """
-            UPDATE notices SET attempts = ?2, not_before_us = ?3, added_at_us = ?4 WHERE id = ?1
+            UPDATE notices SET attempts = ?2, not_before_us = ?3, added_at_us = ?4, until_us = ?5
+            WHERE id = ?1
             """
         static let markFailed = """
             UPDATE notices SET error = ?2, not_before_us = ?3 WHERE id = ?1

@@ -58,7 +58,9 @@ import TimerControl
             #expect(counting.map(\.document.dropped) == [1])
             #expect(waiting.count { $0.place == counting.first?.place } == 24)
             // Each try from now on is the last.
-            try await test.store.writer.write { try $0.execute("UPDATE notices SET until_us = 0") }
+            try await test.store.writer.write {
+                try $0.execute("UPDATE notices SET until_us = not_before_us + 1000000")
+            }
             try await test.advance(by: .seconds(200))
             #expect(try await NoticeSupport.waiting(test).isEmpty)
             let reasons = test.sink.all(.noticeFailed).compactMap(\.reason)
