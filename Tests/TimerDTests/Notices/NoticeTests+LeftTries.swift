@@ -36,8 +36,9 @@ extension NoticeTests {
             test.runner.end()
         }
     }
+
     @Test("A notice whose day passed while nobody could try it is tried some hours more")
-    func late() async throws {
+    func dayPassed() async throws {
         try await TestScheduler.with { test in
             test.runner.answer = NoticeSupport.answers(.exited(1), told: .exited(75))
             try await test.add(ScheduleWords(in: "10s"), command: ["false"]) {
