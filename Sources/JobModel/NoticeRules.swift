@@ -104,6 +104,12 @@ package enum NoticeRetry {
     /// may not be.
     package static func patience(isPing: Bool) -> TimeSpan { .seconds(isPing ? 4000 : 86_400) }
 
+    /// How long a notice that is no ping is tried yet where its day passed while nobody could try it.
+    ///
+    /// There was no daemon, or the machine slept: as it wakes, its network need not be there. It is longer than a user's notices and
+    /// summaries take in turn where all of them hang, so that none is tried for ever.
+    package static let rest = TimeSpan.seconds(6 * 3600)
+
     /// How long to wait after so many tries: 1 min, doubled up to 1 h.
     package static func delay(afterTries tries: Int) -> TimeSpan {
         let minutes = 1 << max(0, min(tries - 1, 6))

@@ -153,4 +153,16 @@ import Testing
         }
         #expect(turns.isFull && !turns.hasRoom(for: owners[2], isPing: false))
     }
+
+    @Test("Where each user was told last is known while that user's notices wait")
+    func places() {
+        var turns = NoticeTurns()
+        let (ann, ben) = (OwnerID(rawValue: 1), OwnerID(rawValue: 2))
+        #expect(turns.lastPlace(of: ann) == "")
+        turns.passTurn(to: "mail:ann", of: ann)
+        turns.passTurn(to: "mail:ben", of: ben)
+        #expect(turns.lastPlace(of: ann) == "mail:ann")
+        turns.keepPlaces(of: [ben])
+        #expect(turns.lastPlace(of: ann) == "" && turns.lastPlace(of: ben) == "mail:ben")
+    }
 }

@@ -15,7 +15,10 @@ final class LastReload: Sendable {
     func note(_ new: Result<Configuration, SettingError>, over old: Configuration) {
         switch new {
         case .success(let new):
-            let waiting = new.changedPlaces(from: old).map(\.rawValue)
+            // A restart puts nothing in force that a database of one host has no use for: the log says so of these.
+            let unused: Set<Setting> = new.shared == nil ? [.node, .labels, .lease, .copy] : []
+            let waiting = new.changedPlaces(from: old).filter { !unused.contains($0) }
+                .map(\.rawValue)
             state.withLock { $0 = waiting.isEmpty ? nil : StatusReply.Reload(waiting: waiting) }
         case .failure(let error):
             let now = SystemClock.read().wall

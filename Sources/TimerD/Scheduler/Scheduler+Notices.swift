@@ -31,6 +31,11 @@ extension Scheduler {
             try $0.takeNotices(turns)
         } durable: { scheduler, taken in
             let looksAgain = scheduler.noticeLook.end()
+            scheduler.noticeTurns.keepPlaces(of: taken.owners)
+            for (ping, reason) in taken.givenUp {
+                scheduler.counters.countGivenUp()
+                scheduler.logNotHandedOver(ping, reason, isLast: true)
+            }
             for (notice, job) in taken.notices { scheduler.handOver(notice, of: job) }
             if let next = taken.next { scheduler.awaitNotices(at: next) }
             if looksAgain { scheduler.lookAtNotices() }
@@ -41,7 +46,7 @@ extension Scheduler {
     }
 
     private func handOver(_ notice: StoredNotice, of job: JobDefinition?) {
-        noticeTurns.begin(notice.ownerID, isPing: notice.isPing)
+        noticeTurns.begin(notice)
         // The store has it as tried: it is tried again later, by the next daemon if need be.
         guard !isStopping else {
             return noticeTurns.end(notice.ownerID, isPing: notice.isPing)
@@ -97,7 +102,7 @@ extension Scheduler {
     ///
     /// How it ends counts for nothing: the notice is tried again.
     func awaitEnd(ofTry run: RunID, _ notice: StoredNotice) {
-        noticeTurns.begin(notice.ownerID, isPing: notice.isPing)
+        noticeTurns.begin(notice)
         let runner = runner
         let request = RunRequest(
             run: run.rawValue,

@@ -54,8 +54,11 @@ struct SchedulerCounters: Sendable {
     /// Counts a try that has failed; `isLast`: with it the notice was given up.
     mutating func countNotHandedOver(isLast: Bool) {
         notices.failedTries += 1
-        if isLast { notices.givenUp += 1 }
+        if isLast { countGivenUp() }
     }
+
+    /// Counts a notice that is given up.
+    mutating func countGivenUp() { notices.givenUp += 1 }
 
     /// Takes over how many fires have waited for their turn.
     mutating func noteWaited(_ count: Int) { fires.waited = count }

@@ -12,7 +12,7 @@ struct StoredNotice: Sendable {
     var job: JobID
     var reason: NoticeReason
     var place: NoticePlace
-    /// By the wall clock.
+    /// By the wall clock; of a summary that was tried, when it was first.
     var addedAt: Timestamp
     /// In elapsed time.
     var notBefore: Timestamp
@@ -33,7 +33,8 @@ struct NoticeStore {
 
     init(_ database: Database) { self.database = database }
 
-    /// Stores that a place is to be told; `held`: how many notices a summary stands for, 0 for none.
+    /// Stores that a place is to be told; `held`: how many notices a summary stands for, 0 for none; `age`: how long ago that was
+    /// which it tells of, as far as its patience has begun then.
     func insert(
         _ document: NoticeDocument,
         _ reason: NoticeReason,
@@ -41,7 +42,8 @@ struct NoticeStore {
         of owner: OwnerID,
         at date: Timestamp,
         notBefore: Timestamp,
-        held: Int = 0
+        held: Int = 0,
+        age: TimeSpan = .zero
     ) throws {
         try database.prepare(SQL.insert).run(
             owner,
@@ -50,7 +52,7 @@ struct NoticeStore {
             place.text,
             date,
             notBefore,
-            notBefore + NoticeRetry.patience(isPing: reason == .ping),
+            notBefore + (NoticeRetry.patience(isPing: reason == .ping) - age),
             held,
             held > 0 ? date : nil,
             document.text
@@ -140,9 +142,15 @@ struct NoticeStore {
         try database.prepare(SQL.owner).value(owner, as: OwnerID?.self) ?? nil
     }
 
-    /// The owner's notice, or ping, that may be tried now and has waited longest.
-    func due(of owner: OwnerID, isPing: Bool, at now: Timestamp) throws -> StoredNotice? {
-        try database.prepare(SQL.due).first(owner, isPing, now) { try StoredNotice($0) }
+    /// The owner's notice that may be tried now: the one that has waited longest for the first place behind `place`, in the order of
+    /// their texts, and around.
+    func due(of owner: OwnerID, behind place: String, at now: Timestamp) throws -> StoredNotice? {
+        try database.prepare(SQL.due).first(owner, place, now) { try StoredNotice($0) }
+    }
+
+    /// The owner's ping that may be tried now and has waited longest.
+    func duePing(of owner: OwnerID, at now: Timestamp) throws -> StoredNotice? {
+        try database.prepare(SQL.duePing).first(owner, now) { try StoredNotice($0) }
     }
 
     /// When the owner's next notice may be tried that may not be tried now, in elapsed time.
@@ -150,9 +158,15 @@ struct NoticeStore {
         try database.prepare(SQL.next).value(owner, now, as: Timestamp?.self) ?? nil
     }
 
-    /// Stores that it is being tried, so often now, and when it is tried again if nothing more is heard of it.
-    func markTried(_ notice: NoticeID, attempts: Int, notBefore: Timestamp) throws {
-        try database.prepare(SQL.markTried).run(notice, attempts, notBefore)
+    /// Stores that it is being tried, so often now, since when and until when, and when it is tried again if nothing more is heard.
+    func markTried(_ notice: StoredNotice, notBefore: Timestamp) throws {
+        try database.prepare(SQL.markTried).run(
+            notice.id,
+            notice.attempts,
+            notBefore,
+            notice.addedAt,
+            notice.until
+        )
     }
 
     func markFailed(_ notice: NoticeID, _ error: String, notBefore: Timestamp) throws {
@@ -254,9 +268,17 @@ struct NoticeStore {
             FROM notices WHERE owner_id = ?1
             """
         static let owner = "SELECT min(owner_id) FROM notices WHERE owner_id > ?1"
+        /// Sorts the notices of one owner, who has few.
         static let due = """
             SELECT \(columns)
-            WHERE n.owner_id = ?1 AND (n.reason = 'ping') = ?2 AND n.not_before_us <= ?3
+            WHERE n.id = (
+                SELECT id FROM notices INDEXED BY notices_by_owner
+                WHERE owner_id = ?1 AND (reason = 'ping') = 0 AND not_before_us <= ?3
+                ORDER BY place <= ?2, place, not_before_us LIMIT 1)
+            """
+        static let duePing = """
+            SELECT \(columns)
+            WHERE n.owner_id = ?1 AND (n.reason = 'ping') = 1 AND n.not_before_us <= ?2
             ORDER BY n.not_before_us LIMIT 1
             """
         static let next = """
@@ -268,7 +290,8 @@ struct NoticeStore {
                 WHERE owner_id = ?1 AND (reason = 'ping') = 1 AND not_before_us > ?2)
             """
         static let markTried = """
-            UPDATE notices SET attempts = ?2, not_before_us = ?3 WHERE id = ?1
+            UPDATE notices SET attempts = ?2, not_before_us = ?3, added_at_us = ?4, until_us = ?5
+            WHERE id = ?1
             """
         static let markFailed = """
             UPDATE notices SET error = ?2, not_before_us = ?3 WHERE id = ?1

@@ -36,7 +36,9 @@ extension JobTransaction {
         guard isSuccess else { return }
         // Only its URL is asked for: what is stored says for which run.
         let document = document(.ping, of: job) { ($0.fire, $0.run) = (ended.fire, run) }
-        _ = try store(document, .ping, to: ping, of: job)
+        // The end of a run is stored late where no daemon was there, or the disk was full.
+        let age = max(.zero, moment.wall - ended.endedAt)
+        _ = try store(document, .ping, to: ping, of: job, age: age)
     }
 
     /// Ends the failure of a job whose ends nobody is told of now: whoever is told later is not to hear of a recovery
@@ -170,7 +172,8 @@ extension JobTransaction {
         to place: NoticePlace,
         of job: StoredJob,
         notBefore: Timestamp? = nil,
-        held: Int = 0
+        held: Int = 0,
+        age: TimeSpan = .zero
     ) throws -> Bool {
         // A ping takes the place of the one before: a job has one at most.
         if reason != .ping, try !makeRoom(for: place, of: job.ownerID, isSummary: held > 0) {
@@ -185,7 +188,8 @@ extension JobTransaction {
             of: job.ownerID,
             at: moment.wall,
             notBefore: date,
-            held: held
+            held: held,
+            age: age
         )
         outcome.noticeDate = min(date, outcome.noticeDate ?? date)
         return true

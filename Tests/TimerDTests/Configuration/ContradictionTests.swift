@@ -95,6 +95,9 @@ import TimerControl
         let log = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         #expect(new.keeping(placesOf: old, log) == old)
         #expect(!new.jsonText.contains("\"lease\""))
+        let reload = LastReload()
+        reload.note(.success(new), over: old)
+        #expect(reload.told?.waiting == ["runner"], "the others have no effect after it either")
     }
 
     @Test("docs/configuration.md says of each setting, once, what a reload does with it")

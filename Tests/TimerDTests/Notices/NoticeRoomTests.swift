@@ -58,12 +58,39 @@ import TimerControl
             #expect(counting.map(\.document.dropped) == [1])
             #expect(waiting.count { $0.place == counting.first?.place } == 24)
             // Each try from now on is the last.
-            try await test.store.writer.write { try $0.execute("UPDATE notices SET until_us = 0") }
+            try await test.store.writer.write {
+                try $0.execute("UPDATE notices SET until_us = not_before_us + 1000000")
+            }
             try await test.advance(by: .seconds(200))
             #expect(try await NoticeSupport.waiting(test).isEmpty)
             let reasons = test.sink.all(.noticeFailed).compactMap(\.reason)
             #expect(reasons.count == Limits.notices - 1)
             #expect(reasons.count { $0.hasSuffix(": exit status 75; 1 more not kept") } == 1)
+        }
+    }
+
+    @Test("Two places that hang, with many that wait, delay what goes to another by one try")
+    func besideHangingPlaces() async throws {
+        try await TestScheduler.with { test in
+            test.runner.answer = NoticeSupport.answers(.exited(1))
+            test.runner.holds = { $0.run < 0 && $0.argv.last != "well" }
+            try await test.add(ScheduleWords(every: "1s"), command: ["false"]) {
+                ($0.notify, $0.notifyEvery) = (NoticeSupport.places(2), "0s")
+                $0.count = 20
+            }
+            try await test.advance(by: .seconds(21))
+            try await test.add(ScheduleWords(in: "1s"), command: ["false"]) {
+                // In the order of their texts it comes last.
+                $0.notify = ["command:well"]
+            }
+            try await test.advance(by: .seconds(2))
+            #expect(test.runner.heldCount == 2)
+            test.runner.end(.exited(75))
+            try await test.settle()
+            #expect(NoticeSupport.told(test).count { $0.argv.last == "well" } == 1)
+            test.runner.holds = nil
+            test.runner.end()
+            try await test.settle()
         }
     }
 

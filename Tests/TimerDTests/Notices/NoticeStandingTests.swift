@@ -110,7 +110,7 @@ import TimerControl
         }
     }
 
-    @Test("What is held back for a summary does not wait, until its turn comes")
+    @Test("What is held back for a summary does not wait until its turn, nor is it old then")
     func held() async throws {
         try await TestScheduler.with { test in
             test.runner.answer = { $0.run < 0 ? .exited(0) : .exited(1) }
@@ -122,12 +122,17 @@ import TimerControl
             #expect(await Self.counted(test) == [1, 0, 0])
             test.runner.answer = { $0.run < 0 ? .exited(75) : .exited(1) }
             try await test.advance(by: .seconds(2))
-            #expect(try await Self.standing(test).waiting == 1)
-            #expect(try await Self.standing(test).held == 0)
+            let tried = try await Self.standing(test)
+            #expect(tried.waiting == 1 && tried.held == 0)
+            let oldest = try #require(tried.oldest)
+            #expect(oldest >= TestScheduler.start + .seconds(4200), "it was held back until then")
+            try await test.advance(by: .seconds(60))
+            #expect(try await Self.standing(test) == tried, "no try makes it younger")
+            #expect(await Self.counted(test) == [1, 2, 0])
             test.runner.answer = { _ in .exited(0) }
             try await test.advance(by: .seconds(600))
             #expect(try await Self.standing(test) == Standing(0, 0, nil))
-            #expect(await Self.counted(test) == [2, 1, 0])
+            #expect(await Self.counted(test) == [2, 2, 0])
         }
     }
 

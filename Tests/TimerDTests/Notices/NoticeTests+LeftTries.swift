@@ -36,4 +36,23 @@ extension NoticeTests {
             test.runner.end()
         }
     }
+
+    @Test("A notice whose day passed while nobody could try it is tried some hours more")
+    func dayPassed() async throws {
+        try await TestScheduler.with { test in
+            test.runner.answer = NoticeSupport.answers(.exited(1), told: .exited(75))
+            try await test.add(ScheduleWords(in: "10s"), command: ["false"]) {
+                $0.notify = [NoticeSupport.place]
+            }
+            try await test.advance(by: .seconds(11))
+            // As after days without a daemon.
+            try await test.store.writer.write { try $0.execute("UPDATE notices SET until_us = 0") }
+            try await test.advance(by: .seconds(1800))
+            #expect(NoticeSupport.told(test).count == 5)
+            #expect(try await NoticeSupport.waiting(test).count == 1, "its place may take it yet")
+            try await test.advance(by: .seconds(7 * 3600))
+            #expect(try await NoticeSupport.waiting(test).isEmpty)
+            #expect(test.sink.all(.noticeFailed).count == 1)
+        }
+    }
 }

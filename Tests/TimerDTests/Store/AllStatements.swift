@@ -33,6 +33,7 @@ enum AllStatements {
         ("NoticeStore.SQL.drop", NoticeStore.SQL.drop),
         ("NoticeStore.SQL.dropped", NoticeStore.SQL.dropped),
         ("NoticeStore.SQL.due", NoticeStore.SQL.due),
+        ("NoticeStore.SQL.duePing", NoticeStore.SQL.duePing),
         ("NoticeStore.SQL.hold", NoticeStore.SQL.hold),
         ("NoticeStore.SQL.insert", NoticeStore.SQL.insert),
         ("NoticeStore.SQL.isFailing", NoticeStore.SQL.isFailing),

@@ -26,6 +26,7 @@ final class RecordingRunner: CommandRunner {
         var output = CapturedOutput()
         var known: KnownRuns
         var takenUp: [Int64] = []
+        var endedBefore = TimeSpan.zero
         var neverBegun: Set<Int64> = []
         var endedAgain: [Int64] = []
         var endedAsDaemon: [Int64] = []
@@ -142,6 +143,12 @@ final class RecordingRunner: CommandRunner {
         set { state.withLock { $0.refusal = newValue } }
     }
 
+    /// How long ago runs that were taken up have ended, as they are heard of.
+    var endedBefore: TimeSpan {
+        get { state.withLock { $0.endedBefore } }
+        set { state.withLock { $0.endedBefore = newValue } }
+    }
+
     /// What its control groups are said to be.
     var controlGroups: ControlGroups? {
         get { state.withLock { $0.groups } }
@@ -216,7 +223,7 @@ final class RecordingRunner: CommandRunner {
         return RunResult(
             outcome: outcome,
             startedAtMicroseconds: known.startedAtMicroseconds,
-            endedAtMicroseconds: clock.now().wall.microseconds,
+            endedAtMicroseconds: (clock.now().wall - endedBefore).microseconds,
             output: output,
             usage: Self.usage
         )
