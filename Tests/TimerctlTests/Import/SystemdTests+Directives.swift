@@ -67,7 +67,7 @@ extension SystemdTests {
         )
         for expected in [
             "x.timer:3: [Unit] Requires=network.target is not carried: a job neither waits",
-            "x.timer:4: [Unit] After=a.service  b.service is not carried: a job neither waits",
+            "x.timer:4: [Unit] After=a.service    b.service is not carried: a job neither waits",
             "x.timer:8: [Timer] OnClockChange=yes is not carried: timerd has nothing like it",
             "x.timer:9: [Timer] Nonsense=1 is not carried: ", "x.timer:10: 'rubbish' is no setting",
             "x.timer:13: [Install] Also=y.service is not carried: ",
@@ -287,5 +287,15 @@ extension SystemdTests {
         let plan = plan("OnCalendar=never", "ExecStart=/bin/a\nType=forking")
         #expect(plan.refusals.map(\.place) == ["x.timer:2", "x.service:3"])
         #expect(plan.refusals.map(\.text) == ["OnCalendar=never", "Type=forking"])
+    }
+
+    @Test("What the daemon would refuse is refused by a dry run as well, with the unit")
+    func unstorable() {
+        let long = String(repeating: "a", count: 131_072)
+        let plan = plan("OnCalendar=daily", "ExecStart=/bin/a \(long)")
+        #expect(plan.jobs.isEmpty)
+        #expect(plan.refusals.map(\.place) == ["x.service"])
+        #expect(plan.refusals.first?.reason.hasPrefix("its 'command' ") == true)
+        #expect(plan.refusals.first?.reason.hasSuffix("at most 131072 are accepted") == true)
     }
 }
