@@ -289,6 +289,20 @@ extension SystemdTests {
         #expect(plan.refusals.map(\.text) == ["OnCalendar=never", "Type=forking"])
     }
 
+    @Test("Of a value that cannot be carried those above it are told of, too")
+    func earlierValues() {
+        let lines =
+            "Nice=5\nNice=soon\nTimeoutStopSec=9\nTimeoutStopSec=later\nUMask=077\nUMask=022"
+        let plan = plan("OnCalendar=daily", "ExecStart=/bin/a\n" + lines)
+        let told = [
+            "Service] Nice=soon", "Service] Nice=5", "TimeoutStopSec=later", "TimeoutStopSec=9",
+        ]
+        #expect(plan.notes.count == 4, "\(plan.notes)")
+        for text in told { #expect(plan.notes.contains { $0.contains("\(text) is not carried") }) }
+        #expect(plan.notes.contains { $0.hasSuffix("x.service:4 says it anew") })
+        #expect(plan.jobs.first?.definition.umask == "022")
+    }
+
     @Test("What the daemon would refuse is refused by a dry run as well, with the unit")
     func unstorable() {
         let long = String(repeating: "a", count: 131_072)
