@@ -269,6 +269,21 @@ import TimerControl
         #expect(job.firstFireSentence(in: berlin) == sentence)
     }
 
+    @Test("A command that is refused is wrong usage, and is named so; that of a file is not")
+    func refusedCommand() throws {
+        let failure = Failure(
+            ControlError(.invalidParams, "parameter 'command' is without a program")
+        )
+        func named(_ words: [String]) throws -> Failure {
+            let command = try Timerctl.parseAsRoot(words)
+            return StatedRefusal.named(failure, arguments: ["timerctl"] + words, of: command)
+        }
+        let own = Failure(.usage, "the command is without a program")
+        #expect(try named(["add", "--every", "5s", "--", ""]) == own)
+        #expect(try named(["change", "2", "--", ""]) == own)
+        #expect(try named(["apply", "-f", "x.yaml"]) == failure)
+    }
+
     @Test("A paused job says how it is armed")
     func paused() {
         let job = job { $0.state = .paused }

@@ -279,6 +279,10 @@ import TimerControl
                 "--past '-1h' is no duration from 1min to 366d; see 'timerctl timeline --help'"
             ),
             (
+                ["maintenance", "x"],
+                "the value 'x' is invalid for '<state>', accepted are 'on' and 'off'; see 'timerctl maintenance --help'"
+            ),
+            (
                 ["list", "-n", "x"],
                 "-n is 'x', accepted is a whole number from 1; see 'timerctl list --help'"
             ),

@@ -26,8 +26,11 @@ enum StatedRefusal {
             return failure.isOfSchedule && statesSchedule(stated, command)
                 ? Failure(.usage, failure.message) : failure
         }
-        let name = option(of: String(match.output.1))
-        guard stated.contains(name) else { return failure }
+        var name = option(of: String(match.output.1))
+        if !stated.contains(name) {
+            guard match.output.1 == "command", takesCommand(command) else { return failure }
+            name = "the command"
+        }
         // Which of several tags it is, its value says; a variable's has none.
         let part = match.output.2
         let place = part.hasPrefix(".") ? " '\(part.dropFirst())'" : ""
@@ -44,6 +47,14 @@ enum StatedRefusal {
         if let command, command is At || command is Every || command is SetFireDate { return true }
         let options = JobOption.allCases.filter { $0.isOfSchedule || $0 == .until }
         return options.contains { stated.contains(option(of: $0.rawValue)) }
+    }
+
+    /// Whether it is a command whose own words may be those of the job.
+    private static func takesCommand(_ command: (any ParsableCommand)?) -> Bool {
+        switch command {
+        case is Add, is At, is Batch, is Every, is Change: true
+        default: false
+        }
     }
 
     /// The option that states a parameter of that name.

@@ -117,3 +117,12 @@ struct CrontabText {
             : "\(job.title): it cannot be read"
     }
 }
+
+extension Substring {
+    /// Without blanks at either end.
+    fileprivate var trimmingBlanks: Substring {
+        let start = drop { $0.isWhitespace }
+        guard let end = start.lastIndex(where: { !$0.isWhitespace }) else { return start }
+        return start[...end]
+    }
+}

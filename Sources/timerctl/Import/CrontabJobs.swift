@@ -66,6 +66,9 @@ struct CrontabJobs {
         }
         let owner = try owner(of: entry)
         let shell = entry.variables["SHELL"] ?? "/bin/sh"
+        guard !shell.isEmpty else {
+            throw Mistake(reason: "SHELL is empty above it, and says no program that runs it")
+        }
         var definition = JobDefinition(schedule: words)
         definition.name = CommandName.name(of: entry.command)
         definition.command = CrontabLine.argv(entry.command, input: entry.input, shell: shell)

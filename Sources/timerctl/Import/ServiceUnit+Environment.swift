@@ -9,12 +9,12 @@ extension ServiceUnit {
         var variables: [String: String] = [:]
         for setting in settings("Environment") {
             for word in try words(of: setting) {
-                let parts = word.split(
+                let parts = word.unicodeScalars.split(
                     separator: "=",
                     maxSplits: 1,
                     omittingEmptySubsequences: false
                 )
-                if parts.count == 2, VariableFile.isName(parts[0]) {
+                if parts.count == 2, VariableFile.isName(String(parts[0])) {
                     variables[String(parts[0])] = String(parts[1])
                 } else {
                     notes.append(
@@ -31,7 +31,7 @@ extension ServiceUnit {
     private func words(of setting: UnitFile.Setting) throws(Mistake) -> [String] {
         do {
             var words: [String] = []
-            for word in try UnitCommand.split(setting.value[...]) {
+            for word in try UnitCommand.split(setting.value) {
                 words.append(try specifiers.expanded(word))
             }
             return words

@@ -63,12 +63,20 @@ extension ServiceUnit {
             try definition.set(option, stated)
             return true
         } catch {
-            notes.append(
-                setting.notCarried(
-                    "a run's --\(option.flag ?? option.rawValue) is \(option.form.accepted)"
-                )
+            leaveOut(
+                setting,
+                "a run's --\(option.flag ?? option.rawValue) is \(option.form.accepted)"
             )
             return false
+        }
+    }
+
+    /// Tells of a value that no run can have, and of those above it, one of which counts to systemd where that cannot read it
+    /// either.
+    private mutating func leaveOut(_ setting: UnitFile.Setting, _ reason: String) {
+        notes.append(setting.notCarried(reason))
+        for earlier in settings(setting.name) where earlier != setting {
+            notes.append(earlier.notCarried("\(setting.place) says it anew"))
         }
     }
 
@@ -79,7 +87,7 @@ extension ServiceUnit {
             "TimeoutStartSec", "TimeoutStopSec", "TimeoutSec", "RuntimeMaxSec", "RestartSec",
         ]
         for setting in names.compactMap({ setting($0) }) where Self.length(setting) == nil {
-            notes.append(setting.notCarried("it is no length of time"))
+            leaveOut(setting, "it is no length of time")
         }
         let (runtime, start) = (setting("RuntimeMaxSec"), setting("TimeoutStartSec", "TimeoutSec"))
         // systemd counts all of a oneshot service's run as its start.

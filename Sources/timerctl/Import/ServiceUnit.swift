@@ -230,6 +230,14 @@ struct ServiceUnit {
         let mayLack = setting.value.hasPrefix("-")
         if mayLack { notes.append(setting.carriedOtherwise("a run fails where it is missing")) }
         let path = setting.value.dropFirst(mayLack ? 1 : 0)
-        return path == "~" ? nil : try expanded(setting, path)
+        if path == "~" { return nil }
+        let folder = try expanded(setting, path)
+        guard folder.hasPrefix("/") else {
+            throw Mistake(
+                reason: "it is no absolute path; systemd refuses it, too",
+                setting: setting
+            )
+        }
+        return folder
     }
 }

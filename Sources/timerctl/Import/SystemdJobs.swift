@@ -73,7 +73,9 @@ struct SystemdJobs {
             definition.tags = [plan.tag]
             definition.jitter = when.jitter
             definition.tolerance = when.tolerance
-            plan.jobs = when.clocks.map { job($0, definition, owner) }
+            plan.jobs = try when.clocks.map { clock throws(UnitCommand.Mistake) in
+                try job(clock, definition, owner)
+            }
         } catch {
             plan.refusals.append(ImportPlan.Refusal(error, of: timer, elsePlace: serviceName))
         }
@@ -90,7 +92,7 @@ struct SystemdJobs {
         _ clock: TimerUnit.Clock,
         _ common: JobDefinition,
         _ owner: LocalUser
-    ) -> ImportedJob {
+    ) throws(UnitCommand.Mistake) -> ImportedJob {
         var definition = common
         definition.schedule = clock.schedule
         definition.name = timer.stem
@@ -103,6 +105,12 @@ struct SystemdJobs {
             if let limit = common.timeout.flatMap({ try? TimeSpan(parsing: $0) }) {
                 definition.timeout = (limit + .seconds(seconds)).description
             }
+        }
+        do throws(OptionRefusal) {
+            // As the daemon will, so that a dry run tells of it, and each error names the unit.
+            try definition.check()
+        } catch {
+            throw UnitCommand.Mistake(reason: "its \(error)")
         }
         return ImportedJob(
             place: timer.name,

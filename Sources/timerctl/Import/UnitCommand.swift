@@ -33,7 +33,7 @@ struct UnitCommand: Hashable {
         variables: [String: String]
     ) throws(Mistake) -> [Self] {
         var commands: [Self] = []
-        for words in try split(commands: text[...]) {
+        for words in try split(commands: text) {
             commands.append(try Self(words, specifiers, variables))
         }
         return commands
@@ -68,105 +68,145 @@ struct UnitCommand: Hashable {
     }
 
     /// The words of each command: a semicolon that stands alone ends one, unless it is quoted or "\;".
-    private static func split(commands text: Substring) throws(Mistake) -> [[String]] {
+    private static func split(commands text: String) throws(Mistake) -> [[String]] {
         var commands: [[String]] = []
         var words: [String] = []
-        var rest = text.drop(while: \.isWhitespace)
+        var rest = text.unicodeScalars.drop(while: \.isUnitBlank)
         while !rest.isEmpty {
-            switch rest.prefix(while: { !$0.isWhitespace }) {
-            case ";":
+            let head = rest.prefix { !$0.isUnitBlank }
+            if head.elementsEqual(";".unicodeScalars) {
                 commands.append(words)
                 words = []
                 rest.removeFirst()
-            case #"\;"#:
+            } else if head.elementsEqual(#"\;"#.unicodeScalars) {
                 words.append(";")
                 rest.removeFirst(2)
-            default: words.append(try word(&rest))
+            } else {
+                words.append(try word(&rest))
             }
-            rest = rest.drop(while: \.isWhitespace)
+            rest = rest.drop(while: \.isUnitBlank)
         }
         // As with systemd, nothing between two semicolons is no command.
         return (commands + [words]).filter { !$0.isEmpty }
     }
 
     /// The words: quotes keep blanks, a backslash has the meanings that C gives it.
-    static func split(_ text: Substring) throws(Mistake) -> [String] {
+    static func split(_ text: String) throws(Mistake) -> [String] {
         var words: [String] = []
-        var rest = text.drop(while: \.isWhitespace)
+        var rest = text.unicodeScalars.drop(while: \.isUnitBlank)
         while !rest.isEmpty {
             words.append(try word(&rest))
-            rest = rest.drop(while: \.isWhitespace)
+            rest = rest.drop(while: \.isUnitBlank)
         }
         return words
     }
 
     /// Takes the word that `rest` begins with.
-    private static func word(_ rest: inout Substring) throws(Mistake) -> String {
+    private static func word(_ rest: inout Scalars) throws(Mistake) -> String {
         let text = rest
-        var word = ""
-        var quote: Character?
-        while let character = rest.first, quote != nil || !character.isWhitespace {
+        var word = String.UnicodeScalarView()
+        var quote: Unicode.Scalar?
+        while let scalar = rest.first, quote != nil || !scalar.isUnitBlank {
             rest.removeFirst()
-            if character == "\\" {
-                word += try escape(&rest)
-            } else if character == quote {
+            if scalar == "\\" {
+                word.append(try escape(&rest))
+            } else if scalar == quote {
                 quote = nil
-            } else if quote == nil, character == "\"" || character == "'" {
-                quote = character
+            } else if quote == nil, scalar == "\"" || scalar == "'" {
+                quote = scalar
             } else {
-                word.append(character)
+                word.append(scalar)
             }
         }
-        guard quote == nil else { throw Mistake(reason: "a quote of '\(text)' has no end") }
-        return word
+        guard quote == nil else { throw Mistake(reason: "a quote of '\(String(text))' has no end") }
+        return String(word)
     }
 
-    private static func escape(_ rest: inout Substring) throws(Mistake) -> String {
-        guard let character = rest.popFirst() else { return "" }
-        let plain: [Character: String] = [
+    private static func escape(_ rest: inout Scalars) throws(Mistake) -> Unicode.Scalar {
+        let plain: [Unicode.Scalar: Unicode.Scalar] = [
             "a": "\u{7}", "b": "\u{8}", "f": "\u{c}", "n": "\n", "r": "\r", "t": "\t",
             "v": "\u{b}", "s": " ", "\\": "\\", "\"": "\"", "'": "'",
         ]
-        if let plain = plain[character] { return plain }
+        let letter = rest.popFirst()
+        if let letter, let plain = plain[letter] { return plain }
         let digits = rest.prefix(2)
         // By each of them: Swift takes a sign as well.
-        guard character == "x", digits.count == 2,
-            digits.allSatisfy({ $0.isASCII && $0.isHexDigit }),
-            let code = UInt32(digits, radix: 16), code > 0,
+        guard letter == "x", digits.count == 2,
+            digits.allSatisfy({ $0.isASCII && $0.properties.isASCIIHexDigit }),
+            let code = UInt32(String(digits), radix: 16), code > 0,
             let scalar = Unicode.Scalar(code), scalar.isASCII
-        else { throw Mistake(reason: "the escape '\\\(character)' is not understood") }
+        else {
+            let text = letter.map { "\\\($0)" } ?? "\\"
+            throw Mistake(reason: "the escape '\(text)' is not understood")
+        }
         rest = rest.dropFirst(2)
-        return String(Character(scalar))
+        return scalar
     }
 
     /// "$NAME" as a word of its own becomes its words, "${NAME}" anywhere its text, "$$" a "$".
+    ///
+    /// As with systemd, all of a word that begins with a "$" is a name, also where no variable has such a one, as of "$A.b" and
+    /// of "$A b" in quotes: nothing is left of these.
     private mutating func substituted(_ word: String, _ variables: [String: String]) -> [String] {
-        func value(of name: String) -> String {
+        func value(of name: Scalars) -> String {
+            let name = String(name)
             if variables[name] == nil { unset.insert(name) }
             return variables[name] ?? ""
         }
-        if word.hasPrefix("$"), !word.hasPrefix("$$"), !word.hasPrefix("${") {
-            let name = word.dropFirst()
-            if !name.isEmpty, name.allSatisfy({ $0.isLetter || $0.isNumber || $0 == "_" }) {
-                return value(of: String(name)).split(separator: " ").map(String.init)
-            }
+        var rest = word.unicodeScalars[...]
+        let second = rest.dropFirst().first
+        if rest.first == "$", second != "$", second != "{" {
+            return Self.words(ofValue: value(of: rest.dropFirst()))
         }
-        var result = ""
-        var rest = word[...]
-        while let character = rest.popFirst() {
-            if character == "$", rest.first == "$" {
+        var result = String.UnicodeScalarView()
+        while let scalar = rest.popFirst() {
+            if scalar == "$", rest.first == "$" {
                 rest.removeFirst()
                 result.append("$")
-            } else if character == "$", rest.first == "{", let end = rest.firstIndex(of: "}") {
-                result += value(of: String(rest[..<end].dropFirst()))
+            } else if scalar == "$", rest.first == "{",
+                // "${NAME:-x}" means nothing to it, and stays.
+                let end = rest.firstIndex(where: { $0 == "}" || $0 == ":" }), rest[end] == "}"
+            {
+                result += value(of: rest[..<end].dropFirst()).unicodeScalars
                 rest = rest[end...].dropFirst()
             } else {
-                result.append(character)
+                result.append(scalar)
             }
         }
-        return [result]
+        return [String(result)]
+    }
+
+    /// The words of a variable's value: quotes keep blanks, and a backslash has what follows it mean itself.
+    private static func words(ofValue value: String) -> [String] {
+        var words: [String] = []
+        var word: String.UnicodeScalarView?
+        var quote: Unicode.Scalar?
+        var rest = value.unicodeScalars[...]
+        while let scalar = rest.popFirst() {
+            if quote == nil, scalar.isUnitBlank {
+                if let word { words.append(String(word)) }
+                word = nil
+                continue
+            }
+            // Also "" is a word.
+            var longer = word ?? String.UnicodeScalarView()
+            if scalar == "\\" {
+                if let next = rest.popFirst() { longer.append(next) }
+            } else if scalar == quote {
+                quote = nil
+            } else if quote == nil, scalar == "\"" || scalar == "'" {
+                quote = scalar
+            } else {
+                longer.append(scalar)
+            }
+            word = longer
+        }
+        // A quote without an end goes on to the end.
+        return words + (word.map { [String($0)] } ?? [])
     }
 }
+
+private typealias Scalars = Substring.UnicodeScalarView
 
 /// What "%n" and the like stand for in a unit: systemd.unit(5), "Specifiers".
 struct UnitSpecifiers {
@@ -175,11 +215,11 @@ struct UnitSpecifiers {
     var isUser: Bool
 
     func expanded(_ text: String) throws(UnitCommand.Mistake) -> String {
-        var result = ""
-        var rest = text[...]
-        while let character = rest.popFirst() {
-            guard character == "%" else {
-                result.append(character)
+        var result = String.UnicodeScalarView()
+        var rest = text.unicodeScalars[...]
+        while let scalar = rest.popFirst() {
+            guard scalar == "%" else {
+                result.append(scalar)
                 continue
             }
             guard let letter = rest.popFirst(), let value = value(of: letter) else {
@@ -188,12 +228,12 @@ struct UnitSpecifiers {
                         + "%% %n %N %p %i %j %h %u %U %H %t %S %C %L %E"
                 )
             }
-            result += value
+            result += value.unicodeScalars
         }
-        return result
+        return String(result)
     }
 
-    private func value(of letter: Character) -> String? {
+    private func value(of letter: Unicode.Scalar) -> String? {
         // Of who runs the systemd that has the unit, whatever its User= says.
         let user = isUser ? owner : LocalUser(name: "root", uid: 0, gid: 0, home: "/root")
         let home = user.home

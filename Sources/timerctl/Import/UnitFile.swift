@@ -44,36 +44,40 @@ struct UnitFile: Hashable {
     init(name: String) { self.name = name }
 
     /// Adds the settings of a file; skips lines that cannot be read, as systemd does.
+    ///
+    /// It goes by Unicode's scalars, as systemd goes by bytes: to Swift a `=` and an accent behind it are one character, and a
+    /// no-break space is a blank.
     mutating func read(_ text: String, from path: String = "") {
         var section = ""
-        var pending = ""
+        var pending = String.UnicodeScalarView()
         // Where a continued line begins.
         var start: Int?
-        let lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
         // What a backslash continues at the end of the file, an empty line ends.
-        for (index, line) in (lines + [""]).enumerated() {
-            let trimmed = line.trimmingBlanks
+        for (index, line) in (Self.lines(of: text) + ["".unicodeScalars[...]]).enumerated() {
             // A comment between the parts of a continued line is not part of it.
-            if let first = trimmed.first, "#;".contains(first) { continue }
-            if trimmed.hasSuffix("\\") {
-                pending += trimmed.dropLast() + " "
+            if let first = line.first(where: { !$0.isUnitBlank }), first == "#" || first == ";" {
+                continue
+            }
+            pending += line
+            // Of two backslashes the second one is what the first one says.
+            if line.reversed().prefix(while: { $0 == "\\" }).count % 2 == 1 {
+                pending.removeLast()
+                pending.append(" ")
                 start = start ?? index
                 continue
             }
             let place = "\(path.isEmpty ? name : path):\((start ?? index) + 1)"
             start = nil
-            let whole = (pending + trimmed)[...].trimmingBlanks
-            pending = ""
-            if whole.hasPrefix("["), whole.hasSuffix("]") {
+            let whole = pending[...].trimmingUnitBlanks
+            pending = String.UnicodeScalarView()
+            if whole.first == "[", whole.last == "]" {
                 section = String(whole.dropFirst().dropLast())
             } else if let equals = whole.firstIndex(of: "=") {
-                let name = whole[..<equals].trimmingBlanks
-                let value = whole[whole.index(after: equals)...].trimmingBlanks
                 settings.append(
                     Setting(
                         section: section,
-                        name: String(name),
-                        value: String(value),
+                        name: String(whole[..<equals].trimmingUnitBlanks),
+                        value: String(whole[equals...].dropFirst().trimmingUnitBlanks),
                         place: place
                     )
                 )
@@ -82,6 +86,20 @@ struct UnitFile: Hashable {
                     Setting(section: section, name: "", value: String(whole), place: place)
                 )
             }
+        }
+    }
+
+    /// The lines of a file without the mark of UTF-8 at its beginning; LF, CR, the two together and NUL end one.
+    private static func lines(of text: String) -> [Substring.UnicodeScalarView] {
+        var rest = text.unicodeScalars[...]
+        if rest.first == "\u{FEFF}" { rest.removeFirst() }
+        var lines: [Substring.UnicodeScalarView] = []
+        while true {
+            let line = rest.prefix { $0 != "\n" && $0 != "\r" && $0 != "\0" }
+            lines.append(line)
+            rest = rest[line.endIndex...]
+            guard let end = rest.popFirst() else { return lines }
+            if end == "\r", rest.first == "\n" { rest.removeFirst() }
         }
     }
 
@@ -152,11 +170,16 @@ struct UnitFile: Hashable {
     }
 }
 
-extension Substring {
-    /// Without blanks at either end.
-    var trimmingBlanks: Substring {
-        let start = drop { $0.isWhitespace }
-        guard let end = start.lastIndex(where: { !$0.isWhitespace }) else { return start }
+extension Unicode.Scalar {
+    /// Whether it is a blank to systemd, which knows those of ASCII alone.
+    var isUnitBlank: Bool { self == " " || self == "\t" || self == "\n" || self == "\r" }
+}
+
+extension Substring.UnicodeScalarView {
+    /// Without what systemd takes for blanks at either end.
+    var trimmingUnitBlanks: Self {
+        let start = drop(while: \.isUnitBlank)
+        guard let end = start.lastIndex(where: { !$0.isUnitBlank }) else { return start }
         return start[...end]
     }
 }

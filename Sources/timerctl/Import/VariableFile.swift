@@ -56,7 +56,9 @@ extension VariableFile {
         while true {
             rest = rest.drop { Self.isBlank($0) || Self.endsLine($0) }
             guard let first = rest.first else { break }
-            let head = rest.prefix { !Self.endsLine($0) && $0 != UInt8(ascii: "=") }
+            // A "=" that begins a line is a part of its name.
+            let name = rest.dropFirst().prefix { !Self.endsLine($0) && $0 != UInt8(ascii: "=") }
+            let head = rest[..<name.endIndex]
             if "#;".utf8.contains(first) || rest[head.endIndex...].first != UInt8(ascii: "=") {
                 rest = rest.drop { !Self.endsLine($0) }
                 continue
@@ -65,10 +67,7 @@ extension VariableFile {
             let blanks = head.reversed().prefix(while: Self.isBlank).count
             variables[Self.text(head.dropLast(blanks))] = Self.text(Self.systemdValue(&rest))
         }
-        return variables.filter { name, value in
-            Self.isName(name)
-                && value.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F || "\t\n".utf8.contains($0) }
-        }
+        return variables.filter { name, _ in Self.isName(name) }
     }
 
     private static func endsLine(_ byte: UInt8) -> Bool { "\n\r".utf8.contains(byte) }

@@ -36,6 +36,10 @@ enum UsageSentence {
                 .filter { $0 != "-" }
             return "\(message[..<range.lowerBound]), accepted are \(list.joined(separator: ", "))"
         }
+        // Of few of them in the same line.
+        if let few = message.firstMatch(of: /^(.+)\. Please provide one of ('.+')\.$/)?.output {
+            return "\(few.1), accepted are \(few.2)"
+        }
         return nil
     }
 

@@ -280,4 +280,12 @@ extension CrontabTests {
         jobs.replacesCron = false
         #expect(jobs.plan(of: crontab).notes.count == 1)
     }
+
+    @Test("A SHELL that is empty is what a line is refused for")
+    func emptyShell() {
+        let plan = plan("SHELL=\"\"\n* * * * * a\nSHELL=/bin/sh\n* * * * * b")
+        #expect(plan.jobs.map(\.place) == ["line 4"])
+        #expect(plan.refusals.map(\.place) == ["line 2"])
+        #expect(plan.refusals.first?.reason.hasPrefix("SHELL is empty") == true)
+    }
 }

@@ -67,7 +67,7 @@ extension SystemdTests {
         )
         for expected in [
             "x.timer:3: [Unit] Requires=network.target is not carried: a job neither waits",
-            "x.timer:4: [Unit] After=a.service  b.service is not carried: a job neither waits",
+            "x.timer:4: [Unit] After=a.service    b.service is not carried: a job neither waits",
             "x.timer:8: [Timer] OnClockChange=yes is not carried: timerd has nothing like it",
             "x.timer:9: [Timer] Nonsense=1 is not carried: ", "x.timer:10: 'rubbish' is no setting",
             "x.timer:13: [Install] Also=y.service is not carried: ",
@@ -287,5 +287,29 @@ extension SystemdTests {
         let plan = plan("OnCalendar=never", "ExecStart=/bin/a\nType=forking")
         #expect(plan.refusals.map(\.place) == ["x.timer:2", "x.service:3"])
         #expect(plan.refusals.map(\.text) == ["OnCalendar=never", "Type=forking"])
+    }
+
+    @Test("Of a value that cannot be carried those above it are told of, too")
+    func earlierValues() {
+        let lines =
+            "Nice=5\nNice=soon\nTimeoutStopSec=9\nTimeoutStopSec=later\nUMask=077\nUMask=022"
+        let plan = plan("OnCalendar=daily", "ExecStart=/bin/a\n" + lines)
+        let told = [
+            "Service] Nice=soon", "Service] Nice=5", "TimeoutStopSec=later", "TimeoutStopSec=9",
+        ]
+        #expect(plan.notes.count == 4, "\(plan.notes)")
+        for text in told { #expect(plan.notes.contains { $0.contains("\(text) is not carried") }) }
+        #expect(plan.notes.contains { $0.hasSuffix("x.service:4 says it anew") })
+        #expect(plan.jobs.first?.definition.umask == "022")
+    }
+
+    @Test("What the daemon would refuse is refused by a dry run as well, with the unit")
+    func unstorable() {
+        let long = String(repeating: "a", count: 131_072)
+        let plan = plan("OnCalendar=daily", "ExecStart=/bin/a \(long)")
+        #expect(plan.jobs.isEmpty)
+        #expect(plan.refusals.map(\.place) == ["x.service"])
+        #expect(plan.refusals.first?.reason.hasPrefix("its 'command' ") == true)
+        #expect(plan.refusals.first?.reason.hasSuffix("at most 131072 are accepted") == true)
     }
 }

@@ -27,7 +27,7 @@ extension SystemdTests {
             "[Timer]\nOnCalendar=\nOnCalendar=weekly\nPersistent=no\nWakeSystem=on\n"
         )
         #expect(unit.values("OnCalendar", in: "Timer") == ["weekly"])
-        #expect(unit.settings[2].value == "Mon  *-*-* 09:00")
+        #expect(unit.settings[2].value == "Mon    *-*-* 09:00", "with the blanks of both lines")
         #expect(unit.settings[2].place == "a@b.timer:6", "where a continued line begins")
         #expect(!unit.isOn("Persistent", in: "Timer"))
         #expect(
@@ -52,6 +52,15 @@ extension SystemdTests {
             ("/bin/a $MORE ${ONE}$ONE $$X $NONE", ["/bin/a", "p", "q", "1$ONE", "$X"]),
             (":/bin/a $MORE", ["/bin/a", "$MORE"]), (#"/bin/a """#, ["/bin/a", ""]),
             (#"/bin/find . \; x; ";" ';' ;"#, ["/bin/find", ".", ";", "x;", ";", ";"]),
+            // systemd knows blanks and signs of ASCII alone, whatever follows them.
+            (
+                "/bin/a b\u{A0}c \u{37E} d\u{2028}e",
+                ["/bin/a", "b\u{A0}c", "\u{37E}", "d\u{2028}e"]
+            ),
+            (
+                "/bin/a \"b\"\u{301} %%\u{301} ${ONE}\u{301}",
+                ["/bin/a", "b\u{301}", "%\u{301}", "1\u{301}"]
+            ),
         ]
     )
     func commandLine(text: String, words: [String]) throws {
@@ -69,6 +78,58 @@ extension SystemdTests {
         #expect(commands.count == 1)
         #expect(command.words == words)
         #expect(command.unset == (text.contains("$NONE") ? ["NONE"] : []))
+    }
+
+    @Test(
+        "The words of a variable are those that systemd takes from its value",
+        arguments: [
+            // What systemd 252 ran.
+            (#"x "y z" w\ v"#, "$A +", ["x", "y z", "w v", "+"]),
+            (#"--x="a b" --y=a"b c"d"#, "$A", ["--x=a b", "--y=ab cd"]),
+            ("it's on", "$A", ["its on"]), ("a\tb\nc", "$A", ["a", "b", "c"]),
+            (#"a\\b c"#, #"$A ${A}"#, [#"a\b"#, "c", #"a\\b c"#]),
+            (#"x "" y"#, "$A", ["x", "", "y"]),
+            (#"x "y z"#, "$A", ["x", "y z"]), (#"q\"#, "$A", ["q"]), ("", "$A ${A} +", ["", "+"]),
+            ("1", #"$A.b "$A" '$A x' $ $-x a$A $$A"#, ["1", "a$A", "$A"]),
+            ("1", "${A:-x} ${N:-${A}} ${A ${} $${A}", ["${A:-x}", "${N:-1}", "${A", "", "${A}"]),
+        ]
+    )
+    func variableWords(value: String, text: String, words: [String]) throws {
+        let specifiers = UnitSpecifiers(
+            unit: UnitFile(name: "a.service"),
+            owner: .ann,
+            isUser: false
+        )
+        let commands = try UnitCommand.all(
+            in: "/bin/a " + text,
+            specifiers: specifiers,
+            variables: ["A": value]
+        )
+        #expect(commands.map(\.words) == [["/bin/a"] + words])
+    }
+
+    @Test(
+        "A line is continued where systemd continues it, and ends where it ends it",
+        arguments: [
+            ("A=a \\\\\nB=b", ["a \\\\", "b"]), ("A=a \\ \nB=b", ["a \\", "b"]),
+            ("A=\"a \\\n   b\"", ["\"a     b\""]), ("A=a \\\r\n b\r\nB=b\r\n", ["a   b", "b"]),
+            ("A=a\u{2028}b\u{85}c\u{C}d", ["a\u{2028}b\u{85}c\u{C}d"]),
+            ("A=\u{A0}a\u{A0}", ["\u{A0}a\u{A0}"]), ("A=\u{301}a", ["\u{301}a"]),
+            ("A=a\rB=b\0C=c", ["a", "b", "c"]),
+        ]
+    )
+    func lines(text: String, values: [String]) {
+        let unit = unit("a.service", "\u{FEFF}[Service]\n" + text)
+        #expect(unit.settings.map(\.value) == values)
+        #expect(unit.settings.allSatisfy { $0.section == "Service" } && unit.unread == [])
+    }
+
+    @Test("A backslash with nothing behind it is no escape")
+    func lastBackslash() {
+        let mistake = #expect(throws: UnitCommand.Mistake.self) {
+            try UnitCommand.split(#"a \"#)
+        }
+        #expect(mistake?.reason == #"the escape '\' is not understood"#)
     }
 
     @Test(

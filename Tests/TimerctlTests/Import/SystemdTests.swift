@@ -232,6 +232,7 @@ import TimerControl
             ("OnCalendar=daily", "User=ghost\nExecStart=/bin/a", "no user 'ghost'"),
             ("OnCalendar=daily", "EnvironmentFile=/nonexistent/x\nExecStart=/a", "/nonexistent/x"),
             ("OnCalendar=daily", "EnvironmentFile=/etc/*.env\nExecStart=/a", "is a pattern"),
+            ("OnCalendar=daily", "WorkingDirectory=srv\nExecStart=/bin/a", "no absolute path"),
             ("OnCalendar=sometimes", "ExecStart=/bin/a", "sometimes"),
             ("Persistent=yes", "ExecStart=/bin/a", "at no time"),
         ]

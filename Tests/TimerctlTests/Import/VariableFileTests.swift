@@ -20,7 +20,10 @@ import TimerControl
             ("A=\"x\ny\"", ["A": "x\ny"]), ("A=\n", ["A": ""]), ("A=a\"b\"\n", ["A": "a\"b\""]),
             ("A=b\\", ["A": "b"]), ("A='a\nb' c\nB=1\n", ["A": "a\nbc", "B": "1"]),
             ("A=b # c\n", ["A": "b # c"]), ("A=é", ["A": "é"]),
-            ("1X=1\nA-B=1\nexport C=1\nD=\u{1}\nE=2", ["E": "2"]),
+            ("1X=1\nA-B=1\nexport C=1\nE=2", ["E": "2"]),
+            // As systemd 252 does; earlier ones skipped a value with a control character.
+            ("A=\u{1}\u{1B}[1mb\nB=c\u{7F}\u{C}", ["A": "\u{1}\u{1B}[1mb", "B": "c\u{7F}\u{C}"]),
+            ("=\"a\nA=1\n", ["A": "1"]),
         ] as [(String, [String: String])]
     )
     func ofSystemd(text: String, variables: [String: String]) {
