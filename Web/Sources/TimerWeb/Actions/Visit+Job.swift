@@ -164,12 +164,7 @@ extension Visit {
         // What it was before is in the form alone that undoes it.
         guard action != .revert else { throw NotFound(description: "there is no such page") }
         let job = try await session.client.job(.id(id))
-        var request = ListRuns()
-        request.job = id
-        request.open = true
-        let run =
-            action == .end
-            ? try await session.client.listRuns(request).runs.first { $0.state == .running } : nil
+        let open = action == .end ? try await OpenRuns(of: id, session.client, dates.now) : nil
         let name = Parts(self).jobName(job)
         let page = Link("jobs", "\(id)")
         func question(
@@ -228,7 +223,9 @@ extension Visit {
                     p { "A date such as 'tomorrow 09:00' or '+10min'. It can be undone." }
                 }
             case .end:
-                question("End", "End it", choice: kill(run), isDangerous: true) { endSentence(job) }
+                question("End", "End it", choice: kill(open), isDangerous: true) {
+                    endSentence(job)
+                }
             }
         return QuestionPage(asked, self, in: .jobs)
     }
@@ -259,11 +256,19 @@ extension Visit {
         }
     }
 
-    private func kill(_ run: Run?) -> Node {
-        guard let run, let began = run.startedAt else { return .empty }
+    /// All of them are ended, or none.
+    private func kill(_ open: OpenRuns?) -> Node {
+        guard let open, !open.running.isEmpty else { return .empty }
+        let isOne = open.running.count == 1 && !open.hasMoreRunning
+        let which = isOne ? "its run in progress" : "all \(open.runningText) runs in progress"
+        // Of a part of them the oldest is not known.
+        let first = open.hasMoreRunning ? nil : open.running.compactMap(\.startedAt).min()
+        let began = first.map {
+            ", \(isOne ? "which" : "the first of which") began \(dates.distance($0))"
+        }
         return Question.tick(
             "kill",
-            "also end its run in progress, which began \(dates.distance(began)) (SIGTERM, then SIGKILL)"
+            "also end \(which)\(began ?? "") (SIGTERM, then SIGKILL)"
         )
     }
 

@@ -217,11 +217,12 @@ struct RunTable {
                     th(.named("scope", "col")) { "Why" }
                 }
             }
-            tbody { runs.map(row) }
+            let inTheWay = RunsInTheWay(runs)
+            tbody { runs.map { row($0, besides: inTheWay[$0]) } }
         }
     }
 
-    private func row(_ run: Run) -> Node {
+    private func row(_ run: Run, besides: RunID?) -> Node {
         tr {
             td(.class("what")) { parts.state(run) }
             th(.named("scope", "row"), .class("name")) {
@@ -231,7 +232,7 @@ struct RunTable {
             td(.class("num"), .data("word", "took")) {
                 run.duration(parts.dates.now)?.length ?? ""
             }
-            td(.class("why")) { parts.why(run) }
+            td(.class("why")) { parts.why(run, besides: besides) }
         }
     }
 }
