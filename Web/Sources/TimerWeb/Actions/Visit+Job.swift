@@ -71,8 +71,11 @@ extension Visit {
             )
         case .move:
             // Read here: the daemon would read the words by its own clock.
-            let to = try DateExpression.parse(field("to") ?? "", now: dates.now, zone: dates.zone)
-                .date
+            let (to, note) = try DateExpression.parse(
+                field("to") ?? "",
+                now: dates.now,
+                zone: dates.zone
+            )
             let before =
                 if let shownDate { shownDate } else { try await client.job(.id(id)).fireDate }
             let job = try await client.setFireDate(of: .id(id), to: to.rfc3339, from: before).job
@@ -81,7 +84,11 @@ extension Visit {
                 date.map { Link.Field(name, $0.rfc3339) }
             }
             return .done(
-                sentence(job, " fires next \(dates.distance(to)), \(dates.short(to))."),
+                sentence(
+                    job,
+                    " fires next \(dates.distance(to)), \(dates.short(to))."
+                        + (note.map { " \($0.asSentence)" } ?? "")
+                ),
                 undo: undone.count == 2 ? undo("Undo", .move, undone) : nil
             )
         case .end:

@@ -172,6 +172,21 @@ struct StandingTests {
         }
     }
 
+    @Test("A move to a date that the clock leaves out says what it becomes")
+    func gap() async throws {
+        let daemon = try await TestDaemon()
+        let id = try await daemon.connected { client in
+            try await client.addJob(JobDefinition(schedule: ScheduleWords(in: "1h"))).job.id
+        }
+        let zone = try Zone(named: "Europe/Berlin")
+        try await TestServer.run(socket: daemon.socket, zone: zone) { server in
+            let gap = try await server.follow("/jobs/\(id)/move", "to=2125-03-25+02:30")
+            #expect(gap.body.contains("does not exist in Europe/Berlin; it becomes"))
+            let day = try await server.follow("/jobs/\(id)/move", "to=2125-03-25+04:30")
+            #expect(!day.body.contains("does not exist"))
+        }
+    }
+
     @Test("A row of a list has the beginning of a long command")
     func longCommands() async throws {
         let daemon = try await TestDaemon()
