@@ -86,7 +86,8 @@ extension Visit {
             return .done(
                 sentence(
                     job,
-                    " fires next \(dates.distance(to)), \(dates.short(to))."
+                    " \(job.state == .paused ? "is due" : "fires next") \(dates.distance(to)), \(dates.short(to))"
+                        + (job.state == .paused ? ", and fires once it is resumed." : ".")
                         + (note.map { " \($0.asSentence)" } ?? "")
                 ),
                 undo: undone.count == 2 ? undo("Undo", .move, undone) : nil
@@ -103,18 +104,20 @@ extension Visit {
                 reply = try await client.invalidateJobs(jobs, kill: field("kill") != nil)
             }
             let job = try one(reply, id)
+            // Also of one that somebody has ended since.
+            let runs = field("kill") == nil ? "" : " What of it was running is told to end."
             guard before.state.isLive else {
                 return .done(
                     sentence(
                         job,
-                        before.state == .finished && job.state == .invalidated
+                        (before.state == .finished && job.state == .invalidated
                             ? " is ended: nothing of its last fire begins any more."
-                            : " had ended already."
+                            : " had ended already.") + runs
                     )
                 )
             }
             return .done(
-                sentence(job, " is ended: it fires no more. Its history stays."),
+                sentence(job, " is ended: it fires no more. Its history stays.\(runs)"),
                 undo: undo("Undo", .undo)
             )
         case .undo:

@@ -82,6 +82,10 @@ struct StandingTests {
             #expect(page.contains("href=\"/runs?job=\(id)&amp;open=1\""))
             let question = try await server.get("/jobs/\(id)/end").body
             #expect(question.contains("also end all 2 runs in progress, the first of which began"))
+            // Somebody has ended the job since.
+            _ = try await server.follow("/jobs/\(id)/end")
+            let killed = try await server.follow("/jobs/\(id)/end", "kill=1").body
+            #expect(killed.contains("had ended already. What of it was running is told to end."))
         }
     }
 

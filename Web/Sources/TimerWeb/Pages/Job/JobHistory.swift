@@ -34,7 +34,7 @@ struct JobHistory {
             }
             if runs.isEmpty {
                 p(.class("empty")) {
-                    job.goneSentence.map { "Of its fires \($0)." } ?? "No date of it has come yet."
+                    job.goneSentence.map { "Of its fires \($0)." } ?? "Nothing of it has fired yet."
                 }
             } else {
                 picture

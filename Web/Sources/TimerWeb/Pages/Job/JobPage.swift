@@ -170,8 +170,11 @@ extension JobPage: PageContent {
         if job.held != nil { return "None while it is held." }
         switch job.state {
         case .paused:
-            return job.nextFire.map {
-                "None while it is paused; the next one would be \(dates.short($0))."
+            return job.nextFire.map { date in
+                "None while it is paused; "
+                    + (date > dates.now
+                        ? "the next one would be \(dates.short(date))."
+                        : "its date \(dates.short(date)) has passed meanwhile.")
             } ?? "None."
         case .scheduled:
             let isReboot = job.nextFire == nil && job.definition.schedule.cron != nil

@@ -28,10 +28,10 @@ struct RunsPage {
             }
         }
         request.job = address.value("job", expected: "a job's number") { JobID($0) }
-        request.open = address.flag("open")
-        // The daemon has either.
-        let failed = address.flag("failed")
-        request.failed = request.open == nil ? failed : nil
+        (request.open, request.failed) = (address.flag("open"), address.flag("failed"))
+        if request.open != nil, request.failed != nil {
+            mistakes.append("'open' and 'failed' are said; one of them is accepted")
+        }
         request.outcome = address.word(
             "outcome",
             "outcome",
