@@ -123,24 +123,13 @@ struct JobPage {
 
     /// What counts for its runs though it does not say so.
     private var defaultFields: [Field?] {
-        let labels: [(JobOption, String)] = [
-            (.timeout, "timeout"), (.retries, "retries"), (.backoff, "backoff"),
-            (.onFailure, "on failure"), (.onSuccess, "on success"),
-        ]
-        return labels.map { option, label -> Field? in
-            guard job.definition.command != nil, job.definition[option] == nil,
-                let json = status?.defaults?[option.rawValue]
-            else { return nil }
-            // try?: what a newer daemon has is shown as it came.
-            let value = try? option.value(of: json)
-            let text: String =
-                switch value {
-                case .text(let text): text
-                case .texts(let words): ShellWords.joined(words)
-                default: json.jsonText
-                }
-            return Field(label: label, value: text + " (the daemon's default)")
-        }
+        let labels = ["onFailure": "on failure", "onSuccess": "on success"]
+        return status?.defaultWords(of: job.definition).map { option, words in
+            Field(
+                label: labels[option] ?? option,
+                value: words + " (the daemon's default)"
+            )
+        } ?? []
     }
 
     private var origin: [Field?] {

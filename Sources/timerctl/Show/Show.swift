@@ -34,7 +34,7 @@ struct Show: AsyncParsableCommand {
             var page = JobPage(job: job, runs: runs, dates: LocalDate(now: .now, zone: .local))
             // try?, of both: the page is there without why something waits.
             page.status = try? await daemon.ask(.status, for: StatusReply.self).value
-            if let queue = job.definition.queue, JobPage.waitsForWorker(runs) {
+            if let queue = job.definition.queue, runs.contains(where: \.waitsForWorker) {
                 page.queue = try? await daemon.queues(of: job.owner).first { $0.queue == queue }
             }
             try Output.write((isFirst ? "" : "\n") + page.text(for: .current))

@@ -81,17 +81,6 @@ extension StatusReply.Runner {
         let all = [who, wait(dates, on: node), absentHosts, straysSentence]
         return all.compactMap(\.self).joined(separator: "; ")
     }
-
-    /// Since when and why commands wait; nil while they do not.
-    ///
-    /// `node`: the name of the node that answers, whose runner it is; others may take the commands. Nil where there is no other.
-    func wait(_ dates: LocalDate, on node: String?) -> String? {
-        trouble.map { trouble in
-            let what = node.map { "no command begins on '\($0)'" } ?? "commands wait"
-            let since = troubleSince.map { " since \(dates.dayAndTime($0))" } ?? ""
-            return drains == true ? "\(trouble),\(since)" : "\(what)\(since): \(trouble)"
-        }
-    }
 }
 
 extension StatusReply.Node {
@@ -128,18 +117,6 @@ extension StatusReply.Notices {
 }
 
 extension StatusReply {
-    /// Why a fire of that job which waits for a place has none; `limit`: of that fire.
-    func wait(
-        of job: JobDefinition,
-        _ limit: Run.PlaceLimit?,
-        _ dates: LocalDate
-    ) -> String? {
-        if let wait = runner?.wait(dates, on: node?.name) { return wait }
-        if job.on != nil, let absent = runner?.absentHosts { return absent }
-        let runs = running == 1 ? "1 run is" : "\(running) runs are"
-        return limit.map { "\(runs) in progress; it waits for \($0.words)" }
-    }
-
     /// "; at most 64 at once (maxRuns), 32 of a user (maxRunsPerUser)"; empty where that is not known.
     fileprivate var mostRuns: String {
         guard let maxRuns else { return "" }

@@ -108,7 +108,8 @@ struct Revert: Sendable {
             throw ControlError(.conflict, "job \(job) was not changed")
         }
         let notes = reply.notes ?? []
-        guard changed.state == .scheduled, let fireDate, fireDate > now,
+        // A paused job has a next date, too, and a grid that it lies on.
+        guard changed.state.isLive, let fireDate, fireDate > now,
             fireDate != changed.fireDate
         else { return (changed, nil, notes) }
         guard hasSameDates || hasDateLeft else { return (changed, "a date has come since", notes) }

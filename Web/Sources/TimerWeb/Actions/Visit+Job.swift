@@ -71,8 +71,11 @@ extension Visit {
             )
         case .move:
             // Read here: the daemon would read the words by its own clock.
-            let to = try DateExpression.parse(field("to") ?? "", now: dates.now, zone: dates.zone)
-                .date
+            let (to, note) = try DateExpression.parse(
+                field("to") ?? "",
+                now: dates.now,
+                zone: dates.zone
+            )
             let before =
                 if let shownDate { shownDate } else { try await client.job(.id(id)).fireDate }
             let job = try await client.setFireDate(of: .id(id), to: to.rfc3339, from: before).job
@@ -81,7 +84,12 @@ extension Visit {
                 date.map { Link.Field(name, $0.rfc3339) }
             }
             return .done(
-                sentence(job, " fires next \(dates.distance(to)), \(dates.short(to))."),
+                sentence(
+                    job,
+                    " \(job.state == .paused ? "is due" : "fires next") \(dates.distance(to)), \(dates.short(to))"
+                        + (job.state == .paused ? ", and fires once it is resumed." : ".")
+                        + (note.map { " \($0.asSentence)" } ?? "")
+                ),
                 undo: undone.count == 2 ? undo("Undo", .move, undone) : nil
             )
         case .end:
@@ -96,18 +104,20 @@ extension Visit {
                 reply = try await client.invalidateJobs(jobs, kill: field("kill") != nil)
             }
             let job = try one(reply, id)
+            // Also of one that somebody has ended since.
+            let runs = field("kill") == nil ? "" : " What of it was running is told to end."
             guard before.state.isLive else {
                 return .done(
                     sentence(
                         job,
-                        before.state == .finished && job.state == .invalidated
+                        (before.state == .finished && job.state == .invalidated
                             ? " is ended: nothing of its last fire begins any more."
-                            : " had ended already."
+                            : " had ended already.") + runs
                     )
                 )
             }
             return .done(
-                sentence(job, " is ended: it fires no more. Its history stays."),
+                sentence(job, " is ended: it fires no more. Its history stays.\(runs)"),
                 undo: undo("Undo", .undo)
             )
         case .undo:
@@ -164,12 +174,7 @@ extension Visit {
         // What it was before is in the form alone that undoes it.
         guard action != .revert else { throw NotFound(description: "there is no such page") }
         let job = try await session.client.job(.id(id))
-        var request = ListRuns()
-        request.job = id
-        request.open = true
-        let run =
-            action == .end
-            ? try await session.client.listRuns(request).runs.first { $0.state == .running } : nil
+        let open = action == .end ? try await OpenRuns(of: id, session.client, dates.now) : nil
         let name = Parts(self).jobName(job)
         let page = Link("jobs", "\(id)")
         func question(
@@ -228,7 +233,9 @@ extension Visit {
                     p { "A date such as 'tomorrow 09:00' or '+10min'. It can be undone." }
                 }
             case .end:
-                question("End", "End it", choice: kill(run), isDangerous: true) { endSentence(job) }
+                question("End", "End it", choice: kill(open), isDangerous: true) {
+                    endSentence(job)
+                }
             }
         return QuestionPage(asked, self, in: .jobs)
     }
@@ -259,11 +266,19 @@ extension Visit {
         }
     }
 
-    private func kill(_ run: Run?) -> Node {
-        guard let run, let began = run.startedAt else { return .empty }
+    /// All of them are ended, or none.
+    private func kill(_ open: OpenRuns?) -> Node {
+        guard let open, !open.running.isEmpty else { return .empty }
+        let isOne = open.running.count == 1 && !open.hasMoreRunning
+        let which = isOne ? "its run in progress" : "all \(open.runningText) runs in progress"
+        // Of a part of them the oldest is not known.
+        let first = open.hasMoreRunning ? nil : open.running.compactMap(\.startedAt).min()
+        let began = first.map {
+            ", \(isOne ? "which" : "the first of which") began \(dates.distance($0))"
+        }
         return Question.tick(
             "kill",
-            "also end its run in progress, which began \(dates.distance(began)) (SIGTERM, then SIGKILL)"
+            "also end \(which)\(began ?? "") (SIGTERM, then SIGKILL)"
         )
     }
 

@@ -26,8 +26,16 @@ struct OutputPainter: Sendable {
         pending += bytes
         var nodes: [Node] = []
         var text: [UInt8] = []
+        // One element for those that follow each other: of a stream of zeros there would be one a byte.
+        var symbols = ""
+        func flushSymbols() {
+            guard !symbols.isEmpty else { return }
+            nodes.append(span(.class("ctl")) { symbols })
+            symbols = ""
+        }
         func flush(_ style: TerminalStyle) {
             guard !text.isEmpty else { return }
+            flushSymbols()
             let shown = Node.text(String(decoding: text, as: UTF8.self))
             let classes = style.classes
             nodes.append(classes.isEmpty ? shown : span(.class(classes)) { shown })
@@ -47,14 +55,14 @@ struct OutputPainter: Sendable {
                 case .unfinished where !isLast: break reading
                 case .unfinished, .other:
                     flush(style)
-                    nodes.append(Self.symbol(byte))
+                    symbols += Self.symbol(byte)
                 }
             case 0x0d where index + 1 < pending.count && pending[index + 1] == 0x0a: break
             case 0x0d where index + 1 == pending.count && !isLast: break reading
             case 0x0a, 0x09: text.append(byte)
             case 0..<0x20, 0x7f:
                 flush(style)
-                nodes.append(Self.symbol(byte))
+                symbols += Self.symbol(byte)
             case 0x80...:
                 let length = Self.length(ofCharacter: byte)
                 if index + length > pending.count, !isLast, Self.isBegun(pending[index...]) {
@@ -66,13 +74,14 @@ struct OutputPainter: Sendable {
             index += 1
         }
         flush(style)
+        flushSymbols()
         pending.removeFirst(index)
         guard !nodes.isEmpty else { return .empty }
         return isError ? span(.class("err")) { nodes } : .group(nodes)
     }
 
-    private static func symbol(_ byte: UInt8) -> Node {
-        span(.class("ctl")) { String(VisibleText.shown(Unicode.Scalar(byte))) }
+    private static func symbol(_ byte: UInt8) -> String {
+        String(VisibleText.shown(Unicode.Scalar(byte)))
     }
 
     private enum Sequence {

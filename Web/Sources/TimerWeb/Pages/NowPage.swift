@@ -92,7 +92,7 @@ struct NowPage {
     private var late: [Job] {
         jobs.filter { job in
             job.state == .scheduled && job.held == nil
-                && job.nextFire.map { parts.dates.now - $0 >= .seconds(1) } ?? false
+                && job.isOverdue(at: parts.dates.now, status)
         }
     }
 
@@ -111,6 +111,7 @@ extension NowPage: PageContent {
                 h1 { "Now" }
                 ul(.class("counts"), .data("live", "counts")) { counts }
             }
+            trouble
             maintenance
             strip.figure(parts)
             div(.class("pair")) {
@@ -121,6 +122,23 @@ extension NowPage: PageContent {
                 div {
                     open.part(parts)
                     nextPart
+                }
+            }
+        }
+    }
+
+    /// Why nothing is stored, or no command begins.
+    private var trouble: Node {
+        let all = [
+            status.unwritable, status.runner?.wait(parts.dates, on: status.node?.name),
+        ].compactMap(\.self)
+        return div(.data("live", "trouble"), .flag("hidden", all.isEmpty)) {
+            for words in all {
+                p(.class("conflict")) {
+                    bdi { words.asSentence }
+                    " "
+                    a(.href(Page.Section.doctor.link)) { "What to do" }
+                    "."
                 }
             }
         }

@@ -8,18 +8,21 @@ import TimerWords
 /// What runs, and what waits to run.
 struct OpenRuns: Sendable {
     /// The newest dates first.
-    private let running: [Run]
+    let running: [Run]
     private let waiting: [Run]
-    private let hasMoreRunning: Bool
+    let hasMoreRunning: Bool
     private let hasMoreWaiting: Bool
     /// How many commands of all users run, for who is shown all of them; else nil.
     private let allRunning: Int?
+    /// Whose they are; nil for those of all jobs.
+    private let job: JobID?
 
     /// How many of each are shown.
     private static let rows = 50
 
     init(_ session: Session, _ now: Timestamp) async throws {
         let client = session.client
+        job = nil
         // What runs is asked for alone: it may be older than any number of fires that wait.
         async let runningReply = client.listRuns(
             Self.request {
@@ -43,6 +46,21 @@ struct OpenRuns: Sendable {
         hasMoreWaiting = rest.cursor != nil
     }
 
+    /// Those of one job, however much of it was skipped or waits since they began.
+    init(of job: JobID, _ client: ControlClient, _ now: Timestamp) async throws {
+        self.job = job
+        var request = Self.request { ($0.job, $0.open, $0.limit) = (job, true, Limits.page) }
+        let (all, next) = try await ListReader.rows(.max, from: nil) { start in
+            request.cursor = start
+            let reply = try await client.listRuns(request)
+            return (reply.runs, reply.cursor)
+        }
+        running = all.filter { $0.state == .running }
+        waiting = all.filter { $0.state != .running && $0.isShown(now) }
+        (hasMoreRunning, hasMoreWaiting) = (next != nil, next != nil)
+        allRunning = nil
+    }
+
     private static func request(_ change: (inout ListRuns) -> Void) -> ListRuns {
         var request = ListRuns()
         change(&request)
@@ -50,6 +68,9 @@ struct OpenRuns: Sendable {
     }
 
     var isEmpty: Bool { running.isEmpty && waiting.isEmpty }
+
+    /// What runs, then what waits.
+    var all: [Run] { running + waiting }
 
     /// How many run, as far as is known.
     var runningText: String {
@@ -71,16 +92,19 @@ struct OpenRuns: Sendable {
             "running",
             "Running",
             count: isEmpty ? "" : count,
-            more: a(.class("more"), .href(Link("runs").with("open", "1"))) { "All in progress" }
+            more: a(
+                .class("more"),
+                .href(Link("runs").with("job", job.map { "\($0)" }).with("open", "1"))
+            ) { "All in progress" }
         ) {
             if isEmpty {
                 p(.class("empty")) { "Nothing runs." }
             } else {
                 ol(.class("rows")) {
-                    running.map { row($0, parts) }
+                    running.prefix(Self.rows).map { row($0, parts) }
                     waiting.prefix(Self.rows).map { row($0, parts) }
                 }
-                if hasMoreRunning || waiting.count > Self.rows {
+                if hasMoreRunning || max(running.count, waiting.count) > Self.rows {
                     p(.class("soft")) { "The newest \(Self.rows) of each are shown." }
                 }
             }

@@ -158,8 +158,12 @@ extension Int {
 
 extension Parts {
     /// The reason of what became of a date, which may be in others' words.
-    func why(_ run: Run) -> Node {
-        let why = RunWords(run, dates).why
+    ///
+    /// `besides`: the run in progress that kept a skipped date from firing.
+    func why(_ run: Run, besides: RunID?) -> Node {
+        var words = RunWords(run, dates)
+        words.besides = besides
+        let why = words.why
         return why.isEmpty ? .empty : bdi { why }
     }
 }

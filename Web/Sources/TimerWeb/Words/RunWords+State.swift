@@ -71,7 +71,7 @@ extension RunWords {
 
     private var waits: String? {
         switch run.waitsFor {
-        case .place: "waits for a place"
+        case .place: "waits for \(run.limit?.words ?? "a place")"
         case .run: "waits for the run before it"
         case .retry: "waits for its next attempt"
         case .onFailure, .onSuccess: "waits to tell of it"
@@ -84,12 +84,13 @@ extension RunWords {
     /// What its state and its times do not tell; empty for nothing.
     var why: String {
         if let unread = run.unread { return unread }
-        if run.state == .skipped { return skipped }
+        // A task that had failed before it was dropped has both.
+        if run.state == .skipped { return run.outcome == nil ? skipped : sentence }
         var all: [String] = []
         if let handler = run.handlerWords { all.append("\(handler) command") }
         if let error = run.error { all.append(error) }
         if isRunGone { all.append("its run is no longer kept") }
-        if run.state == .waiting { all.append("waiting" + RunWords.cause(run.waitsFor)) }
+        if run.state == .waiting { all.append("waiting" + cause(of: run.waitsFor)) }
         if run.outcome == .interrupted, run.error == nil {
             all.append("all runs were ended, timerd-runner died, or its host was gone")
         }
@@ -97,8 +98,10 @@ extension RunWords {
         if let next = run.nextAttemptAt {
             all.append("tried again \(dates.distance(next))")
         } else if run.state == .done, let wait = run.waitsFor {
-            all.append("next: waiting\(RunWords.cause(wait))")
+            all.append("next: waiting\(cause(of: wait))")
         }
         return all.joined(separator: "; ")
     }
+
+    private func cause(of wait: Run.Wait?) -> String { RunWords.cause(wait, run.limit) }
 }

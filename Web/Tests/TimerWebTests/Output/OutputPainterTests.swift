@@ -32,6 +32,7 @@ import TimerControl
                 "<span class=\"ctl\">␛</span>]0;title<span class=\"ctl\">␇</span>x"
             ),
             ("a\r\nb\rc", "a\nb<span class=\"ctl\">␍</span>c"),
+            ("\0\0\u{7}x\0", "<span class=\"ctl\">␀␀␇</span>x<span class=\"ctl\">␀</span>"),
             ("ü€😀", "ü€😀"),
             ("\u{1b}[31", "<span class=\"ctl\">␛</span>[31"),
             ("\u{1b}[31m<script>", "<span class=\"f-1\">&lt;script&gt;</span>"),

@@ -29,6 +29,7 @@ struct FilterTests {
         ("/queues/shown-queue?cursor=x", "No page of the list begins at 'x'"),
         ("/runs?failed=0", "'failed' is '0', expected 1"),
         ("/runs?open=yes", "'open' is 'yes', expected 1"),
+        ("/runs?open=1&failed=1", "'open' and 'failed' are said; one of them is accepted"),
         ("/runs/1?stream=bogus", "'bogus' is no stream; it is one of stdout, stderr"),
         ("/runs/1/output.txt?stream=bogus", "'bogus' is no stream; it is one of stdout, stderr"),
         ("/queues?owner=a&owner=b", "'owner' is said 2 times: a, b; one is accepted"),

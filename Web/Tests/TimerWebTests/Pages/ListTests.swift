@@ -65,7 +65,8 @@ struct ListTests {
             (site.user, "/queues/mails"), ("ann", "/queues/mails?owner=ann"),
         ] {
             job.owner = owner
-            let facts = JobFacts(job: job, parts: Parts(visit)).section
+            let status = try await daemon.connected { try await $0.status() }
+            let facts = JobFacts(job: job, status: status, parts: Parts(visit)).section
             let text = String(decoding: facts.rendered, as: UTF8.self)
             #expect(text.contains("href=\"\(link)\""))
         }

@@ -88,6 +88,26 @@ struct UndoTests {
         }
     }
 
+    @Test("A job that is paused has the date that it had, too, and a move says that it is")
+    func paused() async throws {
+        let daemon = try await TestDaemon()
+        try await TestServer.run(socket: daemon.socket) { server in
+            var definition = JobDefinition(schedule: ScheduleWords(every: "1000h"))
+            (definition.command, definition.paused) = (["true"], true)
+            let added = try await daemon.connected { [definition] in
+                try await $0.addJob(definition).job
+            }
+            let undo = try await change(added.id, daemon) { $0.schedule.every = "500h" }
+            _ = try await server.follow("/jobs/\(added.id)/revert", undo)
+            let now = try await job(added.id, daemon)
+            #expect(now.fireDate == added.fireDate)
+            #expect(now.state == .paused)
+            let moved = try await server.follow("/jobs/\(added.id)/move", "to=\(far)")
+            #expect(moved.body.contains("and fires once it is resumed."))
+            #expect(!moved.body.contains(" fires next "))
+        }
+    }
+
     @Test("A pause, or the end of one, that came since stays")
     func pauses() async throws {
         let daemon = try await TestDaemon()

@@ -96,6 +96,23 @@ import TimerWords
         #expect(RunWords(run, dates).why == "told to end by kill or a newer fire")
     }
 
+    @Test("A row says which limit a fire waits for, and how a task that was dropped had failed")
+    func causes() throws {
+        var run = Run(
+            job: JobID(rawValue: 1),
+            fire: FireID(rawValue: 1),
+            state: .waiting,
+            fireDate: Self.now
+        )
+        (run.waitsFor, run.limit) = (.place, Run.PlaceLimit(.maxRunsPerUser, 4))
+        let dates = try dates()
+        #expect(RunWords(run, dates).why == "waiting for one of 4 places (maxRunsPerUser)")
+        #expect(RunWords(run, dates).progress == "waits for one of 4 places (maxRunsPerUser)")
+        (run.state, run.waitsFor, run.limit) = (.skipped, nil, nil)
+        (run.outcome, run.error) = (.failed, "no such address")
+        #expect(RunWords(run, dates).why.hasPrefix("failed: no such address; skipped: "))
+    }
+
     @Test("A run that has ended says what its fire goes on to wait for")
     func progress() throws {
         var run = Run(

@@ -8,7 +8,25 @@ import TimerWords
 /// What a job is: its definition in words, as JSON, and as the line that would add it.
 struct JobFacts {
     let job: Job
+    let status: StatusReply
     let parts: Parts
+
+    /// What the daemon has for runs of jobs that do not say it, by the options' names.
+    private let defaults: [String: String]
+
+    init(job: Job, status: StatusReply, parts: Parts) {
+        (self.job, self.status, self.parts) = (job, status, parts)
+        defaults = Dictionary(
+            uniqueKeysWithValues: status.defaultWords(of: job.definition).map {
+                ($0.option, $0.words)
+            }
+        )
+    }
+
+    /// What the job says of an option, or the daemon for it; nil for neither.
+    private func said(_ option: String, _ own: String?) -> String? {
+        own ?? defaults[option].map { "\($0) (the daemon's default)" }
+    }
 
     private struct Fact {
         var label: String
@@ -57,6 +75,7 @@ struct JobFacts {
             text("Schedule", job.isReadable ? definition.schedule.words(parts.dates) : nil),
             code("Command", definition.command.map(ShellWords.joined)),
             queue,
+            text("Priority", definition.priority.map { "\($0)" }),
             text("Owner", job.owner),
             code("Folder", definition.cwd),
             lines(
@@ -95,30 +114,54 @@ struct JobFacts {
                 definition.successCodes.map { $0.map { "exit \($0)" }.joined(separator: ", ") }
             ),
             text("Ends after", timeout),
+            // Beside a timeout it stands there.
+            text(
+                "If it is told to end",
+                timeout == nil
+                    ? definition.killAfter.map { "SIGTERM, then SIGKILL \($0) later" } : nil
+            ),
             text("If a run is in progress", definition.command == nil ? nil : overlap),
             text("If dates are missed", misfire),
             text(
                 "If it is interrupted",
                 definition.rerunInterrupted == true ? "it is run again" : nil
             ),
-            code("Then, if it failed", definition.onFailure.map(ShellWords.joined)),
-            code("Then, if it succeeded", definition.onSuccess.map(ShellWords.joined)),
+            code(
+                "Then, if it failed",
+                said("onFailure", definition.onFailure.map(ShellWords.joined))
+            ),
+            code(
+                "Then, if it succeeded",
+                said("onSuccess", definition.onSuccess.map(ShellWords.joined))
+            ),
             text("Output", output),
             text("Runs on", definition.on),
-            text("History", definition.keepRuns.map { "\($0.grouped) runs are kept" }),
+            text("History", definition.keepRuns.map(history)),
         ]
     }
 
     private var retries: String? {
-        guard let retries = job.definition.retries, retries > 0 else { return nil }
-        return
-            "tried again up to \(retries.of("time")), after up to \(job.definition.backoff ?? "1s..1h")"
+        let own = job.definition.retries
+        guard let count = own ?? defaults["retries"].flatMap({ Int($0) }), count > 0 else {
+            return nil
+        }
+        let whose = own == nil ? " (the daemon's default)" : ""
+        let backoff = said("backoff", job.definition.backoff) ?? "1s..1h"
+        return "tried again up to \(count.of("time"))\(whose), after up to \(backoff)"
     }
 
     private var timeout: String? {
-        job.definition.timeout.map {
-            "\($0) (SIGTERM, then SIGKILL \(job.definition.killAfter ?? "5s") later)"
+        said("timeout", job.definition.timeout).map {
+            "\($0): SIGTERM, then SIGKILL \(job.definition.killAfter ?? "5s") later"
         }
+    }
+
+    /// As many as it was given while the setting allowed them may be more than are kept by now.
+    private func history(_ runs: Int) -> String {
+        guard let most = status.maxRunsKept, runs > most else {
+            return "\(runs.grouped) runs are kept"
+        }
+        return "\(runs.grouped) runs, at most \(most.grouped) are kept here (maxRunsKept)"
     }
 
     private var overlap: String {
@@ -166,12 +209,20 @@ struct JobFacts {
 
     private var limits: [Fact?] {
         let all = job.definition.limitWords
-        return [text("Limits", all.isEmpty ? nil : all.joined(separator: ", "))]
+        return [
+            text("Limits", all.isEmpty ? nil : all.joined(separator: ", ")),
+            text("Without effect", status.controlGroups?.withoutEffect(job.definition)),
+        ]
     }
 
     private var origin: [Fact?] {
         [
-            text("Key", job.definition.key),
+            text(
+                "Key",
+                job.definition.key.map { key in
+                    key + (job.definition.keyKept.map { ", kept for \($0) after its end" } ?? "")
+                }
+            ),
             text("Ends with", job.definition.whilePid.map { "process \($0)" }),
             text(
                 "Ends with",

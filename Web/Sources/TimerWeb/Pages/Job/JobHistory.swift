@@ -14,6 +14,7 @@ struct JobHistory {
     private let job: Job
     /// Newest first.
     private let runs: [Run]
+    private let inTheWay: RunsInTheWay
     private let parts: Parts
 
     init(job: Job, runs: [Run], parts: Parts) {
@@ -21,6 +22,7 @@ struct JobHistory {
         // What is claimed ahead of its date is none yet.
         self.runs = runs.filter { $0.state != .claimed || $0.fireDate <= parts.dates.now }
         times = RunTimes(runs)
+        inTheWay = RunsInTheWay(runs)
     }
 
     var section: Node {
@@ -32,7 +34,7 @@ struct JobHistory {
             }
             if runs.isEmpty {
                 p(.class("empty")) {
-                    job.goneSentence.map { "Of its fires \($0)." } ?? "No date of it has come yet."
+                    job.goneSentence.map { "Of its fires \($0)." } ?? "Nothing of it has fired yet."
                 }
             } else {
                 picture
@@ -46,10 +48,15 @@ struct JobHistory {
 
     private var summary: String {
         guard !runs.isEmpty else { return "" }
-        let last = runs.count == 1 ? "its one date" : "the last \(runs.count) dates"
+        let last = dateCount == 1 ? "its one date" : "the last \(dateCount.grouped) dates"
         guard times.count > 0 else { return last }
         return
             "\(last); a run takes \(times.average.length) on average, \(times.longest.length) at most"
+    }
+
+    /// How many dates these are of: each attempt is a row, and what was missed in a row is one.
+    private var dateCount: Int {
+        Dictionary(grouping: runs, by: \.fire).values.reduce(0) { $0 + ($1[0].dates ?? 1) }
     }
 
     // MARK: - The picture
@@ -137,7 +144,7 @@ struct JobHistory {
             times.count > 0
             ? ": \(times.average.length) on average, \(times.longest.length) at most" : ""
         return
-            "How long the last \(runs.count.of("date")) took\(took); \(words.joined(separator: ", "))."
+            "How long the runs of the last \(dateCount.of("date")) took\(took); \(words.joined(separator: ", "))."
     }
 
     // MARK: - The table
@@ -164,7 +171,12 @@ struct JobHistory {
             td(.class("num"), .data("word", "took")) {
                 run.duration(parts.dates.now)?.length ?? ""
             }
-            td(.class("why")) { parts.why(run) }
+            td(.class("why")) {
+                parts.why(run, besides: inTheWay[run])
+                if run.id == runs.first?.id, job.hasDroppedAttempts(after: run) {
+                    p(.class("soft")) { "Not tried again, as its job was ended." }
+                }
+            }
         }
     }
 }

@@ -11,8 +11,13 @@ struct JobPage {
     private let job: Job
     private let history: JobHistory
     private let facts: JobFacts
+    /// What of it runs or waits, however much has happened since that began.
+    private let open: OpenRuns
     /// Whether something of a fire of it is still to come.
     private let isOpen: Bool
+    private let status: StatusReply
+    /// Why what waits does not begin, so far as the daemon tells; nil where nothing waits for that.
+    private let wait: String?
 
     /// How many of its next dates are shown.
     private static let dates = 5
@@ -20,14 +25,23 @@ struct JobPage {
     init(_ id: JobID, _ visit: Visit, _ session: Session) async throws {
         parts = Parts(visit)
         let client = session.client
+        status = session.status
         job = try await client.job(.id(id))
         var request = ListRuns()
         request.job = id
         request.limit = JobHistory.bars
         let runs = try await client.listRuns(request).runs
         history = JobHistory(job: job, runs: runs, parts: parts)
-        facts = JobFacts(job: job, parts: parts)
-        isOpen = runs.contains(where: \.isOpen)
+        facts = JobFacts(job: job, status: status, parts: parts)
+        open = try await OpenRuns(of: id, client, visit.dates.now)
+        // The daemon does not count tasks among what is open.
+        let all = open.all + runs
+        isOpen = all.contains(where: \.isOpen)
+        var queue: TaskQueue?
+        if let name = job.definition.queue, all.contains(where: \.waitsForWorker) {
+            queue = try await client.listQueues(owner: job.owner).first { $0.queue == name }
+        }
+        wait = job.wait(of: all, status, queue, visit.dates)
     }
 
     private var dates: LocalDate { parts.dates }
@@ -35,7 +49,8 @@ struct JobPage {
 
 extension JobPage: PageContent {
     var page: Page {
-        Page(job.title, in: .jobs, watching: .job("\(job.id)")) {
+        // What a fire waits for changes with others' runs.
+        Page(job.title, in: .jobs, watching: wait == nil ? .job("\(job.id)") : .all) {
             div(.class("beside")) {
                 div {
                     div {
@@ -49,6 +64,7 @@ extension JobPage: PageContent {
                         }
                         lead
                     }
+                    running
                     nextDates
                     history.section
                     facts.section
@@ -91,7 +107,32 @@ extension JobPage: PageContent {
             if let conflict = history.times.conflict(job.definition, coming) {
                 p(.class("conflict")) { conflict }
             }
+            overdue
+            wait.map { wait in p(.class("conflict")) { bdi { "A fire of it waits: \(wait)." } } }
         }
+    }
+
+    /// A date that has come and of which nothing is known: the dates to come do not tell of it.
+    private var overdue: Node {
+        guard job.state == .scheduled, job.held == nil, let date = job.nextFire,
+            dates.now - date >= .seconds(1)
+        else { return .empty }
+        let why = job.delay(status, dates)
+        return p(.class("conflict")) {
+            if job.isOverdue(at: dates.now, status) {
+                "It is overdue: its date has come, and has not fired"
+                why.map { ": \($0). " } ?? ". "
+            } else {
+                "Its next date is \(why ?? "not known"). "
+            }
+            parts.when(date)
+        }
+    }
+
+    private var running: Node {
+        open.isEmpty
+            ? section(.id("running"), .data("live", "running"), .flag("hidden"))
+            : open.part(parts)
     }
 
     private var verb: String {
@@ -129,11 +170,15 @@ extension JobPage: PageContent {
         if job.held != nil { return "None while it is held." }
         switch job.state {
         case .paused:
-            return job.nextFire.map {
-                "None while it is paused; the next one would be \(dates.short($0))."
+            return job.nextFire.map { date in
+                "None while it is paused; "
+                    + (date > dates.now
+                        ? "the next one would be \(dates.short(date))."
+                        : "its date \(dates.short(date)) has passed meanwhile.")
             } ?? "None."
         case .scheduled:
-            return job.definition.schedule.cron == nil ? "None." : "When the machine starts."
+            let isReboot = job.nextFire == nil && job.definition.schedule.cron != nil
+            return isReboot ? "When the machine starts." : "None."
         case .finished, .invalidated: return "None: it has ended."
         }
     }

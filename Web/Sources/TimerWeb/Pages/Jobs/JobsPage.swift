@@ -12,13 +12,14 @@ struct JobsPage {
     private let cursor: String?
     /// Of all live jobs, where the daemon tells.
     private let live: Int?
+    private let status: StatusReply
 
     init(_ visit: Visit, _ session: Session) async throws {
         parts = Parts(visit)
         query = JobQuery(visit.link.query)
         cursor = visit.query("cursor")
         part = try await JobReader(client: session.client, query: query).part(at: cursor)
-        let status = session.status
+        status = session.status
         live = status.countsWhatIsShown ? status.live : nil
     }
 
@@ -174,7 +175,7 @@ extension JobsPage: PageContent {
                 job.scheduleSentence(parts.dates) ?? job.definition.schedule.words(parts.dates)
             }
             td(.class("command")) {
-                span(.class("clip")) { parts.name(job.action) }
+                span(.class("clip")) { parts.name(job.action.clipped) }
             }
         }
     }
@@ -191,6 +192,10 @@ extension JobsPage: PageContent {
                 parts.when(ended)
             } else if job.state == .scheduled {
                 if let date = job.nextFire {
+                    if job.isOverdue(at: parts.dates.now, status) {
+                        parts.state(StateWord("late", .late))
+                        " "
+                    }
                     parts.when(date)
                 } else {
                     span(.class("soft")) { "when the machine starts" }
@@ -200,7 +205,9 @@ extension JobsPage: PageContent {
     }
 
     private func last(_ job: Job) -> Node {
-        guard let run = job.last else { return span(.class("soft")) { "never ran" } }
+        guard let run = job.last else {
+            return span(.class("soft")) { job.fires > 0 ? "not kept" : "never ran" }
+        }
         let word = RunWords(run, parts.dates)
         let isOpen = run.state == .running
         let date = run.endedAt ?? run.firedAt ?? run.through ?? run.fireDate
@@ -258,5 +265,15 @@ extension JobsPage: PageContent {
             " "
             span(.class("soft"), .data("chosen"))
         }
+    }
+}
+
+extension String {
+    /// What a row of a list has place for: a command may be a script of 60 KiB, and a page has a hundred rows.
+    fileprivate var clipped: String {
+        let most = 200
+        guard let end = index(startIndex, offsetBy: most, limitedBy: endIndex), end < endIndex
+        else { return self }
+        return self[..<end] + "…"
     }
 }

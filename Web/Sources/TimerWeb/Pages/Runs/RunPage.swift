@@ -13,6 +13,8 @@ struct RunPage {
     private let job: Job?
     private let times: RunTimes
     private let output: RunOutput
+    /// How often it is tried again, by its job or by the daemon's default.
+    private let retries: Int
 
     init(_ id: RunID, _ visit: Visit, _ session: Session) async throws {
         parts = Parts(visit)
@@ -28,6 +30,10 @@ struct RunPage {
         request.job = run.job
         request.limit = 50
         times = RunTimes(job == nil ? [] : try await client.listRuns(request).runs)
+        let defaults = job.map { session.status.defaultWords(of: $0.definition) } ?? []
+        retries =
+            job?.definition.retries
+            ?? defaults.first { $0.option == "retries" }.flatMap { Int($0.words) } ?? 0
         output = try await RunOutput(of: id, only: only, client)
     }
 
@@ -98,7 +104,6 @@ extension RunPage: PageContent {
         if let took = run.duration(dates.now) { all += fact("Took", .text(took.length)) }
         if let late = RunWords(run, dates).lateness { all += fact("Late by", .text(late.length)) }
         if let attempt = run.attempt {
-            let retries = job?.definition.retries ?? 0
             all += fact(
                 "Attempt",
                 .text(retries > 0 ? "\(attempt) of \(retries + 1)" : "\(attempt)")

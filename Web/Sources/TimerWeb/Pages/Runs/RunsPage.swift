@@ -28,10 +28,10 @@ struct RunsPage {
             }
         }
         request.job = address.value("job", expected: "a job's number") { JobID($0) }
-        request.open = address.flag("open")
-        // The daemon has either.
-        let failed = address.flag("failed")
-        request.failed = request.open == nil ? failed : nil
+        (request.open, request.failed) = (address.flag("open"), address.flag("failed"))
+        if request.open != nil, request.failed != nil {
+            mistakes.append("'open' and 'failed' are said; one of them is accepted")
+        }
         request.outcome = address.word(
             "outcome",
             "outcome",
@@ -217,11 +217,12 @@ struct RunTable {
                     th(.named("scope", "col")) { "Why" }
                 }
             }
-            tbody { runs.map(row) }
+            let inTheWay = RunsInTheWay(runs)
+            tbody { runs.map { row($0, besides: inTheWay[$0]) } }
         }
     }
 
-    private func row(_ run: Run) -> Node {
+    private func row(_ run: Run, besides: RunID?) -> Node {
         tr {
             td(.class("what")) { parts.state(run) }
             th(.named("scope", "row"), .class("name")) {
@@ -231,7 +232,7 @@ struct RunTable {
             td(.class("num"), .data("word", "took")) {
                 run.duration(parts.dates.now)?.length ?? ""
             }
-            td(.class("why")) { parts.why(run) }
+            td(.class("why")) { parts.why(run, besides: besides) }
         }
     }
 }

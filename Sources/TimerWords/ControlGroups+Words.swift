@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import TimerControl
+public import TimerControl
 
 extension StatusReply.ControlGroups {
     /// Whether runs have groups, and what is missing.
-    var sentence: String {
+    public var sentence: String {
         guard perRun else { return "no control groups" + (lack.map { ": \($0)" } ?? "") }
         return "each run has a control group" + (lack.map { "; \($0)" } ?? "")
     }
 
     /// Which limits of a job have no effect, by their names on the command line; nil for none.
-    func withoutEffect(_ definition: JobDefinition) -> String? {
+    public func withoutEffect(_ definition: JobDefinition) -> String? {
         let stated = JobOption.ofControlGroups.filter { definition[$0] != nil }
         let missing = stated.filter { option in
             option.controller.map { !perRun || !controllers.contains($0) } ?? false

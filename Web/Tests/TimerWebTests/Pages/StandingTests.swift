@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTML
+import Schedules
+import Testing
+import TimerControl
+import TimerWords
+
+@testable import TimerWeb
+
+/// What a job's page says of how it stands: what is overdue, what runs, what it waits for.
+@Suite(
+    .enabled(if: TestDaemon.program != nil, "build the main package first, or set TIMERD_PROGRAMS")
+)
+struct StandingTests {
+    private func visit(_ daemon: TestDaemon, now: Timestamp = .now) -> Visit {
+        let site = Site(
+            access: Access(way: .loopback(port: 1)),
+            options: WebOptions(socket: daemon.socket, listening: .port(0), zone: .utc)
+        )
+        let dates = LocalDate(now: now, zone: .utc)
+        return Visit(link: Link(), form: [], back: nil, dates: dates, site: site)
+    }
+
+    private func text(_ node: Node) -> String { String(decoding: node.rendered, as: UTF8.self) }
+
+    @Test("A date that has come and has not fired is told on its job's page and on the first one")
+    func overdue() async throws {
+        let daemon = try await TestDaemon()
+        // Both dates have passed by then, and the job's `until`.
+        let visit = visit(daemon, now: .now + .seconds(800 * 86_400))
+        try await daemon.connected { client in
+            var yearly = JobDefinition(schedule: ScheduleWords(cron: "0 0 1 1 *"))
+            yearly.command = ["true"]
+            yearly.until = (Timestamp.now + .seconds(400 * 86_400)).rfc3339
+            let command = try await client.addJob(yearly).job.id
+            let event = try await client.addJob(JobDefinition(schedule: ScheduleWords(in: "1h")))
+                .job.id
+            var status = try await client.status()
+            status.trouble = "no room"
+            let session = Session(client: client, status: status)
+            let page = text(try await JobPage(command, visit, session).page.content)
+            #expect(page.contains("has not fired: the database takes no writes: no room. "))
+            #expect(!page.contains("When the machine starts."))
+            // It fires all the same, and is stored later.
+            let stored = text(try await JobPage(event, visit, session).page.content)
+            #expect(stored.contains("as it was last stored: the database takes no writes"))
+            #expect(!stored.contains("overdue"))
+            let now = text(try await NowPage(visit, session).page.content)
+            #expect(now.contains("The database takes no writes: no room."))
+            #expect(now.contains("<b>1</b> late"))
+            let well = text(try await NowPage(visit, Session(client)).page.content)
+            #expect(!well.contains("takes no writes") && well.contains("<b>2</b> late"))
+        }
+    }
+
+    @Test(
+        "What runs is on its job's page, however many dates were dropped since; End says how many it ends",
+        .timeLimit(.minutes(1))
+    )
+    func running() async throws {
+        let daemon = try await TestDaemon()
+        let id = try await daemon.connected { client in
+            var job = JobDefinition(schedule: ScheduleWords(every: "1h"))
+            (job.command, job.overlap) = (["sleep", "600"], .allow)
+            try await client.subscribe()
+            let id = try await client.addJob(job).job.id
+            for _ in 0..<2 { _ = try await client.fireJob(.id(id)) }
+            var begun = 0
+            for try await event in client.events where event.type == .runStarted {
+                begun += 1
+                if begun == 2 { break }
+            }
+            for _ in 0...JobHistory.bars {
+                _ = try await client.skipJobs(SkipJobs(jobs: .ids([id])))
+            }
+            return id
+        }
+        try await TestServer.run(socket: daemon.socket) { server in
+            let page = try await server.get("/jobs/\(id)").body
+            #expect(page.ranges(of: "aria-label=\"Kill run ").count == 2)
+            #expect(page.contains("href=\"/runs?job=\(id)&amp;open=1\""))
+            let question = try await server.get("/jobs/\(id)/end").body
+            #expect(question.contains("also end all 2 runs in progress, the first of which began"))
+            // Somebody has ended the job since.
+            _ = try await server.follow("/jobs/\(id)/end")
+            let killed = try await server.follow("/jobs/\(id)/end", "kill=1").body
+            #expect(killed.contains("had ended already. What of it was running is told to end."))
+        }
+    }
+
+    @Test("Why a task waits is on its job's page, which then goes by the events of all jobs")
+    func waiting() async throws {
+        let daemon = try await TestDaemon()
+        let id = try await daemon.connected { client in
+            var queue = SetQueue(queue: "mails")
+            queue.paused = true
+            _ = try await client.setQueue(queue)
+            var task = JobDefinition(schedule: ScheduleWords(every: "1h"))
+            task.queue = "mails"
+            let id = try await client.addJob(task).job.id
+            _ = try await client.fireJob(.id(id))
+            return id
+        }
+        try await TestServer.run(socket: daemon.socket) { server in
+            let page = try await server.get("/jobs/\(id)").body
+            #expect(page.contains("A fire of it waits: queue 'mails' is paused;"))
+            #expect(page.contains("data-on=\"all\""))
+        }
+    }
+
+    @Test(
+        "Attempts at one date are no dates, and what an end has kept from being tried is told",
+        .timeLimit(.minutes(1))
+    )
+    func attempts() async throws {
+        let daemon = try await TestDaemon()
+        let (tried, ended) = try await daemon.connected { client in
+            var job = JobDefinition(schedule: ScheduleWords(in: "1ms"))
+            (job.command, job.retries, job.backoff) = (["false"], 2, "1ms")
+            try await client.subscribe()
+            let tried = try await client.addJob(job).job.id
+            job.backoff = "1h..2h"
+            let ended = try await client.addJob(job).job.id
+            var count = 0
+            for try await event in client.events where event.type == .runFinished {
+                count += 1
+                if count == 4 { break }
+            }
+            _ = try await client.invalidateJobs(.ids([ended]))
+            return (tried, ended)
+        }
+        try await TestServer.run(socket: daemon.socket) { server in
+            let page = try await server.get("/jobs/\(tried)").body
+            #expect(page.contains("its one date; a run takes"))
+            #expect(page.contains("How long the runs of the last 1 date took"))
+            #expect(!page.contains("Not tried again"))
+            let other = try await server.get("/jobs/\(ended)").body
+            #expect(other.contains("Not tried again, as its job was ended."))
+        }
+    }
+
+    @Test("A job's definition has the daemon's defaults, and the limits that have no effect")
+    func defaults() async throws {
+        let daemon = try await TestDaemon()
+        let visit = visit(daemon)
+        try await daemon.connected { client in
+            var definition = JobDefinition(schedule: ScheduleWords(every: "1h"))
+            (definition.command, definition.retries) = (["true"], 5)
+            (definition.killAfter, definition.memoryMax) = ("9s", "1G")
+            (definition.keepRuns, definition.key, definition.keyKept) = (500, "k", "2d")
+            let job = try await client.addJob(definition).job
+            var status = try await client.status()
+            func facts() -> String {
+                text(JobFacts(job: job, status: status, parts: Parts(visit)).section)
+            }
+            status.defaults = nil
+            #expect(facts().contains("tried again up to 5 times, after up to 1s..1h<"))
+            #expect(facts().contains("SIGTERM, then SIGKILL 9s later"))
+            #expect(facts().contains("k, kept for 2d after its end"))
+            status.defaults = [
+                "backoff": .string("1s..2s"), "retries": .integer(2), "timeout": .string("20s"),
+                "onFailure": .array([.string("tell"), .string("ann")]),
+            ]
+            status.controlGroups = .init(perRun: false, controllers: [], lack: nil)
+            status.maxRunsKept = 100
+            for words in [
+                "tried again up to 5 times, after up to 1s..2s (the daemon's default)",
+                "20s (the daemon's default): SIGTERM, then SIGKILL 9s later",
+                "tell ann (the daemon's default)", "--memory-max but for the address space",
+                "500 runs, at most 100 are kept here",
+            ] {
+                let shown = words.replacing("'", with: "&#39;")
+                #expect(facts().contains(words) || facts().contains(shown), "\(words)")
+            }
+        }
+    }
+
+    @Test("A move to a date that the clock leaves out says what it becomes")
+    func gap() async throws {
+        let daemon = try await TestDaemon()
+        let id = try await daemon.connected { client in
+            try await client.addJob(JobDefinition(schedule: ScheduleWords(in: "1h"))).job.id
+        }
+        let zone = try Zone(named: "Europe/Berlin")
+        try await TestServer.run(socket: daemon.socket, zone: zone) { server in
+            let gap = try await server.follow("/jobs/\(id)/move", "to=2125-03-25+02:30")
+            #expect(gap.body.contains("does not exist in Europe/Berlin; it becomes"))
+            let day = try await server.follow("/jobs/\(id)/move", "to=2125-03-25+04:30")
+            #expect(!day.body.contains("does not exist"))
+        }
+    }
+
+    @Test("A row of a list has the beginning of a long command")
+    func longCommands() async throws {
+        let daemon = try await TestDaemon()
+        try await daemon.connected { client in
+            var job = JobDefinition(schedule: ScheduleWords(every: "1h"))
+            job.command = ["/bin/sh", "-c", String(repeating: "x", count: 50_000)]
+            _ = try await client.addJobs(Array(repeating: job, count: 3))
+        }
+        try await TestServer.run(socket: daemon.socket) { server in
+            let list = try await server.get("/jobs?sort=name").body
+            #expect(list.utf8.count < 50_000)
+            #expect(list.contains("/bin/sh -c xxxxx") && list.contains("xxx…</bdi>"))
+        }
+    }
+}
