@@ -141,10 +141,10 @@ export class Client {
       // If this fails the tasks come back with the end of their leases.
       this.#main.call('task.release', { tasks: said }, { timeout: this.#options.timeout }).catch(() => {})
     }
-    if (isZero(params.wait) && !params.whileConnected) return this.#main.call('task.reserve', params, { ...options, late })
+    // Its answer comes at once, and this connection stays for it: with its end what is tied to it would be lost, as one attempt.
+    if (isZero(params.wait)) return this.#main.call('task.reserve', params, { ...options, late })
     // Who gives up such a wait stops writing, and hears its answer: no task is handed out to nobody.
-    const said = isZero(params.wait) ? params : { ...params, waitWhileConnected: true }
-    return this.#onOwnLink('task.reserve', said, { ...options, late })
+    return this.#onOwnLink('task.reserve', { ...params, waitWhileConnected: true }, { ...options, late })
   }
 
   /** A connection on which nothing else waits. It ends with a call that is given up, unless tasks are tied to it, which would go back. */
