@@ -158,7 +158,8 @@ export class Client {
       return result
     } finally {
       this.#waiting.set(link, false)
-      this.#leave(link, method)
+      // What has come, and this program has not come to read, may hand out tasks that would be lost with their connection.
+      if (!link.isIdle) afterReading(() => this.#leave(link, method))
     }
   }
 
@@ -174,7 +175,7 @@ export class Client {
    * ended it: the tasks of an answer that nobody hears would wait for their leases to end.
    */
   #leave(link, method) {
-    if (link.isIdle || [...this.#tied.values()].includes(link)) return
+    if (link.isIdle || this.#waiting.get(link) !== false || [...this.#tied.values()].includes(link)) return
     this.#waiting.delete(link)
     link.halfClose()
     this.#left.add(link)
@@ -200,6 +201,8 @@ export class Client {
 
 /** For how many ms a daemon that hangs, and does not end a connection that was given up, is waited for. */
 const hangingTime = 30_000
+/** Once the event loop has read all that is there. */
+const afterReading = (then) => setImmediate(() => setImmediate(then))
 const endings = new Set(['task.finish', 'task.fail', 'task.release'])
 const callOptions = ['signal', 'timeout', 'retryFor']
 
