@@ -131,8 +131,14 @@ export class Worker {
   /** Rejects with what the daemon refuses for good, such as a lease that is too long. */
   run(): Promise<void>
   stop(options?: { grace?: number }): Promise<void>
-  on(event: 'done' | 'failed' | 'released' | 'lost', listener: (task: Task, error?: Error) => void): this
-  on(event: 'trouble', listener: (error: Error) => void): this
+  on: Listen<this>
+  once: Listen<this>
+  off: Listen<this>
+}
+/** As of Node's EventEmitter, which a worker is. */
+interface Listen<Self> {
+  (event: 'done' | 'failed' | 'released' | 'lost', listener: (task: Task, error?: Error) => void): Self
+  (event: 'trouble', listener: (error: Error) => void): Self
 }
 
 export class FileCursor implements CursorKeeper {

@@ -141,10 +141,10 @@ export class Client {
       // If this fails the tasks come back with the end of their leases.
       this.#main.call('task.release', { tasks: said }, { timeout: this.#options.timeout }).catch(() => {})
     }
-    if (isZero(params.wait) && !params.whileConnected) return this.#main.call('task.reserve', params, { ...options, late })
+    // Its answer comes at once, and this connection stays for it: with its end what is tied to it would be lost, as one attempt.
+    if (isZero(params.wait)) return this.#main.call('task.reserve', params, { ...options, late })
     // Who gives up such a wait stops writing, and hears its answer: no task is handed out to nobody.
-    const said = isZero(params.wait) ? params : { ...params, waitWhileConnected: true }
-    return this.#onOwnLink('task.reserve', said, { ...options, late })
+    return this.#onOwnLink('task.reserve', { ...params, waitWhileConnected: true }, { ...options, late })
   }
 
   /** A connection on which nothing else waits. It ends with a call that is given up, unless tasks are tied to it, which would go back. */
@@ -158,7 +158,8 @@ export class Client {
       return result
     } finally {
       this.#waiting.set(link, false)
-      this.#leave(link, method)
+      // What has come, and this program has not come to read, may hand out tasks that would be lost with their connection.
+      if (!link.isIdle) afterReading(() => this.#leave(link, method))
     }
   }
 
@@ -174,7 +175,7 @@ export class Client {
    * ended it: the tasks of an answer that nobody hears would wait for their leases to end.
    */
   #leave(link, method) {
-    if (link.isIdle || [...this.#tied.values()].includes(link)) return
+    if (link.isIdle || this.#waiting.get(link) !== false || [...this.#tied.values()].includes(link)) return
     this.#waiting.delete(link)
     link.halfClose()
     this.#left.add(link)
@@ -200,6 +201,8 @@ export class Client {
 
 /** For how many ms a daemon that hangs, and does not end a connection that was given up, is waited for. */
 const hangingTime = 30_000
+/** Once the event loop has read all that is there. */
+const afterReading = (then) => setImmediate(() => setImmediate(then))
 const endings = new Set(['task.finish', 'task.fail', 'task.release'])
 const callOptions = ['signal', 'timeout', 'retryFor']
 

@@ -16,7 +16,7 @@ const passes = (error) => error.ofConnection || error instanceof StoppingError |
 
 /**
  * `since`, `types`, `jobs`: as of events.subscribe. `cursor`: a file, or an object of `load` and `save`. The place is kept
- * once the next event is asked for, so that after a crash an event may come again, and none is left out.
+ * once the next event is asked for, which does not wait for that: so after a crash events may come again, and none is left out.
  */
 export function watch(newLink, { since, types, jobs, cursor, signal, onSubscribed }, onEnd) {
   const keeper = typeof cursor === 'string' ? new FileCursor(cursor) : cursor

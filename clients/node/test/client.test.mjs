@@ -179,6 +179,42 @@ script('Tasks that come for a reserve that was aborted are released at once', as
   assert.deepEqual((await fake.take('task.release')).params, { tasks: [{ fire: 5, token: 9 }] })
 })
 
+script('A reserve that does not wait, and that is aborted, leaves its connection to the tasks that are tied to it', async (fake, client) => {
+  const status = client.status()
+  const first = await fake.take('daemon.status')
+  first.reply({ version: '1' })
+  await status
+  const abort = new AbortController()
+  const aborted = client.reserve('mails', { whileConnected: true, signal: abort.signal })
+  const request = await fake.take('task.reserve')
+  abort.abort()
+  await assert.rejects(aborted, { name: 'AbortError' })
+  request.reply({ tasks: [{ fire: 5, token: 9 }] })
+  const release = await fake.take('task.release')
+  assert.deepEqual(release.params.tasks, [{ fire: 5, token: 9 }])
+  assert.deepEqual([request.socket, release.socket], [first.socket, first.socket])
+  assert.equal(first.socket.readableEnded, false)
+})
+
+script('An answer that is there as its reserve is aborted costs its tasks nothing', async (fake, client) => {
+  const abort = new AbortController()
+  const reserve = (options) => client.reserve('mails', { wait: '1h', whileConnected: true, ...options })
+  const aborted = reserve({ signal: abort.signal })
+  const request = await fake.take('task.reserve')
+  request.reply({ tasks: [{ fire: 5, token: 9 }] })
+  abort.abort()
+  await assert.rejects(aborted, { name: 'AbortError' })
+  const release = await fake.take('task.release')
+  assert.deepEqual(release.params.tasks, [{ fire: 5, token: 9 }])
+  assert.equal(request.socket.readableEnded, false)
+  release.reply({ tasks: [{ fire: 5, state: 'ready' }] })
+  const next = reserve()
+  const again = await fake.take('task.reserve')
+  assert.equal(again.socket, request.socket)
+  again.reply({ tasks: [] })
+  assert.deepEqual(await next, [])
+})
+
 script('A connection that tasks are tied to is used again, also behind a reserve that was refused here', async (fake, client) => {
   const reserve = (options) => client.reserve('mails', { wait: '1h', whileConnected: true, ...options })
   const first = reserve()

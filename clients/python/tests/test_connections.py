@@ -251,7 +251,7 @@ class ConnectionTests(unittest.TestCase):
                 reserve.cancel()
                 with self.assertRaises(asyncio.CancelledError):
                     await reserve
-                self.assertEqual(client._others, [])
+                self.assertFalse(any(one.waits_in_vain for one in client._others))
                 self.assertTrue(await loop.run_in_executor(None, released.wait, LIMIT))
 
         self.run_async(work())
@@ -349,6 +349,37 @@ class ConnectionTests(unittest.TestCase):
                 await client.finish(first[0])
                 self.assertEqual(client._others, [])
                 self.assertTrue(await loop.run_in_executor(None, ended.acquire, True, LIMIT))
+
+        self.run_async(work())
+
+    def test_an_answer_that_is_there_as_its_reserve_is_given_up_costs_its_tasks_nothing(self):
+        answered, released = threading.Event(), threading.Event()
+
+        def serve(connection):
+            request = connection.request()
+            connection.send(id=request["id"], result={"tasks": [{"fire": 5, "token": 9, "queue": "q"}]})
+            answered.set()
+            # Over the connection that they are tied to: with the end of that they would be lost.
+            request = connection.request()
+            if request is not None and request["method"] == "task.release":
+                self.assertEqual(request["params"], {"tasks": [{"fire": 5, "token": 9}]})
+                released.set()
+                connection.send(id=request["id"], result={"tasks": [{"fire": 5, "state": "ready"}]})
+                connection.request()
+
+        server = Server(self, serve)
+
+        async def work():
+            async with timerd.AsyncClient(server.path, timeout=LIMIT) as client:
+                reserve = asyncio.ensure_future(client.reserve("q", wait="1h", while_connected=True))
+                while not client._others or client._others[0].waits_for == 0:
+                    await asyncio.sleep(0)
+                self.assertTrue(answered.wait(LIMIT))  # the event loop stands still meanwhile
+                reserve.cancel()
+                with self.assertRaises(asyncio.CancelledError):
+                    await reserve
+                self.assertTrue(await asyncio.get_running_loop().run_in_executor(None, released.wait, LIMIT))
+                self.assertEqual(len(client._others), 1)
 
         self.run_async(work())
 

@@ -67,11 +67,15 @@ class AsyncClient(AsyncMethods):
         released before this returns, where that takes no longer than a second."""
         here = asyncio.get_running_loop()
         self._closed = True
-        connections, self._others = [*self._others, self._connection], []
-        self._connection = None
+        main, self._connection = self._connection, None
+        connections, self._others = [*self._others, main], []
         # A call that is part of another (`wait_for`, a task) hears turns later that it was cancelled: whatever reserves is given up here.
         for connection in connections:
-            if connection is not None and connection.loop is here and connection.reserves:
+            if connection is None or connection.loop is not here:
+                continue
+            if connection.waits_in_vain and connection is not main:
+                connection.hear()
+            if connection.reserves:
                 self._release_soon(connection.leave())
         giving: "List[asyncio.Future[None]]" = []
         try:
@@ -154,8 +158,10 @@ class AsyncClient(AsyncMethods):
             await asyncio.sleep(pause)
 
     def _leave(self, connection: AsyncConnection) -> None:
-        """Ends a connection on which nobody waits any more. One that tasks are tied to stays, for they would go back."""
-        if connection in self._tied.values():
+        """Ends a connection on which nobody waits any more. One that tasks are tied to stays, for they would go back, as one lost attempt; so does one
+        whose answer has come: its tasks are released over it."""
+        connection.hear()
+        if not connection.waits_in_vain or connection in self._tied.values():
             return
         self._others.remove(connection)
         self._release_soon(connection.leave())

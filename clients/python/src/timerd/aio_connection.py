@@ -110,6 +110,14 @@ class AsyncConnection(asyncio.Protocol):
             self._answered = self.loop.create_future()
             await self._answered
 
+    def hear(self) -> None:
+        """Takes what has come, and the event loop has not come to read. For a connection on which nobody waits."""
+        with contextlib.suppress(OSError):
+            data = self._socket.recv(262144)
+            while data:
+                self.data_received(data)
+                data = self._socket.recv(262144)
+
     def leave(self) -> List[List[Any]]:
         """Ends a connection; the tasks of answers that had come, and that nobody has taken, to be given back over another one.
 
