@@ -134,8 +134,7 @@ package final class NodeKeeper: Sendable {
         await mailbox.waitForEnd()
     }
 
-    /// The server's process of the connection on which this node commits: the node that takes over ends it where a
-    /// commit hangs.
+    /// The server's process of the connection on which this node commits, as it does from now on: its clock is the jobs'.
     package func setStoreBackend(_ pid: Int32) {
         mailbox.update { $0.storeBackend = pid }
         mailbox.add(.notified)
