@@ -18,4 +18,14 @@ package enum LeaseHolders {
             AND (held.mode = 'RowShareLock'
                 OR (held.mode = 'RowExclusiveLock' AND activity.wait_event = 'ClientRead')))
         """
+
+    /// The lowest number of a process that is no node's and could hold the row: who only reads, and a VACUUM, do not.
+    static let stranger = """
+        SELECT min(held.pid)::bigint
+        FROM pg_locks AS held JOIN pg_stat_activity AS activity ON activity.pid = held.pid
+        WHERE held.granted AND held.locktype = 'relation' AND held.database = activity.datid
+            AND held.relation = 'timerd.lease'::regclass
+            AND held.mode NOT IN ('AccessShareLock', 'ShareUpdateExclusiveLock')
+            AND activity.application_name NOT LIKE 'timerd%'
+        """
 }

@@ -84,6 +84,14 @@ struct LeaseStatements {
         return try run(Self.ending, parameters, connection, limit).integer(0, 0) ?? 0
     }
 
+    /// The process of the server that may hold the lease's row and is no node's; nil where there is none.
+    func stranger(
+        on connection: PostgresConnection,
+        within limit: Duration
+    ) throws(PostgresError) -> Int64? {
+        try run(LeaseHolders.stranger, [], connection, limit).integer(0, 0)
+    }
+
     /// Whether a node that may lead is there, beside this one, whose relay has a connection.
     func othersCarry(
         on connection: PostgresConnection,

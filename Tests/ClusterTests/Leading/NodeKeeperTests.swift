@@ -261,6 +261,23 @@ struct NodeKeeperTests {
         await second.keeper.stop()
     }
 
+    @Test("A session that is no node's, and holds the row of the lease, is left alone and told of")
+    func held() async throws {
+        let database = try NodeDatabase()
+        let first = try WatchedNode("first", on: database)
+        try first.leads()
+        let second = try WatchedNode("second", on: database)
+        try second.waitFor(.leader("first"))
+        let stranger = try database.connect("psql")
+        try stranger.script("BEGIN; SELECT FROM timerd.lease FOR KEY SHARE", within: .patient)
+        await first.keeper.stop()
+        try second.waitFor(.held(by: Int64(stranger.backendPID)))
+        try stranger.script("COMMIT", within: .patient)
+        try second.leads()
+        try second.waitFor(.held(by: nil))
+        await second.keeper.stop()
+    }
+
     @Test("A renewal fails no commit of the jobs, whichever isolation is set for the database")
     func isolation() async throws {
         let database = try NodeDatabase()
