@@ -62,7 +62,7 @@ import TimerControl
         let standing = NodeStanding()
         standing.drains = true
         standing.leaseHolder = 4711
-        let words = "(process 4711 of PostgreSQL, which is no node's, holds the row of timerd.lease,"
+        let words = "(process 4711 of PostgreSQL, which is no node's, holds the row of"
         #expect(Self.message(standing).contains(words), "\(Self.message(standing))")
         standing.leaseHolder = nil
         #expect(Self.message(standing).contains("(it drains)"))
