@@ -63,11 +63,17 @@ package final class PostgresConnection {
 
     /// SQL that has the server end nothing here for the time that it takes or is idle, whatever is set for its role or its
     /// database: each call has a limit of its own.
+    ///
+    /// It ends what was under way 8 s after this host or the way to it was lost, which it would wait for with its locks for
+    /// hours by default. By then the call has ended: see `ConnectOptions`.
     package var unlimitedSession: String {
-        var names = ["statement_timeout", "lock_timeout"]
-        if serverVersion >= 140_000 { names.append("idle_session_timeout") }
-        if serverVersion >= 170_000 { names.append("transaction_timeout") }
-        return names.map { "SET \($0) = 0;" }.joined(separator: " ")
+        var settings = [("statement_timeout", 0), ("lock_timeout", 0)]
+        if serverVersion >= 140_000 { settings.append(("idle_session_timeout", 0)) }
+        if serverVersion >= 170_000 { settings.append(("transaction_timeout", 0)) }
+        settings += [
+            ("tcp_keepalives_idle", 3), ("tcp_keepalives_interval", 1), ("tcp_keepalives_count", 5),
+        ]
+        return settings.map { "SET \($0) = \($1);" }.joined(separator: " ")
     }
 
     /// For poll(2) of who waits for notifications: readable when there may be some; -1 once it is closed.

@@ -18,6 +18,8 @@ final class KeeperLoop {
     private var clock = ClockDistance()
     /// Whether the tables were there before.
     private var hadTables = false
+    /// The process of the server that holds the lease's row, as was told.
+    private var holder: Int64?
     /// What was told of the last node of this machine.
     private var formerName: String?
 
@@ -98,6 +100,7 @@ final class KeeperLoop {
             let answer = try ask(request, on: connection, within: within)
             // Before anybody is told who has it.
             mailbox.noteLease(endingAt: Fence.now() + max(answer.lease.remaining, 0))
+            if answer.lease.remaining > 0 { tell(holder: nil) }
             perform(.answered(request, answer, sent: sent))
             if leadership.asksForRelays { askForRelays(on: connection) }
             if trouble != nil {
@@ -224,7 +227,9 @@ final class KeeperLoop {
                 // lock_not_available: see ClusterTables' lease.
                 guard error.sqlState == "55P03" else { throw error }
             }
-            _ = try statements.endFormerCommit(seen, on: connection, within: limit)
+            if try statements.endFormerCommit(seen, on: connection, within: limit) == 0 {
+                tell(holder: try statements.stranger(on: connection, within: limit))
+            }
             var reply = try statements.renew(epoch: nil, row, on: connection, within: limit)
             reply?.answer.outcome = .blocked
             return reply
@@ -251,6 +256,12 @@ final class KeeperLoop {
             on: connection,
             within: .microseconds(settings.terms.statement)
         )
+    }
+
+    private func tell(holder process: Int64?) {
+        guard process != holder else { return }
+        holder = process
+        listeners.onHeldLease(process)
     }
 
     private func tell(_ error: ClusterError) {

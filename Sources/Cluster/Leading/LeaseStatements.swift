@@ -68,8 +68,8 @@ struct LeaseStatements {
         return reply(try run(Self.releasing, parameters, connection, limit), done: .none)
     }
 
-    /// Ends the connection on which the node that led commits, where its lease is over: its commit hangs, and keeps
-    /// everybody from taking it.
+    /// Ends the connections on which nodes that led commit, where the lease is over: a commit hangs, and keeps everybody
+    /// from taking it.
     ///
     /// Answers how many processes of the server were ended.
     func endFormerCommit(
@@ -82,6 +82,14 @@ struct LeaseStatements {
             .text(node.name), .text(node.machine),
         ]
         return try run(Self.ending, parameters, connection, limit).integer(0, 0) ?? 0
+    }
+
+    /// The process of the server that may hold the lease's row and is no node's; nil where there is none.
+    func stranger(
+        on connection: PostgresConnection,
+        within limit: Duration
+    ) throws(PostgresError) -> Int64? {
+        try run(LeaseHolders.stranger, [], connection, limit).integer(0, 0)
     }
 
     /// Whether a node that may lead is there, beside this one, whose relay has a connection.
@@ -291,19 +299,13 @@ extension LeaseStatements {
         \(answering) AND (SELECT count IS NOT NULL FROM told)
         """
 
-    /// The number of a process may be another's by now: it has to be a timerd's in this database that does something.
     private static let ending = """
-        SELECT count(pg_terminate_backend(activity.pid))
+        SELECT count(pg_terminate_backend(holding.pid))
         FROM (
             SELECT node, machine, until FROM timerd.lease
             WHERE one = 1 AND \(isAsSeen(epoch: "$1", until: "$2"))
         ) AS lease
-            JOIN timerd.nodes ON nodes.name = lease.node
-            JOIN pg_stat_activity AS activity ON activity.pid = nodes.store_backend
-        WHERE (lease.until < clock_timestamp() OR $3
-                OR (lease.node = $4 AND lease.machine = $5))
-            AND activity.datname = current_database() AND activity.usename = current_user
-            AND activity.state <> 'idle' AND activity.application_name LIKE 'timerd%'
-            AND activity.pid <> pg_backend_pid()
+            CROSS JOIN \(LeaseHolders.processes) AS holding
+        WHERE lease.until < clock_timestamp() OR $3 OR (lease.node = $4 AND lease.machine = $5)
         """
 }

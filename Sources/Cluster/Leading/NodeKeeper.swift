@@ -52,6 +52,9 @@ package final class NodeKeeper: Sendable {
         package var onClockNews: @Sendable (ClockDistance.News) -> Void
         /// This machine's last node was called otherwise: the runs that its runner minds are not this one's.
         package var onFormerName: @Sendable (String) -> Void
+        /// No node can take the lease, as a process of the server that is no node's holds its row or its table: which; nil
+        /// once a node has it.
+        package var onHeldLease: @Sendable (_ process: Int64?) -> Void
 
         package init(
             onLead: @escaping @Sendable (_ epoch: Int64, _ formerClock: Int64?) -> Void,
@@ -61,7 +64,8 @@ package final class NodeKeeper: Sendable {
             onTrouble: @escaping @Sendable (ClusterError) -> Void = { _ in },
             onRecovered: @escaping @Sendable () -> Void = {},
             onClockNews: @escaping @Sendable (ClockDistance.News) -> Void = { _ in },
-            onFormerName: @escaping @Sendable (String) -> Void = { _ in }
+            onFormerName: @escaping @Sendable (String) -> Void = { _ in },
+            onHeldLease: @escaping @Sendable (_ process: Int64?) -> Void = { _ in }
         ) {
             self.onLead = onLead
             self.onStopLeading = onStopLeading
@@ -71,6 +75,7 @@ package final class NodeKeeper: Sendable {
             self.onRecovered = onRecovered
             self.onClockNews = onClockNews
             self.onFormerName = onFormerName
+            self.onHeldLease = onHeldLease
         }
     }
 
@@ -134,8 +139,7 @@ package final class NodeKeeper: Sendable {
         await mailbox.waitForEnd()
     }
 
-    /// The server's process of the connection on which this node commits: the node that takes over ends it where a
-    /// commit hangs.
+    /// The server's process of the connection on which this node commits, as it does from now on: its clock is the jobs'.
     package func setStoreBackend(_ pid: Int32) {
         mailbox.update { $0.storeBackend = pid }
         mailbox.add(.notified)

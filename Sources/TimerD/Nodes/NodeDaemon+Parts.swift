@@ -67,6 +67,14 @@ extension NodeDaemon {
                         "this node was called otherwise before: commands that were in progress on it count as interrupted",
                         metadata: ["before": "\($0)", "node": "\(shared.node)"]
                     )
+                },
+                onHeldLease: { process in
+                    standing.leaseHolder = process
+                    guard let process else { return }
+                    log.error(
+                        "no node can lead",
+                        metadata: ["reason": "\(NodeStanding.words(ofHolder: process))"]
+                    )
                 }
             )
         )

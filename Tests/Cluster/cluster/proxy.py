@@ -17,7 +17,9 @@ class Proxy(threading.Thread):
         self.flows = threading.Event()
         self.flows.set()
         self.ended = False
-        self.dropping = self.deaf = False
+        self.dropping = self.deaf = self.forgets = False
+        # Ends of connections of which nothing is forwarded any more, and which nobody closes.
+        self.forgotten = []
         self.fars = set()
         self.other, self.waiting = {}, {}
         self.selector = selectors.DefaultSelector()
@@ -36,6 +38,10 @@ class Proxy(threading.Thread):
         self.dropping = not keep
         self.deaf = False
         self.flows.set()
+
+    def forget(self):
+        """Of the next commit the database gets all but the end, and of that connection nothing comes through from then on."""
+        self.forgets = True
 
     def end(self):
         self.ended = True
@@ -87,6 +93,8 @@ class Proxy(threading.Thread):
                 got = end.recv(1 << 16)
                 if not got:
                     return self.close(end)
+                if self.forgets and end not in self.fars and b"COMMIT" in got:
+                    return self.forget_now(end, other, got)
                 if self.change and end in self.fars:
                     got = self.change(got)
                 self.waiting[other] += got
@@ -104,6 +112,16 @@ class Proxy(threading.Thread):
             pass
         except OSError:
             self.close(end)
+
+    def forget_now(self, end, other, got):
+        self.forgets = False
+        other.send(self.waiting[other] + got[:-30])
+        for each in (end, other):
+            self.selector.unregister(each)
+            self.other.pop(each)
+            self.waiting.pop(each)
+            self.fars.discard(each)
+        self.forgotten += [end, other]
 
     def close(self, end):
         for each in (end, self.other.get(end)):

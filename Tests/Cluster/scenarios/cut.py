@@ -17,6 +17,7 @@ def run(world):
     if world.seconds:
         by_proxy(world, keep=False)
     answers_alone(world)
+    within_a_commit(world)
     if is_root():
         by_namespace(world)
     while time.monotonic() < end:
@@ -97,6 +98,31 @@ def answers_alone(world):
         world.say("answers to a held back for %.1f s: %s" % (held, work.verify(b.socket)))
         for text, count in work.messages.most_common(4):
             world.say("  refused %d times: %s" % (count, text))
+    world.close_nodes()
+
+
+def within_a_commit(world):
+    """One connection is forgotten on its way, so that the server waits for the rest of a commit: who leads goes on, or the next."""
+    server = world.server()
+    proxy = world.proxy(server.port)
+    a, b = both(world, server, server.uri(port=proxy.port))
+    work = Workload(world, [a.socket, b.socket], clients=4, pause=0, patience=25)
+    for is_killed in (False, True):
+        work.wait_for_answers(10)
+        proxy.forget()
+        world.wait_for(lambda: len(proxy.forgotten) == (4 if is_killed else 2), "a commit")
+        began = time.time()
+        if is_killed:
+            # The commit is over for a, which looks on another connection what became of it.
+            time.sleep(1.1 * LEASE)
+            a.kill()
+            world.leader([b], but=a)
+            a.start(wait=True)
+        work.wait_for_answers(5)
+        world.say("a connection forgotten within a commit%s: each client is answered after %.1f s"
+                  % (", and its node killed" if is_killed else "", time.time() - began))
+    work.stop()
+    world.say(work.verify(b.socket))
     world.close_nodes()
 
 

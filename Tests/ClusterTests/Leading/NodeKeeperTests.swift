@@ -231,6 +231,53 @@ struct NodeKeeperTests {
         await second.keeper.stop()
     }
 
+    /// Its node has had another connection since, or has given the lease back.
+    @Test(
+        "What was cut off while it held the lease's row is in no other node's way",
+        arguments: [
+            ("SELECT FROM timerd.lease FOR KEY SHARE", true),
+            ("SELECT FROM timerd.lease FOR KEY SHARE", false),
+            ("UPDATE timerd.lease SET until = until", false),
+        ]
+    )
+    func cutOff(statement: String, isGivenBack: Bool) async throws {
+        let database = try NodeDatabase()
+        let first = try WatchedNode("first", on: database)
+        try first.leads()
+        let second = try WatchedNode("second", on: database)
+        try second.waitFor(.leader("first"))
+        let (cut, next) = (try database.connect("timerd"), try database.connect("timerd"))
+        try cut.script("BEGIN; \(statement)", within: .patient)
+        first.keeper.setStoreBackend(next.backendPID)
+        if isGivenBack {
+            await first.keeper.release(coreHasStopped: true)
+        } else {
+            await first.keeper.stop()
+        }
+        try second.leads()
+        #expect(throws: PostgresError.self) { try cut.script("COMMIT", within: .patient) }
+        // One that holds nothing is left alone.
+        try next.script("SELECT 1", within: .patient)
+        await second.keeper.stop()
+    }
+
+    @Test("A session that is no node's, and holds the row of the lease, is left alone and told of")
+    func held() async throws {
+        let database = try NodeDatabase()
+        let first = try WatchedNode("first", on: database)
+        try first.leads()
+        let second = try WatchedNode("second", on: database)
+        try second.waitFor(.leader("first"))
+        let stranger = try database.connect("psql")
+        try stranger.script("BEGIN; SELECT FROM timerd.lease FOR KEY SHARE", within: .patient)
+        await first.keeper.stop()
+        try second.waitFor(.held(by: Int64(stranger.backendPID)))
+        try stranger.script("COMMIT", within: .patient)
+        try second.leads()
+        try second.waitFor(.held(by: nil))
+        await second.keeper.stop()
+    }
+
     @Test("A renewal fails no commit of the jobs, whichever isolation is set for the database")
     func isolation() async throws {
         let database = try NodeDatabase()

@@ -15,6 +15,7 @@ final class WatchedNode: Sendable {
         case away
         case recovered
         case formerName(String)
+        case held(by: Int64?)
 
         var isOfLeader: Bool { if case .leader = self { true } else { false } }
     }
@@ -67,7 +68,8 @@ final class WatchedNode: Sendable {
                     }
                 },
                 onRecovered: { add(.recovered) },
-                onFormerName: { add(.formerName($0)) }
+                onFormerName: { add(.formerName($0)) },
+                onHeldLease: { add(.held(by: $0)) }
             )
         )
         self.told = told

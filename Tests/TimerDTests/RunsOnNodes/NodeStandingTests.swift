@@ -57,6 +57,17 @@ import TimerControl
         )
     }
 
+    @Test("Who keeps all nodes from the lease is named, whatever else there is to say of this one")
+    func holder() {
+        let standing = NodeStanding()
+        standing.drains = true
+        standing.leaseHolder = 4711
+        let words = "(process 4711 of PostgreSQL, which is no node's, holds the row of"
+        #expect(Self.message(standing).contains(words), "\(Self.message(standing))")
+        standing.leaseHolder = nil
+        #expect(Self.message(standing).contains("(it drains)"))
+    }
+
     @Test("Of an --adopt that has the lease it is said for how long it may have it")
     func adoption() {
         let standing = NodeStanding()

@@ -246,6 +246,46 @@ struct SharedOriginTests {
         #expect(rows.integer(0, 0) == 3)
     }
 
+    @Test("A commit of which the server has a part alone holds up none of those that follow")
+    func partOfCommit() async throws {
+        let folder = try TemporaryFolder()
+        let store = try Store.test(folder.path, isShared: true, now: TestScheduler.start)
+        func connect(_ name: String) throws -> PostgresConnection {
+            let address = try SharedTestStore.current().address(of: folder.path)
+            return try PostgresConnection(address, application: name, within: .seconds(30))
+        }
+        // As if its connection had been cut before the rest was sent.
+        let (part, other) = (try connect("timerd"), try connect("test"))
+        try part.script(
+            """
+            BEGIN; SELECT FROM timerd.lease FOR KEY SHARE;
+            UPDATE timerd.store SET number = number + 1; UPDATE timerd.daemon_state SET paused = 1
+            """,
+            within: .seconds(30)
+        )
+        async let write: Void = store.writer.write {
+            try $0.execute("UPDATE daemon_state SET paused = 2")
+        }
+        while try other.execute(Self.waiting, within: .seconds(30)).count == 0 {
+            await Task.yield()
+        }
+        _ = try other.execute(
+            """
+            SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
+            WHERE datname = current_database() AND wait_event_type = 'Lock'
+            """,
+            within: .seconds(30)
+        )
+        try await write
+        #expect(throws: PostgresError.self) { try part.script("COMMIT", within: .seconds(30)) }
+        try await store.close()
+        let paused = try other.execute(
+            "SELECT paused FROM timerd.daemon_state",
+            within: .seconds(30)
+        )
+        #expect(paused.integer(0, 0) == 2)
+    }
+
     @Test("A question after a lost commit that is carried out late takes back none of those since")
     func lateQuestion() async throws {
         let folder = try TemporaryFolder()

@@ -184,8 +184,11 @@ final class PostgresHome: SharedHome {
 
     private func commitStatus(within limit: Duration) -> CommitStatus {
         do throws(PostgresError) {
+            let connection = try open(within: limit)
+            // The server may have a part of it alone, and hold the row until somebody sends the rest.
+            _ = try connection.execute(Statements.end, [.integer(epoch)], within: limit)
             // Waits for the row in case the server is still at it.
-            let answer = try open(within: limit).execute(
+            let answer = try connection.execute(
                 Statements.resolve,
                 [.integer(epoch), .integer(number + 1)],
                 within: limit
@@ -276,6 +279,12 @@ final class PostgresHome: SharedHome {
                 UPDATE timerd.store SET number = $1 WHERE number = $1 - 1 RETURNING 1
             )
             SELECT 1 / count(*) FROM counted
+            """
+        /// Ends what is under way on connections of before.
+        static let end = """
+            SELECT count(pg_terminate_backend(holding.pid))
+            FROM timerd.lease CROSS JOIN \(LeaseHolders.processes) AS holding
+            WHERE lease.epoch = $1
             """
         /// Whether the transaction with a number is stored.
         ///
