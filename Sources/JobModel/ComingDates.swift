@@ -41,9 +41,9 @@ package struct ComingDates: Sendable {
         self.end = last
         gaps = Self.apart(taken, of: job)
         var left = job.policy.count.map { max(0, $0 - job.fires) } ?? .max
+        let isMoved = job.movedFrom != nil || job.fireDate.map { !job.isOfSchedule($0) } ?? false
         guard job.state == .scheduled, !job.isHeld,
-            let next = job.movedFrom == nil
-                ? Self.free(job.fireDate, of: schedule, gaps) : job.fireDate,
+            let next = isMoved ? job.fireDate : Self.free(job.fireDate, of: schedule, gaps),
             next < last, left > 0
         else {
             (first, behind, most) = (nil, last, 0)

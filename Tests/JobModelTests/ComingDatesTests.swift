@@ -162,4 +162,21 @@ import Testing
             }
         }
     }
+
+    @Test("A date that is not the schedule's own comes, also in between dropped ones")
+    func movedBetweenDropped() throws {
+        let cron = ScheduleWords(cron: "0 * * * *")
+        let schedule = try cron.schedule(anchor: Self.start, zone: .utc)
+        let lone = try job(schedule, next: Self.start + .seconds(5400))
+        let (first, last) = (Self.start + .seconds(3600), Self.start + .seconds(7200))
+        let coming = ComingDates(
+            of: lone,
+            without: [TakenDates(first: first, last: last)],
+            from: Self.start,
+            before: Self.start + .seconds(14_401),
+            at: moment
+        )
+        #expect(seconds(coming.first(10)) == [5400, 10_800, 14_400])
+        #expect(coming.count == 3)
+    }
 }
