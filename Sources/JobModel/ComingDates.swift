@@ -19,6 +19,8 @@ package struct ComingDates: Sendable {
     private let offset: TimeSpan
     /// Dates of the schedule that do not fire, in order, none in two of them.
     private let gaps: [TakenDates]
+    /// What it takes to count them all, in dates that are looked at: those of a grid nothing, others some for each year.
+    package let work: Int
 
     /// None for a job that is paused, held or over.
     ///
@@ -46,9 +48,11 @@ package struct ComingDates: Sendable {
             let next = isMoved ? job.fireDate : Self.free(job.fireDate, of: schedule, gaps),
             next < last, left > 0
         else {
-            (first, behind, most) = (nil, last, 0)
+            (first, behind, most, work) = (nil, last, 0, 0)
             return
         }
+        // Of a job with a last one those before `from` are counted too.
+        work = Self.work(of: schedule, from: left < .max ? next : max(next, from), to: last)
         let instant = TimeSpan(microseconds: 1)
         if next >= from {
             (first, behind) = (next, max(next, job.movedFrom ?? next))
@@ -65,6 +69,20 @@ package struct ComingDates: Sendable {
             behind = later ?? last
         }
         most = max(left, 0)
+    }
+
+    private static func work(
+        of schedule: Schedule,
+        from start: Timestamp,
+        to end: Timestamp
+    ) -> Int {
+        guard start < end else { return 0 }
+        let years = Int((end - start).microseconds / (365 * 86_400_000_000))
+        return switch schedule {
+        // Each has some changes of the clocks, and is looked at twice where dates were dropped.
+        case .cron, .calendar: 8 * years
+        case .once, .every, .reboot: 0
+        }
     }
 
     /// The first of them, oldest first.

@@ -179,4 +179,17 @@ import Testing
         #expect(seconds(coming.first(10)) == [5400, 10_800, 14_400])
         #expect(coming.count == 3)
     }
+
+    @Test("What it takes to count them grows with the years that they are counted over")
+    func work() throws {
+        let schedule = try ScheduleWords(cron: "0 * * * *").schedule(anchor: Self.start, zone: .utc)
+        let (hourly, century): (StoredJob, Int64) = (try job(schedule), 100 * 365 * 86_400)
+        let counted = try job(schedule) { $0.policy.count = 1_000_000_000 }
+        #expect(dates(hourly, 0, 14_400).work == 0)
+        #expect(dates(hourly, 0, century + 86_400).work == 800)
+        #expect(dates(hourly, century, century + 86_400).work == 0)
+        #expect(dates(counted, century, century + 86_400).work == 800)
+        #expect(try dates(job(grid(3600)), 0, century + 86_400).work == 0)
+        #expect(try dates(job(schedule) { $0.state = .paused }, 0, century).work == 0)
+    }
 }

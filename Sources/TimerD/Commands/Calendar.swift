@@ -35,7 +35,7 @@ extension CommandHandler {
                 before: request.before,
                 at: moment
             )
-            looked += dates.count(into: &numbers, by: buckets)
+            looked += dates.work + dates.count(into: &numbers, by: buckets)
             after = part.found[index].id
         }
         let counted = zip(buckets.bounds, numbers).filter { $0.1 > 0 }
@@ -75,8 +75,12 @@ extension CommandHandler {
         let moment = clock.now()
         let room = PageRoom()
         var (jobs, cursor): ([DatesReply.JobDates], JobID?) = ([], part.cursor)
-        var after = request.cursor ?? JobID(rawValue: 0)
+        var (after, looked) = (request.cursor ?? JobID(rawValue: 0), 0)
         for job in part.found {
+            guard looked < Self.mostDates else {
+                cursor = after
+                break
+            }
             let coming = ComingDates(
                 of: job,
                 without: part.taken[job.id] ?? [],
@@ -85,6 +89,7 @@ extension CommandHandler {
                 at: moment
             )
             let dates = coming.first(each)
+            looked += coming.work + dates.count
             if !dates.isEmpty {
                 // A date takes 30 bytes.
                 let name = JSONWriter.byteCount(of: job.definition.name)
