@@ -101,34 +101,6 @@ struct CalendarTests {
         }
     }
 
-    @Test("Dates that are counted over thousands of years come in pages of few jobs")
-    func years() async throws {
-        try await TestScheduler.with { test in
-            for _ in 1...20 {
-                try await test.add(ScheduleWords(cron: "0 * * * *", tz: "UTC")) {
-                    $0.count = 1_000_000_000
-                }
-            }
-            let end = try #require(Timestamp(rfc3339: "9990-01-01T00:00:00Z"))
-            var dates = ReadDates(from: start, before: end)
-            (dates.each, dates.limit) = (1, 1000)
-            var pages: [Int] = []
-            repeat {
-                let answer = try await test.handler().handle(.jobDates(dates), from: 0).get()
-                let page = try #require(answer as? DatesReply)
-                pages.append(page.jobs.count)
-                dates.cursor = page.cursor
-            } while dates.cursor != nil
-            #expect(pages.reduce(0, +) == 20)
-            #expect(pages.count > 2)
-            let hours = ReadCalendar(from: end, before: end + .seconds(7200), bucket: .hour)
-            let answer = try await test.handler().handle(.jobCalendar(hours), from: 0).get()
-            let page = try #require(answer as? CalendarReply)
-            #expect(page.cursor != nil)
-            #expect(try await coming(test, hours).values.reduce(0, +) == 40)
-        }
-    }
-
     @Test("More jobs than one page looks at are all counted, each once")
     func pages() async throws {
         try await TestScheduler.with { test in
