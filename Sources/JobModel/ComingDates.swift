@@ -19,8 +19,8 @@ package struct ComingDates: Sendable {
     private let offset: TimeSpan
     /// Dates of the schedule that do not fire, in order, none in two of them.
     private let gaps: [TakenDates]
-    /// What it took to find the first one, in dates that are looked at.
-    private var workOfFirst = 1
+    /// What it takes to count them all, in dates that are looked at: those of a grid nothing, others some for each year.
+    package let work: Int
 
     /// None for a job that is paused, held or over.
     ///
@@ -43,14 +43,16 @@ package struct ComingDates: Sendable {
         self.end = last
         gaps = Self.apart(taken, of: job)
         var left = job.policy.count.map { max(0, $0 - job.fires) } ?? .max
+        let isMoved = job.movedFrom != nil || job.fireDate.map { !job.isOfSchedule($0) } ?? false
         guard job.state == .scheduled, !job.isHeld,
-            let next = job.movedFrom == nil
-                ? Self.free(job.fireDate, of: schedule, gaps) : job.fireDate,
+            let next = isMoved ? job.fireDate : Self.free(job.fireDate, of: schedule, gaps),
             next < last, left > 0
         else {
-            (first, behind, most) = (nil, last, 0)
+            (first, behind, most, work) = (nil, last, 0, 0)
             return
         }
+        // Of a job with a last one those before `from` are counted too.
+        work = Self.work(of: schedule, from: left < .max ? next : max(next, from), to: last)
         let instant = TimeSpan(microseconds: 1)
         if next >= from {
             (first, behind) = (next, max(next, job.movedFrom ?? next))
@@ -58,7 +60,6 @@ package struct ComingDates: Sendable {
             let dates = job.dates
             if left < .max {
                 let through = from - instant
-                workOfFirst += Self.work(ofCountFrom: next, through: through)
                 left -= dates.passed(from: next, through: through, newest: 0).count
                 let begin = max(next, job.movedFrom ?? next)
                 left += Self.number(in: gaps, of: schedule, after: begin, through: through)
@@ -68,6 +69,20 @@ package struct ComingDates: Sendable {
             behind = later ?? last
         }
         most = max(left, 0)
+    }
+
+    private static func work(
+        of schedule: Schedule,
+        from start: Timestamp,
+        to end: Timestamp
+    ) -> Int {
+        guard start < end else { return 0 }
+        let years = Int((end - start).microseconds / (365 * 86_400_000_000))
+        return switch schedule {
+        // Each has some changes of the clocks, and is looked at twice where dates were dropped.
+        case .cron, .calendar: 8 * years
+        case .once, .every, .reboot: 0
+        }
     }
 
     /// The first of them, oldest first.
@@ -88,23 +103,12 @@ package struct ComingDates: Sendable {
         return min(later, most - 1) + 1
     }
 
-    /// What `count` takes, in dates that are looked at: a schedule by the clock is counted year by year, and each change of the
-    /// clocks is looked at.
-    package var workOfCount: Int {
-        first == nil ? workOfFirst : workOfFirst + Self.work(ofCountFrom: behind, through: end)
-    }
-
-    /// The time of counting a year is that of finding some ten dates.
-    private static func work(ofCountFrom date: Timestamp, through last: Timestamp) -> Int {
-        10 * max(0, Int((last - date).microseconds / 31_557_600_000_000))
-    }
-
     /// Adds to each number how many lie in that bucket; returns the work, in dates that were looked at.
     ///
     /// Buckets are counted by arithmetic; only the dates of a job that has a last one are walked through, up to
     /// as many as there are buckets.
     package func count(into numbers: inout [Int], by buckets: CalendarBuckets) -> Int {
-        guard let first else { return workOfFirst }
+        guard let first else { return 0 }
         if most == .max {
             if let bucket = buckets.index(of: first + offset) { numbers[bucket] += 1 }
             schedule.count(
@@ -125,7 +129,7 @@ package struct ComingDates: Sendable {
                 )
             }
             for (index, number) in dropped.enumerated() { numbers[index] -= number }
-            return workOfFirst + buckets.count * (1 + gaps.count)
+            return buckets.count * (1 + gaps.count)
         }
         var (left, looked) = (most, 0)
         var bucket = buckets.index(of: first + offset) ?? 0
@@ -143,7 +147,7 @@ package struct ComingDates: Sendable {
             if bucket < buckets.count { numbers[bucket] += 1 }
             return true
         }
-        guard var from = rest else { return workOfFirst + looked }
+        guard var from = rest else { return looked }
         let instant = TimeSpan(microseconds: 1)
         while bucket < buckets.count, left > 0 {
             let through = min(buckets.bounds[bucket + 1] - offset, end) - instant
@@ -156,7 +160,7 @@ package struct ComingDates: Sendable {
             bucket += 1
             looked += 1
         }
-        return workOfFirst + looked
+        return looked
     }
 
     /// Gives the dates one after the other, on the job's clock, until `body` returns false.

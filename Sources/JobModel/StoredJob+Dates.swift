@@ -14,6 +14,17 @@ extension StoredJob {
         return dates
     }
 
+    /// Whether `date` is one that its schedule has; a grid moves as a whole, so that any date is.
+    ///
+    /// On cron and calendar a fire may have been moved to one that is not.
+    package func isOfSchedule(_ date: Timestamp) -> Bool {
+        switch schedule {
+        case .cron, .calendar:
+            schedule.nextFireDate(after: date - TimeSpan(microseconds: 1)) == date
+        case .once, .every, .reboot: true
+        }
+    }
+
     /// When its next fire is due; nil while there is none.
     package var dueDate: Timestamp? { fireDate.map(dates.due) }
 

@@ -10,12 +10,11 @@ package struct TakenDates: Hashable, Sendable {
 
     /// Whether `date` of `job` is one of them.
     ///
-    /// It is not if the job's grid was moved since, or if `date` is a moved date that only lies between them.
+    /// It is not if the job's grid was moved since, or if `date` is a moved date that only lies between them, also where it
+    /// is not known any more what that was moved from.
     package func contains(_ date: Timestamp, of job: StoredJob) -> Bool {
-        guard first...last ~= date, first == date || date != job.dates.moved?.to else {
-            return false
-        }
-        return isOnGrid(date, of: job)
+        guard first...last ~= date, isOnGrid(date, of: job) else { return false }
+        return first == date || date != job.dates.moved?.to && job.isOfSchedule(date)
     }
 
     /// Whether `date` and these dates are on one grid; on cron and calendar all dates are.

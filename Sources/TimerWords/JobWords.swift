@@ -54,12 +54,14 @@ extension Job {
     /// A job that is held has none. Of the job's next date, when its fire is due, if jitter puts that off; those behind it
     /// may be put off too, as `jitterNote` says.
     ///
+    /// `runs`: some of its rows; dates ahead that have one, as they were dropped, are left out.
     /// `skip`: called with each date; returns up to when further dates are left out, nil to go on with the
     /// next.
     public func comingDates(
         _ dates: LocalDate,
         until end: Timestamp = .distantFuture,
         atMost limit: Int,
+        without runs: [Run] = [],
         skip: (Timestamp) -> Timestamp? = { _ in nil }
     ) -> [Timestamp] {
         guard state == .scheduled, held == nil, let first = fireDate,
@@ -67,10 +69,15 @@ extension Job {
         else { return [] }
         let left = definition.count.map { $0 - fires } ?? .max
         let last = definition.until.flatMap { Timestamp(rfc3339: $0) } ?? .distantFuture
+        let taken = runs.filter { $0.takesDates && ($0.through ?? $0.fireDate) > first }
         var coming: [Timestamp] = []
         let due = nextFire ?? first
         var date = due > dates.now ? first : schedule.nextFireDate(after: dates.now)
         while let next = date, coming.count < min(left, limit), next <= last {
+            if next > first, let row = taken.first(where: { $0.covers(next, of: schedule) }) {
+                date = schedule.nextFireDate(after: row.through ?? row.fireDate)
+                continue
+            }
             let fire = next == first ? due : next
             guard fire <= end else { break }
             coming.append(fire)
@@ -85,6 +92,20 @@ extension Job {
     public func jitterNote(of coming: [Timestamp]) -> String? {
         let hasNext = coming.first.map { $0 == nextFire } ?? false
         return coming.count > (hasNext ? 1 : 0) ? definition.jitterNote(hasNext: hasNext) : nil
+    }
+}
+
+extension Run {
+    /// Whether its dates fire no more: it is none by hand, and no claim.
+    fileprivate var takesDates: Bool {
+        state != .claimed && reason != .manual && reason != .withdrawn
+    }
+
+    /// Whether `date` of `schedule` is one of its dates; those of a grid that was moved since are others.
+    fileprivate func covers(_ date: Timestamp, of schedule: Schedule) -> Bool {
+        guard fireDate <= date, date <= through ?? fireDate else { return false }
+        guard case .every(let grid) = schedule else { return true }
+        return (date - fireDate).microseconds % grid.interval.microseconds == 0
     }
 }
 

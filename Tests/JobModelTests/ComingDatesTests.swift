@@ -162,4 +162,34 @@ import Testing
             }
         }
     }
+
+    @Test("A date that is not the schedule's own comes, also in between dropped ones")
+    func movedBetweenDropped() throws {
+        let cron = ScheduleWords(cron: "0 * * * *")
+        let schedule = try cron.schedule(anchor: Self.start, zone: .utc)
+        let lone = try job(schedule, next: Self.start + .seconds(5400))
+        let (first, last) = (Self.start + .seconds(3600), Self.start + .seconds(7200))
+        let coming = ComingDates(
+            of: lone,
+            without: [TakenDates(first: first, last: last)],
+            from: Self.start,
+            before: Self.start + .seconds(14_401),
+            at: moment
+        )
+        #expect(seconds(coming.first(10)) == [5400, 10_800, 14_400])
+        #expect(coming.count == 3)
+    }
+
+    @Test("What it takes to count them grows with the years that they are counted over")
+    func work() throws {
+        let schedule = try ScheduleWords(cron: "0 * * * *").schedule(anchor: Self.start, zone: .utc)
+        let (hourly, century): (StoredJob, Int64) = (try job(schedule), 100 * 365 * 86_400)
+        let counted = try job(schedule) { $0.policy.count = 1_000_000_000 }
+        #expect(dates(hourly, 0, 14_400).work == 0)
+        #expect(dates(hourly, 0, century + 86_400).work == 800)
+        #expect(dates(hourly, century, century + 86_400).work == 0)
+        #expect(dates(counted, century, century + 86_400).work == 800)
+        #expect(try dates(job(grid(3600)), 0, century + 86_400).work == 0)
+        #expect(try dates(job(schedule) { $0.state = .paused }, 0, century).work == 0)
+    }
 }

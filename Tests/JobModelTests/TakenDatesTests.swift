@@ -14,4 +14,15 @@ import Testing
         #expect(dates.contains(.start(10), of: job))
         #expect(!dates.contains(.start(7), of: job) && !dates.contains(.start(5), of: job))
     }
+
+    @Test("A date that the schedule does not have is in no range but as its first, moved or not")
+    func offSchedule() throws {
+        var job = try StoredJob.sample(ScheduleWords(cron: "* * * * *"))
+        let dates = TakenDates(first: .start(30), last: .start(180))
+        for from in [nil, Timestamp.start(240)] {
+            (job.fireDate, job.movedFrom) = (.start(90), from)
+            #expect(!dates.contains(.start(90), of: job))
+            #expect(dates.contains(.start(30), of: job) && dates.contains(.start(120), of: job))
+        }
+    }
 }

@@ -159,4 +159,32 @@ import TimerControl
         (expected.order, expected.limit) = (.nextFire, 1000)
         #expect(try Agenda.parse(["--tag", "t", "--owner", "ann"]).request() == expected)
     }
+
+    @Test("Dates ahead that were dropped are none to come where the job's rows are known")
+    func dropped() {
+        let hour = Self.hour
+        let hourly = Self.named(1, "hourly", ScheduleWords(every: "1h"), in: hour)
+        var rows: [Run] = []
+        for (first, last, reason) in [(2, 3, .skip), (5, 5, .skip), (6, 6, .moved)]
+            as [(Int64, Int64, FireReason)]
+        {
+            rows.append(
+                run(.skipped) {
+                    ($0.fireDate, $0.reason) = (testNow + .seconds(3600 * first), reason)
+                    $0.through = last > first ? testNow + .seconds(3600 * last) : nil
+                }
+            )
+        }
+        // By hand a date of the schedule is not taken, even at the same instant.
+        rows.append(
+            run(.fired) { ($0.fireDate, $0.reason) = (testNow + .seconds(3600 * 4), .manual) }
+        )
+        // A row of the grid that the job had before it was moved as a whole.
+        var other = rows[1]
+        other.fireDate = testNow + .seconds(3600 * 3 + 60)
+        other.through = testNow + .seconds(3600 * 9 + 60)
+        let coming = hourly.comingDates(testDates, atMost: 4, without: rows + [other])
+        #expect(coming == [1, 4, 7, 8].map { testNow + .seconds(3600 * $0) })
+        #expect(hourly.comingDates(testDates, atMost: 3).last == testNow + hour + hour + hour)
+    }
 }

@@ -37,7 +37,7 @@ extension CommandHandler {
                 before: request.before,
                 at: moment
             )
-            looked += dates.count(into: &numbers, by: buckets)
+            looked += dates.work + dates.count(into: &numbers, by: buckets)
             after = part.found[index].id
         }
         let counted = zip(buckets.bounds, numbers).filter { $0.1 > 0 }
@@ -92,7 +92,7 @@ extension CommandHandler {
                 at: moment
             )
             let dates = coming.first(each)
-            looked += coming.workOfCount + dates.count
+            looked += coming.work + dates.count
             if !dates.isEmpty {
                 // A date takes 30 bytes.
                 let name = JSONWriter.byteCount(of: job.definition.name)

@@ -211,7 +211,11 @@ extension JobTransaction {
         case .cron, .calendar:
             let from = job.movedFrom ?? job.fireDate
             // It stands for those that it passes; those behind one that has come back come as well.
-            job.movedFrom = from.flatMap { $0 < date || $0 > date && !isBack ? $0 : nil }
+            if isBack, let from, from > date {
+                job.movedFrom = try origin(ofDropped: date, job)
+            } else {
+                job.movedFrom = from == date ? nil : from
+            }
         case .reboot:
             throw ControlError(
                 .conflict,

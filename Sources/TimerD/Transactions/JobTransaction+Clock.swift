@@ -217,20 +217,9 @@ extension JobTransaction {
         let now = moment.wall
         var moved: Timestamp?
         for row in try fires.skippedAhead(of: now, job.id) {
-            if row.first > now, moved == nil, job.isMoved(row.first) { moved = row.first }
+            if row.first > now, moved == nil, !job.isOfSchedule(row.first) { moved = row.first }
             try cut(row.id, from: row.first, through: now, of: job)
         }
         return moved
-    }
-}
-
-extension StoredJob {
-    /// Whether `date` is no date of the schedule, because its user moved it alone.
-    fileprivate func isMoved(_ date: Timestamp) -> Bool {
-        switch schedule {
-        case .cron, .calendar:
-            schedule.nextFireDate(after: date - TimeSpan(microseconds: 1)) != date
-        case .once, .every, .reboot: false
-        }
     }
 }

@@ -111,6 +111,26 @@ extension JobTransaction {
         throw ControlError(.conflict, "\(use); no date fires twice")
     }
 
+    /// What a date was moved from that was dropped and comes back, so that it stays a moved one: with no jitter, and
+    /// where it is when its job is ended and restored, or its zone gets other rules.
+    ///
+    /// A date of the schedule that does not fire again, next to it: the job goes on behind both, and loses none. Nil for a
+    /// date of the schedule itself, and where rows that would say it are kept no more.
+    func origin(ofDropped date: Timestamp, _ job: StoredJob) throws -> Timestamp? {
+        guard !job.isOfSchedule(date) else { return nil }
+        var unmoved = job
+        unmoved.movedFrom = nil
+        if let next = job.schedule.nextFireDate(after: date),
+            try row(of: unmoved, covering: next) != nil
+        {
+            return next
+        }
+        guard let from = try fires.movedDate(to: date, before: date, job.id) else { return nil }
+        let end = date - TimeSpan(microseconds: 1)
+        let passed = job.schedule.passedDates(from: from, through: end, newest: 0).count
+        return try countTaken(of: unmoved, from: from, through: end) == passed ? from : nil
+    }
+
     // MARK: - Dates that have a row
 
     /// Moves the job past dates, from its next one on, that have their row: fires, and what was skipped or dropped before.

@@ -13,8 +13,10 @@ struct Agenda: AsyncParsableCommand {
         discussion: """
             A job that fires often has one line, at its first date, with how often; --each says from \
             how many dates on. Dates follow from the schedules: what a job's overlap, its window or a \
-            full machine will make of them is not known yet. The next date of a job with jitter is \
-            when it is due; those behind it are without jitter.
+            full machine will make of them is not known yet, and dates that were dropped behind the \
+            next one, as set-fire-date went back before them, are among them ('show' leaves them \
+            out). The next date of a job with jitter is when it is due; those behind it are without \
+            jitter.
 
             Examples:
               timerctl agenda

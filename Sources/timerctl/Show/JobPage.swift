@@ -192,7 +192,7 @@ struct JobPage {
     }
 
     private var comingDates: [String] {
-        let coming = job.comingDates(dates, atMost: 5)
+        let coming = job.comingDates(dates, atMost: 5, without: runs)
         let lines = coming.map {
             "\(dates.weekday($0)) \(dates.full($0))  \(dates.distance($0))"
         }

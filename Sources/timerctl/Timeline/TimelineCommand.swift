@@ -102,7 +102,12 @@ struct TimelineCommand: AsyncParsableCommand {
         _ runs: [JSONValue],
         _ dates: LocalDate
     ) throws -> String {
-        let coming = row.job.comingDates(dates, until: dates.now + next, atMost: 1000)
+        let coming = row.job.comingDates(
+            dates,
+            until: dates.now + next,
+            atMost: 1000,
+            without: row.runs
+        )
         var members: [String: JSONValue] = [
             "id": .integer(row.job.id.rawValue), "owner": .string(row.job.owner),
             "coming": .array(coming.map { .string($0.rfc3339) }),

@@ -112,7 +112,7 @@ struct TimelinePicture {
         for column in past.indices where busy[column] > 1 {
             past[column] = max(past[column], .several)
         }
-        return (past, coming(of: row.job))
+        return (past, coming(of: row))
     }
 
     private func draw(
@@ -158,13 +158,18 @@ struct TimelinePicture {
         }
     }
 
-    private func coming(of job: Job) -> [TimelineSymbol] {
+    private func coming(of row: Row) -> [TimelineSymbol] {
         var next = Array(repeating: TimelineSymbol.nothing, count: axis.nextColumns)
         // The picture distinguishes one and several dates only, so two for each slice do; a job with a
         // `count` needs all.
-        let isCounted = job.definition.count != nil
+        let isCounted = row.job.definition.count != nil
         var column: Int?
-        let coming = job.comingDates(dates, until: axis.end - .milliseconds(1), atMost: 5000) {
+        let coming = row.job.comingDates(
+            dates,
+            until: axis.end - .milliseconds(1),
+            atMost: 5000,
+            without: row.runs
+        ) {
             let isSecond = axis.nextColumn($0) == column
             column = axis.nextColumn($0)
             return isSecond && !isCounted ? axis.lastMoment(ofNext: column ?? 0) : nil

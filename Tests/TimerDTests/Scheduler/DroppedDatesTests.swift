@@ -91,4 +91,41 @@ struct DroppedDatesTests {
             #expect(test.fired(job.id).isEmpty)
         }
     }
+
+    @Test("A moved fire that is put back in between dates that stay dropped comes there")
+    func backBetweenDropped() async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(Self.words)
+            try await test.change(job.id, .setFireDate(Self.date(1) + .seconds(1800)))
+            try await test.change(job.id, .skip(2))
+            let date = Self.date(1) + .seconds(3600)
+            for change in [.setFireDate(date), .skip(1), .setFireDate(date)] as [JobChange] {
+                try await test.change(job.id, change)
+            }
+            try await test.advance(to: Self.date(4) + .seconds(1))
+            #expect(test.sink.all(.fireFired).map(\.fireDate) == [date, Self.date(4)])
+        }
+    }
+
+    @Test(
+        "A moved fire that is put back is where it was put, without jitter, after an undo too",
+        arguments: [-1800, 1800] as [Int64]
+    )
+    func backAsMoved(seconds: Int64) async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(Self.words) { $0.jitter = "1h" }
+            let date = Self.date(0) + .seconds(seconds)
+            for change in [.setFireDate(date), .skip(1), .setFireDate(date)] as [JobChange] {
+                try await test.change(job.id, change)
+            }
+            try await test.change(job.id, .invalidate)
+            _ = try await test.scheduler.restore(.ids([job.id]), caller: TestScheduler.root)
+            let restored = try await test.job(job.id)
+            #expect(restored.fireDate == date)
+            #expect(restored.dueDate == date)
+            // Behind each date by more than the jitter.
+            try await test.advance(to: Self.date(2))
+            #expect(test.sink.all(.fireFired).map(\.fireDate) == [date, Self.date(1)])
+        }
+    }
 }

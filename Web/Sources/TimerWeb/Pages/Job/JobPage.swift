@@ -9,6 +9,7 @@ import TimerWords
 struct JobPage {
     private let parts: Parts
     private let job: Job
+    private let runs: [Run]
     private let history: JobHistory
     private let facts: JobFacts
     /// What of it runs or waits, however much has happened since that began.
@@ -30,7 +31,7 @@ struct JobPage {
         var request = ListRuns()
         request.job = id
         request.limit = JobHistory.bars
-        let runs = try await client.listRuns(request).runs
+        runs = try await client.listRuns(request).runs
         history = JobHistory(job: job, runs: runs, parts: parts)
         facts = JobFacts(job: job, status: status, parts: parts)
         open = try await OpenRuns(of: id, client, visit.dates.now)
@@ -140,7 +141,9 @@ extension JobPage: PageContent {
         return job.definition.queue == nil ? "Fires" : "Hands out a task"
     }
 
-    private var coming: [Timestamp] { job.comingDates(dates, atMost: Self.dates) }
+    private var coming: [Timestamp] {
+        job.comingDates(dates, atMost: Self.dates, without: runs)
+    }
 
     private var nextDates: Node {
         section(.aria("labelledby", "h-next"), .data("live", "next")) {
