@@ -8,8 +8,7 @@ enum AllStatements {
     static let byName: [String: String] = Dictionary(
         uniqueKeysWithValues: [
             daemonState, eventLog, eventWords, fireStore, jobStore, noticeStore,
-            outbox, owners, datesAhead,
-            queries, queueStore,
+            outbox, owners, datesAhead, queries, queueStore,
             runStore, runHistory, taskStore, uploadStore, zoneRuleStore,
             jobLists, runLists, calendars,
         ].flatMap(\.self)
