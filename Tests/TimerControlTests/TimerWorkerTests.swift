@@ -296,7 +296,7 @@ import Testing
         for await _ in begun { break }
         run.cancel()
         try await run.value
-        #expect(server.methods == ["task.reserve", "task.release"])
+        #expect(server.methods.filter { $0 != "task.extend" } == ["task.reserve", "task.release"])
     }
 
     @Test("A request that the daemon refuses for good ends the worker with the refusal")

@@ -130,6 +130,8 @@ import TimerControl
             try await test.add(ScheduleWords(in: "2h"), command: ["true"]) { $0.ping = Self.url }
             try await Self.addSucceeded(test, jobs: 129)
             let after = try await test.crashedAndDown(for: .seconds(7300))
+            #expect(after.sink.all(.noticeFailed).count == 129)
+            try await after.advance(by: .seconds(10))
             #expect(try await NoticeSupport.waiting(after).isEmpty)
             #expect(after.sink.all(.noticeFailed).count == 129)
             #expect(NoticeSupport.told(after).count == 1)
