@@ -28,7 +28,7 @@ struct TimerDMain: AsyncParsableCommand {
             /etc/timerd/timerd.json, or timerd/timerd.json in $XDG_CONFIG_HOME; it need not exist.
 
             Defaults, as root: /var/lib/timerd/timerd.db and /run/timerd/timerd.sock. As a user: \
-            timerd/ in $XDG_STATE_HOME and in $XDG_RUNTIME_DIR, or /run/user/UID.
+            timerd/ in $XDG_STATE_HOME, and for the socket in $XDG_RUNTIME_DIR, else in /run/user/UID.
             """,
         version: timerdVersion
     )

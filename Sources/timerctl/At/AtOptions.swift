@@ -59,7 +59,7 @@ struct AtOptions: ParsableArguments {
 
     @Flag(
         name: .customShort("m"),
-        help: "A mail to you once it has ended, however it ended: see --notify."
+        help: "A mail to you once it has ended, well or not, unless it was killed: see --notify."
     )
     var mail = false
 

@@ -11,8 +11,9 @@ struct Batch: AsyncParsableCommand, JobCommand {
         commandName: "batch",
         abstract: "Run a script from stdin now, with the time that other programs leave.",
         discussion: """
-            As 'at now', at a niceness of 19 unless --nice says another. batch(1) waits until the \
-            load has dropped; this begins at once, and the kernel gives it what nobody else wants.
+            As 'at now', at a niceness of 19 unless --nice, or -q with a letter behind a, says another. \
+            batch(1) waits until the load has dropped; this begins at once, and the kernel gives it what \
+            nobody else wants.
 
             Examples:
               echo 'make world' | timerctl batch

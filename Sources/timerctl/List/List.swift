@@ -13,8 +13,8 @@ struct List: AsyncParsableCommand {
         discussion: """
             Live jobs alone, scheduled or paused, those that fire next first; --all shows ended \
             ones too, which are kept for 30 days. A job ends with its last date, though its command \
-            may wait or run then: standard error tells how many such there are; 'timerctl atq' has \
-            those that fire once, 'top' all. \
+            may wait or run then: standard error tells how many such there are, unless -n has cut the \
+            list; 'timerctl atq' has those that fire once, 'top' all. \
             A terminal's lines are cut to its width, and a narrow one has fewer columns.
 
             Examples:

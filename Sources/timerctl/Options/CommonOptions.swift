@@ -11,7 +11,8 @@ struct CommonOptions: ParsableArguments {
             "The daemon's socket.",
             discussion: """
                 Default: $TIMERD_SOCKET; else a user's own, timerd/timerd.sock in $XDG_RUNTIME_DIR, \
-                /run/user/UID or $XDG_STATE_HOME; else the system's, /run/timerd/timerd.sock.
+                else in /run/user/UID, else in $XDG_STATE_HOME; where there is none, the system's, \
+                /run/timerd/timerd.sock.
                 """,
             valueName: "path"
         ),
