@@ -198,12 +198,30 @@ extension Connection {
         guard !isAdvancing else { return }
         isAdvancing = true
         var isDrained = false
+        var held = 0
+        repeat {
+            isDrained = beginRequests()
+            sendReplies()
+            held = pendingBytes
+            flush()
+            // What the socket takes at once may be the room that the next request waits for, and nothing else will tell of it.
+        } while head != nil && pause == nil && phase == .open
+            && (place == .taken || pendingBytes < held)
+        isAdvancing = false
+        if phase == .open { makeRoomForInput(isDrained ? lines.count : 0) }
+        account()
+        if isDrained { closeIfDone() }
+        if hasHeldRead, mayRead() {
+            hasHeldRead = false
+            context?.read()
+        }
+    }
+
+    /// Begins requests for as long as each may; whether none is left.
+    private func beginRequests() -> Bool {
         while pause == nil, phase == .open {
             if head == nil { head = nextHead() }
-            guard let (next, load) = head else {
-                isDrained = true
-                break
-            }
+            guard let (next, load) = head else { return true }
             guard mayBegin(load) else { break }
             let hasPlace = place == .taken
             head = nil
@@ -211,16 +229,7 @@ extension Connection {
             begin(next, hasPlace ? load : nil)
             sendReplies()
         }
-        isAdvancing = false
-        if phase == .open { makeRoomForInput(isDrained ? lines.count : 0) }
-        sendReplies()
-        flush()
-        account()
-        if isDrained { closeIfDone() }
-        if hasHeldRead, mayRead() {
-            hasHeldRead = false
-            context?.read()
-        }
+        return false
     }
 
     /// Whether one more request may begin now; if not, goes on once the loop has served others.

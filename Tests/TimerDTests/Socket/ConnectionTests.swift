@@ -176,6 +176,25 @@ import TimerControl
         }
     }
 
+    @Test("A line that takes all the room begins once the reply before it has left")
+    func largeLineBehindReply() async throws {
+        let gate = Gate()
+        try await TestSocket.with { request, _ in
+            if case .status = request { await gate.pass() }
+            return .success(Echo(method: request.method.rawValue))
+        } _: { server in
+            let client = try await server.connect()
+            try await client.send(status(1))
+            // It is no request, and as long as four fifths of what a line may have.
+            try await client.send("[1" + String(repeating: ",1", count: 400_000) + "]\n")
+            // By then all of it has been read.
+            for _ in 0..<10 { try await server.roundTrip() }
+            gate.open()
+            await client.expect(result(1))
+            #expect(await client.next()?.contains("limitReached") == true)
+        }
+    }
+
     @Test("A client that does not read costs bounded memory, and loses nothing once it reads")
     func clientThatDoesNotRead() async throws {
         let started = Tally()
