@@ -44,7 +44,7 @@ extension TimerWorkerTests {
         }
         defer { server.close() }
         var settings = settings(server)
-        settings.lease = "300ms"
+        settings.lease = "1h"
         let worker = TimerWorker(settings) { _ in
             server.dropConnections()
             for await _ in tied { break }

@@ -56,13 +56,8 @@ extension TimerWorker {
             do {
                 let connected = try await telling.client()
                 client = connected
-                // Where the one that reserves is over, as once the worker is stopped, they are tied to this connection, which may
-                // have been made anew: none is made to reserve on before one of them is done.
-                let mayBeTied = await reserving.isConnected()
-                try await extend(
-                    over: connected,
-                    whileConnected: mayBeTied && !isStopped ? nil : true
-                )
+                // Once it is stopped they are tied to this connection, which may have been made anew.
+                try await extend(over: connected, whileConnected: isStopped ? true : nil)
                 telling.hasWorked()
             } catch {
                 if Task.isCancelled { return }

@@ -21,9 +21,12 @@ final class WorkerLink: Sendable {
         (self.socket, self.longestPause) = (socket, longestPause)
     }
 
-    /// Whether it has a connection that stands.
-    func isConnected() async -> Bool {
-        await state.withLock { $0.client }?.isConnected() ?? false
+    /// Whether it has a connection that stands; one that does not is given up.
+    func stands() async -> Bool {
+        let client = state.withLock { $0.client }
+        if await client?.isConnected() == true { return true }
+        await drop(client)
+        return false
     }
 
     /// How long whoever finds no connection waits before another is made; nil for not at all.
