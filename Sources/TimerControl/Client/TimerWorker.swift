@@ -169,7 +169,7 @@ public final class TimerWorker: Sendable {
         }
     }
 
-    /// Tasks, perhaps none, and for a `count` of 0 none; nil where the daemon could not be asked.
+    /// Tasks, perhaps none; nil where the daemon could not be asked, or was not, as for a `count` of 0.
     private func reserve(_ count: Int) async throws -> [QueuedTask]? {
         var request = ReserveTasks(queues: settings.queues)
         request.count = count
@@ -181,7 +181,7 @@ public final class TimerWorker: Sendable {
             let connected = try await reserving.client()
             client = connected
             try await tie(to: connected)
-            let tasks = count > 0 ? try await connected.reserveTasks(request) : []
+            let tasks = count > 0 ? try await connected.reserveTasks(request) : nil
             reserving.hasWorked()
             return tasks
         } catch {
