@@ -40,7 +40,10 @@ let package = Package(
         // Elements and text as values; escaping is the only way text gets in.
         .target(
             name: "HTML",
-            dependencies: [.product(name: "TimerWords", package: "timerd")],
+            dependencies: [
+                .product(name: "TimerControl", package: "timerd"),
+                .product(name: "TimerWords", package: "timerd"),
+            ],
             swiftSettings: settings
         ),
         .target(

@@ -43,7 +43,10 @@ package struct ComingDates: Sendable {
         self.end = last
         gaps = Self.apart(taken, of: job)
         var left = job.policy.count.map { max(0, $0 - job.fires) } ?? .max
-        let isMoved = job.movedFrom != nil || job.fireDate.map { !job.isOfSchedule($0) } ?? false
+        // Where nothing was dropped it does not matter, and there may be a thousand jobs.
+        let isMoved =
+            job.movedFrom != nil
+            || !gaps.isEmpty && job.fireDate.map { !job.isOfSchedule($0) } ?? false
         guard job.state == .scheduled, !job.isHeld,
             let next = isMoved ? job.fireDate : Self.free(job.fireDate, of: schedule, gaps),
             next < last, left > 0

@@ -104,11 +104,16 @@ package enum NoticeRetry {
     /// may not be.
     package static func patience(isPing: Bool) -> TimeSpan { .seconds(isPing ? 4000 : 86_400) }
 
-    /// How long a notice that is no ping is tried yet where its day passed while nobody could try it.
-    ///
-    /// There was no daemon, or the machine slept: as it wakes, its network need not be there. It is longer than a user's notices and
-    /// summaries take in turn where all of them hang, so that none is tried for ever.
+    /// How long a notice that is no ping is tried yet where its day passed while nobody could try it for as long.
     package static let rest = TimeSpan.seconds(6 * 3600)
+
+    /// Until when a notice is tried whose turn has come now; it could be tried since `due`.
+    ///
+    /// There was no daemon, or the machine slept: as it wakes, its network need not be there. A user's notices and summaries take less
+    /// than `rest` in turn where all of them hang: that prolongs none, or they would be tried for ever.
+    package static func end(_ end: Timestamp, dueSince due: Timestamp, at now: Timestamp)
+        -> Timestamp
+    { end <= now && now - due > rest ? now + rest : end }
 
     /// How long to wait after so many tries: 1 min, doubled up to 1 h.
     package static func delay(afterTries tries: Int) -> TimeSpan {

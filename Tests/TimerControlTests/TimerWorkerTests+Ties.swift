@@ -32,6 +32,39 @@ extension TimerWorkerTests {
         #expect(server.methods == ["task.reserve", "task.release"])
     }
 
+    @Test("What is in progress is tied anew where a busy worker has lost its connections")
+    func tiedAnew() async throws {
+        let tasks = Tasks([1])
+        let (tied, tie) = AsyncStream<Void>.makeStream()
+        let server = try ScriptedServer { call in
+            if call.method == "task.extend", call.parameters["whileConnected"] == .bool(true) {
+                tie.yield()
+            }
+            return Self.usual(call, tasks)
+        }
+        defer { server.close() }
+        var settings = settings(server)
+        settings.lease = "1h"
+        let worker = TimerWorker(settings) { _ in
+            server.dropConnections()
+            for await _ in tied { break }
+            return .finished
+        }
+        try await worker.run()
+        #expect(server.methods.filter { $0 == "task.finish" }.count == 1)
+    }
+
+    @Test("What several tasks are refused at once makes the pause longer once")
+    func refusedTogether() async {
+        let link = WorkerLink("/nowhere", longestPause: .seconds(3600))
+        await withDiscardingTaskGroup { group in
+            for _ in 0..<20 { group.addTask { await link.restLonger() } }
+        }
+        #expect(link.pause.map { $0 < .seconds(60) } == true)
+        link.hasWorked()
+        #expect(link.pause == nil)
+    }
+
     @Test(
         "A connection on which a reserve was refused for now stays: what is in progress is tied to it"
     )

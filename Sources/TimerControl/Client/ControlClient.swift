@@ -214,6 +214,11 @@ public final class ControlClient: Sendable {
         channel.eventLoop.execute { self.connection.value.endWriting() }
     }
 
+    /// Calls `body`, on a thread of the client, once the connection is over.
+    func whenOver(_ body: @escaping @Sendable () -> Void) {
+        channel.closeFuture.whenComplete { _ in body() }
+    }
+
     /// Closes the connection; calls without a reply throw `closed`, and `events` ends.
     public func close() async {
         channel.eventLoop.execute { self.connection.value.close() }

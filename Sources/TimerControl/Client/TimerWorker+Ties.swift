@@ -14,6 +14,7 @@ extension TimerWorker {
             return tying
         }
         guard let tying else { return }
+        client.whenOver { [waker] in waker.yield() }
         try await tying.value
         stopping.withLock { $0.tied = client }
     }

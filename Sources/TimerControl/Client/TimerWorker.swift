@@ -63,7 +63,7 @@ public final class TimerWorker: Sendable {
     let telling: WorkerLink
     let running = RunningTasks()
     private let wakes: AsyncStream<Void>
-    private let waker: AsyncStream<Void>.Continuation
+    let waker: AsyncStream<Void>.Continuation
     let stopping = Locked(Stopping())
 
     /// `report` is called with a sentence for each failure, lost task and lost connection.
@@ -138,7 +138,8 @@ public final class TimerWorker: Sendable {
             var wake = wakes.makeAsyncIterator()
             while !isStopped {
                 let free = settings.concurrency - running.count
-                guard free > 0 else {
+                // Also with no place free it has a connection that what is in progress is tied to.
+                if free <= 0, await reserving.stands() {
                     _ = await wake.next()
                     continue
                 }
@@ -168,7 +169,7 @@ public final class TimerWorker: Sendable {
         }
     }
 
-    /// Tasks, perhaps none; nil where the daemon could not be asked.
+    /// Tasks, perhaps none; nil where the daemon could not be asked, or was not, as for a `count` of 0.
     private func reserve(_ count: Int) async throws -> [QueuedTask]? {
         var request = ReserveTasks(queues: settings.queues)
         request.count = count
@@ -180,7 +181,7 @@ public final class TimerWorker: Sendable {
             let connected = try await reserving.client()
             client = connected
             try await tie(to: connected)
-            let tasks = try await connected.reserveTasks(request)
+            let tasks = count > 0 ? try await connected.reserveTasks(request) : nil
             reserving.hasWorked()
             return tasks
         } catch {

@@ -21,6 +21,14 @@ final class WorkerLink: Sendable {
         (self.socket, self.longestPause) = (socket, longestPause)
     }
 
+    /// Whether it has a connection that stands; one that does not is given up.
+    func stands() async -> Bool {
+        let client = state.withLock { $0.client }
+        if await client?.isConnected() == true { return true }
+        await drop(client)
+        return false
+    }
+
     /// How long whoever finds no connection waits before another is made; nil for not at all.
     var pause: Duration? { state.withLock { $0.pause } }
 
@@ -65,8 +73,14 @@ final class WorkerLink: Sendable {
     /// Waits before what was refused on a connection that stands is asked again; longer each time, until something is
     /// answered.
     func restLonger() async {
-        state.withLock { $0.pause = longer($0.pause) }
-        _ = await rest()
+        state.withLock { $0.pause = $0.pause ?? longer(nil) }
+        let pause = await rest()
+        lengthen(after: pause)
+    }
+
+    /// Of all that have waited for the same length, the first makes the next one longer.
+    private func lengthen(after pause: Duration?) {
+        state.withLock { if $0.pause == pause { $0.pause = longer(pause) } }
     }
 
     /// An answer came: the next pause is short again.
@@ -104,10 +118,7 @@ final class WorkerLink: Sendable {
         do {
             return try await ControlClient.connect(to: socket)
         } catch {
-            state.withLock { state in
-                // Of all that have waited for the same length, the first makes the next one longer.
-                if state.pause == pause { state.pause = longer(pause) }
-            }
+            lengthen(after: pause)
             throw error
         }
     }

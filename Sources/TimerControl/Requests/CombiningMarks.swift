@@ -5,11 +5,11 @@
 /// Swift compares and hashes texts by their canonical forms. For that it sorts each row of marks by insertion, in a time
 /// that grows with the square of the row's length: a method's name of 4 kB took 0.06 s of processor time, as it is compared
 /// with each there is, one of 16 kB 1 s. So a line with a long row is refused before a text is made of any part of it.
-package enum CombiningMarks {
-    /// Whether a line has a longer row than `Limits.marks`; linear, and one look at each byte where none is beyond ASCII.
+public enum CombiningMarks {
+    /// Whether a line has a longer row than 64; linear, and one look at each byte where none is beyond ASCII.
     ///
     /// Of bytes that are no UTF-8, and of escapes that are none, the parser tells.
-    package static func areTooMany(in line: [UInt8]) -> Bool {
+    public static func areTooMany(in line: [UInt8]) -> Bool {
         // Without either, there is no character beyond ASCII.
         guard line.contains(where: { $0 >= 0x80 || $0 == UInt8(ascii: "\\") }) else { return false }
         var (position, row) = (0, 0)

@@ -77,7 +77,7 @@ extension JobTransaction {
         guard var notice = due, !isPing || notice.until > now else { return nil }
         // A summary has waited for nobody while it was held back.
         if notice.document.held != nil, notice.attempts == 0 { notice.addedAt = moment.wall }
-        if notice.until <= now { notice.until = now + NoticeRetry.rest }
+        notice.until = NoticeRetry.end(notice.until, dueSince: notice.notBefore, at: now)
         notice.attempts += 1
         // If this daemon ends before the try does, the next one tries again then: it may be told twice.
         let again = NoticeRetry.timeout + NoticeRetry.delay(afterTries: notice.attempts)

@@ -46,11 +46,31 @@ extension NoticeTests {
             }
             try await test.advance(by: .seconds(11))
             // As after days without a daemon.
-            try await test.store.writer.write { try $0.execute("UPDATE notices SET until_us = 0") }
+            try await test.store.writer.write {
+                try $0.execute(
+                    "UPDATE notices SET until_us = 0, not_before_us = not_before_us - 25200000000"
+                )
+            }
             try await test.advance(by: .seconds(1800))
             #expect(NoticeSupport.told(test).count == 5)
             #expect(try await NoticeSupport.waiting(test).count == 1, "its place may take it yet")
             try await test.advance(by: .seconds(7 * 3600))
+            #expect(try await NoticeSupport.waiting(test).isEmpty)
+            #expect(test.sink.all(.noticeFailed).count == 1)
+        }
+    }
+
+    @Test("A notice whose day passed as others had their turn is not tried for ever")
+    func lateTurn() async throws {
+        try await TestScheduler.with { test in
+            test.runner.answer = NoticeSupport.answers(.exited(1), told: .exited(75))
+            try await test.add(ScheduleWords(in: "10s"), command: ["false"]) {
+                $0.notify = [NoticeSupport.place]
+            }
+            try await test.advance(by: .seconds(11))
+            try await test.store.writer.write { try $0.execute("UPDATE notices SET until_us = 0") }
+            try await test.advance(by: .seconds(200))
+            #expect(NoticeSupport.told(test).count == 2)
             #expect(try await NoticeSupport.waiting(test).isEmpty)
             #expect(test.sink.all(.noticeFailed).count == 1)
         }

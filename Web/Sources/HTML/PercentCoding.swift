@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TimerControl
+
 /// Percent-encoding of paths, queries and forms (application/x-www-form-urlencoded).
 public enum PercentCoding {
     private static let hexDigits = Array("0123456789ABCDEF".utf8)
@@ -19,7 +21,8 @@ public enum PercentCoding {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Nil for what is not UTF-8, and for a % without two digits behind it.
+    /// Nil for what is not UTF-8, for a % without two digits behind it, and for too many marks in a row, with which the daemon
+    /// refuses a line, too: a form of 40 kB of them took most of a second for each comparison.
     ///
     /// `plusIsBlank`: as forms have it.
     public static func decoded(_ text: some StringProtocol, plusIsBlank: Bool = false) -> String? {
@@ -36,7 +39,7 @@ public enum PercentCoding {
             default: bytes.append(byte)
             }
         }
-        return String(validating: bytes, as: UTF8.self)
+        return CombiningMarks.areTooMany(in: bytes) ? nil : String(validating: bytes, as: UTF8.self)
     }
 
     /// The fields of a query or a form, in order; nil where one cannot be decoded.

@@ -174,7 +174,7 @@ extension Visit {
         // What it was before is in the form alone that undoes it.
         guard action != .revert else { throw NotFound(description: "there is no such page") }
         let job = try await session.client.job(.id(id))
-        let open = action == .end ? try await OpenRuns(of: id, session.client, dates.now) : nil
+        let open = action == .end ? try await OpenRuns(session, dates.now, of: job) : nil
         let name = Parts(self).jobName(job)
         let page = Link("jobs", "\(id)")
         func question(

@@ -19,46 +19,42 @@ struct OpenRuns: Sendable {
 
     /// How many of each are shown.
     private static let rows = 50
+    /// Of as many and more, what runs may not all have been on the daemon's page, which ends by its bytes, too.
+    private static let whole = 250
 
-    init(_ session: Session, _ now: Timestamp) async throws {
+    /// `job`: those of that one alone.
+    init(_ session: Session, _ now: Timestamp, of job: Job? = nil) async throws {
         let client = session.client
-        job = nil
+        self.job = job?.id
         // What runs is asked for alone: it may be older than any number of fires that wait.
         async let runningReply = client.listRuns(
             Self.request {
                 $0.running = true
+                $0.owner = job?.owner
                 // One more tells whether there are more.
-                $0.limit = Self.rows + 1
+                $0.limit = job == nil ? Self.rows + 1 : Limits.page
             }
         )
         // What is claimed ahead is the newest here, and is not shown.
-        async let openReply = client.listRuns(
-            Self.request {
-                $0.open = true
-                $0.limit = Limits.page
+        async let openReply = ListReader.rows(Self.rows + 1, from: nil) { start in
+            let request = Self.request {
+                ($0.job, $0.open, $0.limit, $0.cursor) = (job?.id, true, Limits.page, start)
             }
-        )
-        let found = try await runningReply.runs
-        (running, hasMoreRunning) = (Array(found.prefix(Self.rows)), found.count > Self.rows)
-        allRunning = session.status.countsWhatIsShown ? session.status.running : nil
-        let rest = try await openReply
-        waiting = rest.runs.filter { $0.state != .running && $0.isShown(now) }
-        hasMoreWaiting = rest.cursor != nil
-    }
-
-    /// Those of one job, however much of it was skipped or waits since they began.
-    init(of job: JobID, _ client: ControlClient, _ now: Timestamp) async throws {
-        self.job = job
-        var request = Self.request { ($0.job, $0.open, $0.limit) = (job, true, Limits.page) }
-        let (all, next) = try await ListReader.rows(.max, from: nil) { start in
-            request.cursor = start
             let reply = try await client.listRuns(request)
             return (reply.runs, reply.cursor)
         }
-        running = all.filter { $0.state == .running }
-        waiting = all.filter { $0.state != .running && $0.isShown(now) }
-        (hasMoreRunning, hasMoreWaiting) = (next != nil, next != nil)
-        allRunning = nil
+        let found = try await runningReply.runs
+        let rest = try await openReply
+        if let job {
+            running = found.filter { $0.job == job.id }
+            hasMoreRunning = rest.cursor != nil && found.count >= Self.whole
+            allRunning = nil
+        } else {
+            (running, hasMoreRunning) = (Array(found.prefix(Self.rows)), found.count > Self.rows)
+            allRunning = session.status.countsWhatIsShown ? session.status.running : nil
+        }
+        waiting = rest.rows.filter { $0.state != .running && $0.isShown(now) }
+        hasMoreWaiting = rest.cursor != nil
     }
 
     private static func request(_ change: (inout ListRuns) -> Void) -> ListRuns {

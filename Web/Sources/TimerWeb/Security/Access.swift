@@ -51,8 +51,11 @@ struct Access: Sendable {
         case staleForm
     }
 
+    /// By bytes: who is not let in yet could send texts whose comparison takes long, see `CombiningMarks`.
     func verdict(on request: HTTPRequest) -> Verdict {
-        guard let host = request.authority, isOwn(host.lowercased()) else {
+        guard let host = request.authority, host.utf8.allSatisfy({ $0 < 0x80 }),
+            isOwn(host.lowercased())
+        else {
             return .refused(.foreignHost)
         }
         // The first is the authority, and is not among the fields.
@@ -79,7 +82,7 @@ struct Access: Sendable {
         }
         if request.method == .get || request.method == .head { return .allowed }
         let origins = request.headerFields[values: .origin]
-        guard origins.count == 1, origins[0] == origin else {
+        guard origins.count == 1, origins[0].utf8.elementsEqual(origin.utf8) else {
             return .refused(.foreignOrigin)
         }
         return .allowed

@@ -17,6 +17,6 @@ struct Cookies {
 
     /// Another site on this host may have set one of the same name for another path.
     func values(of name: String) -> [Substring] {
-        pairs.filter { $0.name == name }.map(\.value)
+        pairs.filter { $0.name.utf8.elementsEqual(name.utf8) }.map(\.value)
     }
 }

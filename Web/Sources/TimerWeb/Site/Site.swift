@@ -92,7 +92,9 @@ extension HTTPRequest {
     var referringPage: Link? {
         guard let text = headerFields[.referer], let authority else { return nil }
         let parts = text.split(separator: "/", maxSplits: 3, omittingEmptySubsequences: false)
-        guard parts.count == 4, parts[2].lowercased() == authority.lowercased() else { return nil }
+        guard parts.count == 4,
+            parts[2].lowercased().utf8.elementsEqual(authority.lowercased().utf8)
+        else { return nil }
         return Link(parsing: "/\(parts[3])")
     }
 

@@ -61,4 +61,15 @@ import Testing
         )
         #expect(PercentCoding.fields("a=%4") == nil)
     }
+
+    @Test("Too many marks in a row are read nowhere: to compare them would keep all who ask")
+    func marks() {
+        let row = String(repeating: "%CC%95%CC%80", count: 32)
+        #expect(PercentCoding.fields("a=\(row)")?.count == 1)
+        #expect(PercentCoding.fields("a=\(row)%CC%95") == nil)
+        #expect(PercentCoding.fields("\(row)%CC%95=a") == nil)
+        // What a field holds may be JSON.
+        #expect(PercentCoding.fields("a=" + String(repeating: "%5Cu0315", count: 65)) == nil)
+        #expect(Link(parsing: "/a\(row)%CC%95") == nil)
+    }
 }

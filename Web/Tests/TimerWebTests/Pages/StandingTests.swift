@@ -89,6 +89,36 @@ struct StandingTests {
         }
     }
 
+    @Test(
+        "Of many fires that wait a job's page looks at some, and it has what runs behind them",
+        .timeLimit(.minutes(1))
+    )
+    func manyWaiting() async throws {
+        let daemon = try await TestDaemon()
+        let id = try await daemon.connected { client in
+            var job = JobDefinition(schedule: ScheduleWords(every: "1h"))
+            (job.command, job.overlap) = (["sleep", "600"], .allow)
+            try await client.subscribe()
+            let id = try await client.addJob(job).job.id
+            try await withThrowingDiscardingTaskGroup { group in
+                for _ in 0..<1200 {
+                    group.addTask { _ = try await client.fireJob(.id(id)) }
+                }
+            }
+            var begun = 0
+            for try await event in client.events where event.type == .runStarted {
+                begun += 1
+                if begun == 10 { break }
+            }
+            return id
+        }
+        try await TestServer.run(socket: daemon.socket) { server in
+            let page = try await server.get("/jobs/\(id)").body
+            #expect(page.contains(" and more wait"))
+            #expect(page.ranges(of: "aria-label=\"Kill run ").count >= 10)
+        }
+    }
+
     @Test("Why a task waits is on its job's page, which then goes by the events of all jobs")
     func waiting() async throws {
         let daemon = try await TestDaemon()

@@ -175,6 +175,17 @@ import Testing
         }
     }
 
+    @Test("A host is the page's by its bytes")
+    func hostBytes() throws {
+        let access = Access(way: .proxy(origin: try #require(Origin("https://k.example"))))
+        #expect(access.verdict(on: Self.request(.get, "/", host: "K.example")) == .allowed)
+        // The sign of Kelvin, which is a k in small letters.
+        #expect(
+            access.verdict(on: Self.request(.get, "/", host: "\u{212A}.example"))
+                == .refused(.foreignHost)
+        )
+    }
+
     @Test("Behind a proxy there is no key, and the proxy's own origin counts")
     func proxied() throws {
         let origin = try #require(Origin("https://timers.example.org"))

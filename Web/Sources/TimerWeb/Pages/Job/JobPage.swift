@@ -34,7 +34,7 @@ struct JobPage {
         runs = try await client.listRuns(request).runs
         history = JobHistory(job: job, runs: runs, parts: parts)
         facts = JobFacts(job: job, status: status, parts: parts)
-        open = try await OpenRuns(of: id, client, visit.dates.now)
+        open = try await OpenRuns(session, visit.dates.now, of: job)
         // The daemon does not count tasks among what is open.
         let all = open.all + runs
         isOpen = all.contains(where: \.isOpen)
