@@ -144,7 +144,7 @@ extension Scheduler {
         // would otherwise be one commit, for which others wait.
         guard outcome.outboxEvents.count <= 2 * SaidByStore.slice,
             !outcome.isOverfull, outcome.zones == nil, outcome.noticeDate == nil,
-            outcome.left.isEmpty,
+            outcome.left.isEmpty, outcome.ended.isEmpty,
             outcome.outboxEvents.allSatisfy({ $0.event.type.isForNoTimer }),
             terms.isNothingNew(outcome.jobs)
         else { return outcome }

@@ -309,7 +309,10 @@ extension Scheduler {
                 firedAt: moment.wall,
                 told: told
             )
-            scheduler.record(of: job, within: delay, share: share) { try write(&$0, begun) }
+            // Who reads the log finds the job's end behind all else of it, whatever a crash leaves to be told again.
+            scheduler.record(of: job, within: delay, share: share, seesAll: told.end != nil) {
+                try write(&$0, begun)
+            }
         }
         return moment.wall
     }

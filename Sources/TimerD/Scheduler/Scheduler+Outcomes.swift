@@ -96,6 +96,9 @@ extension Scheduler {
         dropClosed(first.outcome.closed)
         closeLeft(first.outcome.left)
         if let date = first.outcome.noticeDate { awaitNotices(at: date) }
+        for run in first.outcome.ended {
+            counters.countRun(run.outcome, of: run.job, handler: run.handler)
+        }
         taskStanding.countAtOnce(first.outcome.tasksAtOnce)
         if !first.outcome.tasks.isNothing { take(first.outcome.tasks) }
         first.finish(self)

@@ -69,12 +69,13 @@ extension Scheduler {
     /// does not hear of an outcome that leaves it nothing to do (`StoreOutcome.isNothing`). If it can never be
     /// stored, `job`, which it is about, is held, and `dropped` is called instead. `user`: whose jobs it is about, where
     /// it is about several; nil if any user may know of it. `share`: the user in whose share of fires it counts. `delay`:
-    /// how long it may wait for others to share a commit with.
+    /// how long it may wait for others to share a commit with. `seesAll`: what was postponed before it is stored before it.
     func record<T: Sendable>(
         of job: StoredJob? = nil,
         about user: UInt32? = nil,
         within delay: Duration = .zero,
         share: UInt32? = nil,
+        seesAll: Bool = false,
         unstarted: Set<FireID> = [],
         _ body: @escaping @Sendable (inout JobTransaction) throws -> T,
         durable: (@Sendable (isolated Scheduler, T) -> Void)? = nil,
@@ -92,7 +93,7 @@ extension Scheduler {
             written.withLock { $0 = .failure(error) }
             return true
         }
-        store.record(within: delay, isGivenUp: isGivenUp) { database in
+        store.record(within: delay, seesAll: seesAll, isGivenUp: isGivenUp) { database in
             var writer = try makeTransaction(database)
             let value = try body(&writer)
             let outcome = try writer.finish()

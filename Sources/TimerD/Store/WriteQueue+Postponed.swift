@@ -20,7 +20,7 @@ extension WriteQueue {
     /// Queues a record that nobody waits for; `durable` is called when it is stored.
     ///
     /// It is stored with one of the next 16 commits, with the first after 50 ms without any, or as soon as
-    /// somebody waits for all that was submitted. A later record may be stored before it.
+    /// somebody waits for all that was submitted, or a record has to follow it. Another later record may be stored before it.
     nonisolated func postpone(
         _ body: @escaping @Sendable (Database) throws -> Void,
         durable: (@Sendable () -> Void)? = nil

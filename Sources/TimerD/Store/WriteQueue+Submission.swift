@@ -48,15 +48,21 @@ extension WriteQueue {
     /// `body` runs again, in a later transaction, each time that it or the commit failed. With a
     /// `delay` the record wakes no disk for itself: it shares the next commit, or is stored at the
     /// latest after that time. A record that `isGivenUp` after an error of its own is undone and not tried
-    /// again, and `durable` is called for it too.
+    /// again, and `durable` is called for it too. `seesAll`: what was postponed before it is stored before it.
     nonisolated func record(
         within delay: Duration = .zero,
+        seesAll: Bool = false,
         isGivenUp: @escaping @Sendable (any Error) -> Bool = { _ in false },
         _ body: @escaping @Sendable (Database) throws -> Void,
         durable: (@Sendable () -> Void)? = nil
     ) {
         let record = WriteRecord(body: body, isGivenUp: isGivenUp, durable: durable)
-        let work: @Sendable () -> Void = { self.assumeIsolated { $0.run(record) } }
+        let work: @Sendable () -> Void = {
+            self.assumeIsolated { queue in
+                if seesAll { queue.storePostponed() }
+                queue.run(record)
+            }
+        }
         if delay > .zero {
             thread.performDeferred(within: delay, work)
         } else {

@@ -130,6 +130,9 @@ extension JobTransaction {
                     $0.handler = row.handler
                     $0.attempt = row.handler == nil ? row.attempt : nil
                 }
+                outcome.ended.append(
+                    .init(job: job, handler: row.handler, outcome: .interrupted)
+                )
             }
         }
     }

@@ -236,6 +236,7 @@ extension JobTransaction {
             output: CapturedOutput()
         )
         try recordFinished(run, of: job, ended)
+        outcome.ended.append(.init(job: job, handler: handler, outcome: .withdrawn))
     }
 
     /// Closes a waiting fire: skipped if its command never began, else done; one that was dropped before, for the reason of

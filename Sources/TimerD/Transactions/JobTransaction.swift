@@ -225,6 +225,14 @@ struct StoreOutcome: Sendable {
     var tasksAtOnce = 0
     /// What was dropped of jobs and is still to be closed.
     var left: [Left] = []
+    /// Runs that it has ended by itself: no runner says of them that they have.
+    var ended: [Ended] = []
+
+    struct Ended: Sendable {
+        var job: StoredJob
+        var handler: RunHandler?
+        var outcome: RunOutcome
+    }
 
     /// Fires of one job that were dropped as they waited, or were tasks.
     struct Left: Sendable {
@@ -243,6 +251,6 @@ struct StoreOutcome: Sendable {
         isEndTold && jobs.isEmpty && outboxEvents.isEmpty && closed.isEmpty && handled.isEmpty
             && !isOverfull
             && zones == nil
-            && noticeDate == nil && tasks.isNothing && left.isEmpty
+            && noticeDate == nil && tasks.isNothing && left.isEmpty && ended.isEmpty
     }
 }

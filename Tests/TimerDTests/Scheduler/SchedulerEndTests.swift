@@ -57,4 +57,20 @@ struct SchedulerEndTests {
             try await after.close()
         }
     }
+
+    @Test("It is in the log behind what was told of the job before, whose record may wait")
+    func behindOthers() async throws {
+        try await TestScheduler.with { test in
+            try await test.add(ScheduleWords(in: "4s"))
+            await test.advanceWithoutStore(by: .seconds(4))
+            let kept: [Event] = try await withCheckedThrowingContinuation { continuation in
+                test.store.writer.submit { database in
+                    try EventLog(database).events(after: 0, limit: 10)
+                } completion: {
+                    continuation.resume(with: $0)
+                }
+            }
+            #expect(kept.map(\.type) == [.jobAdded, .fireFired, .jobFinished])
+        }
+    }
 }

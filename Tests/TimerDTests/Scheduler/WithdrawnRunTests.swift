@@ -184,6 +184,25 @@ struct WithdrawnRunTests {
             #expect(history.map(\.error) == ["it was ended before it began"])
             #expect(test.runner.requests.isEmpty)
             #expect(try await test.job(job.id).endReason == .invalidated)
+            #expect(await test.scheduler.measures().counters.runs == ["notStarted": 1])
+        }
+    }
+
+    @Test("A run that a change ends, whose command was not asked for yet, is counted as it is told")
+    func counted() async throws {
+        try await TestScheduler.with { test in
+            test.runner.isHolding = true
+            let job = try await test.add(ScheduleWords(every: "1h"), command: ["x"])
+            _ = try await test.scheduler.fire(.id(job.id), caller: TestScheduler.root)
+            let fire = try #require(try await test.history(job.id).first).fire
+            // As a change finds it that comes between the row of the run and its order.
+            try await test.scheduler.write(unstarted: [fire]) { writer in
+                guard var job = try writer.job(job.id) else { return }
+                try writer.end(&job, .invalidated, .invalidated)
+                try writer.put(job)
+            }
+            #expect(test.sink.all(.runFinished).map(\.outcome) == [.notStarted])
+            #expect(await test.scheduler.measures().counters.runs == ["notStarted": 1])
         }
     }
 }

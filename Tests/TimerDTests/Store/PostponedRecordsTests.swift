@@ -49,6 +49,23 @@ import Testing
         try await fixture.stop()
     }
 
+    @Test("A record that is to follow them is stored behind them")
+    func followed() async throws {
+        postpone(100)
+        fixture.queue.record(seesAll: true, WriteQueueFixture.insert(1))
+        let numbers: [Int] = try await withCheckedThrowingContinuation { continuation in
+            fixture.queue.submit { database in
+                try database.prepare("SELECT number FROM numbers ORDER BY id").all {
+                    try $0.get(0, as: Int.self)
+                }
+            } completion: {
+                continuation.resume(with: $0)
+            }
+        }
+        #expect(numbers == [100, 1])
+        try await fixture.stop()
+    }
+
     @Test("They are stored by themselves where no commit comes")
     func alone() async throws {
         await withCheckedContinuation { continuation in
