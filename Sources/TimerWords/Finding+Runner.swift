@@ -75,7 +75,8 @@ extension Finding {
     static func advice(on absence: StatusReply.Absence) -> String {
         switch absence {
         case .unknown:
-            "start the node, or 'timerctl change JOB --on LABEL'; 'timerctl nodes' has names and labels"
+            "start the node, or 'timerctl change JOB --on LABEL', which moves what waits, too; 'timerctl invalidate JOB' ends a "
+                + "job without a date to come, which takes no change; 'timerctl nodes' has names and labels"
         case .gone:
             "start timerd on that node's host; journalctl -u timerd there says why it ended, or does not reach the database"
         case .silent:

@@ -283,8 +283,8 @@ import TimerWords
     func absences() {
         var runner = StatusReply.Runner(pid: 7, version: "1.0.0", runs: 2, absentHosts: "why")
         for (absence, cure) in [
-            (.unknown, "change JOB"), (.gone, "start timerd"), (.silent, "timerd-runner"),
-            (.drains, "--undo"),
+            (.unknown, "change JOB"), (.unknown, "invalidate JOB"), (.gone, "start timerd"),
+            (.silent, "timerd-runner"), (.drains, "--undo"),
         ] as [(StatusReply.Absence, String)] {
             runner.absences = [absence]
             let finding = Finding.runner(runner, of: "1.0.0")

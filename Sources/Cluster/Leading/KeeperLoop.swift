@@ -178,6 +178,9 @@ final class KeeperLoop {
         do throws(PostgresError) {
             reply = try send(request, on: connection, .microseconds(within))
         } catch {
+            if let holder = holder(behind: error, on: connection, .microseconds(within)) {
+                throw .away(LeaseHolders.words(ofStranger: holder))
+            }
             throw .from(error, doing: "write its tables")
         }
         guard let reply else {
@@ -224,8 +227,7 @@ final class KeeperLoop {
             do throws(PostgresError) {
                 return try statements.take(seen, on: connection, within: limit)
             } catch {
-                // lock_not_available: see ClusterTables' lease.
-                guard error.sqlState == "55P03" else { throw error }
+                guard error.sqlState == Self.lockNotAvailable else { throw error }
             }
             if try statements.endFormerCommit(seen, on: connection, within: limit) == 0 {
                 tell(holder: try statements.stranger(on: connection, within: limit))
@@ -234,6 +236,20 @@ final class KeeperLoop {
             reply?.answer.outcome = .blocked
             return reply
         }
+    }
+
+    /// See ClusterTables' lease.
+    private static let lockNotAvailable = "55P03"
+
+    /// Who keeps the table of the lease locked, such that nothing of it can be written; nil where that is not known.
+    private func holder(
+        behind error: PostgresError,
+        on connection: PostgresConnection,
+        _ limit: Duration
+    ) -> Int64? {
+        guard error.sqlState == Self.lockNotAvailable else { return nil }
+        // try?: what PostgreSQL said is told then.
+        return (try? statements.stranger(on: connection, within: limit)) ?? nil
     }
 
     private func takeNotifications() {

@@ -11,9 +11,9 @@ package enum LeaseHolders {
     /// its client.
     package static let processes = """
         (SELECT activity.pid FROM pg_stat_activity AS activity JOIN pg_locks AS held ON held.pid = activity.pid
-        WHERE activity.datname = current_database() AND activity.usename = current_user
-            AND activity.application_name LIKE 'timerd%' AND activity.pid <> pg_backend_pid()
-            AND held.granted AND held.locktype = 'relation' AND held.database = activity.datid
+        WHERE activity.datname = current_database() AND \(isNodes)
+            AND activity.pid <> pg_backend_pid() AND held.granted
+            AND held.locktype = 'relation' AND held.database = activity.datid
             AND held.relation = 'timerd.lease'::regclass
             AND (held.mode = 'RowShareLock'
                 OR (held.mode = 'RowExclusiveLock' AND activity.wait_event = 'ClientRead')))
@@ -26,6 +26,20 @@ package enum LeaseHolders {
         WHERE held.granted AND held.locktype = 'relation' AND held.database = activity.datid
             AND held.relation = 'timerd.lease'::regclass
             AND held.mode NOT IN ('AccessShareLock', 'ShareUpdateExclusiveLock')
-            AND activity.application_name NOT LIKE 'timerd%'
+            AND \(isNodes) IS NOT TRUE
         """
+
+    /// Whether a session is of a node, of those of its sessions that write or lock the row: the one that stores jobs, and its keeper's.
+    ///
+    /// By their whole names: somebody who works on the database may call his own `timerd-admin`, and is not to be ended. A role
+    /// that is not this one's cannot be ended by it, and is told of.
+    private static let isNodes = """
+        (activity.usename = current_user
+            AND (activity.application_name = 'timerd' OR activity.application_name LIKE 'timerd node %'))
+        """
+
+    /// What one that is no node's does, for logs and clients.
+    package static func words(ofStranger process: Int64) -> String {
+        "process \(process) of PostgreSQL, which is no node's, holds the row of timerd.lease, or its table"
+    }
 }

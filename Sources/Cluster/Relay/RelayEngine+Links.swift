@@ -34,9 +34,9 @@ extension RelayEngine {
             link.state.node == message.sender ? link : nil
         }
         if message.number == 0 {
-            // Never answered by another reset.
+            // One of a link that is not known is never answered by another.
             guard let known, case .reset(let reason)? = message.frames.first else { return }
-            return drop(known, reason, tellsOther: false)
+            return drop(known, reason, toldBy: message.sender)
         }
         guard let link = known ?? accept(message) else {
             // It may be for another node that has this one's name, which knows the link.
@@ -68,7 +68,7 @@ extension RelayEngine {
             links[message.link] == nil, !retired.contains(message.link)
         else { return nil }
         for link in Array(links.values) where link.state.node == message.sender {
-            drop(link, "node '\(message.sender)' has begun anew", tellsOther: false)
+            drop(link, "node '\(message.sender)' has begun anew", toldBy: message.sender)
         }
         let link = Link(NodeLink(from: node, to: message.sender, id: message.link, at: now))
         links[message.link] = link
@@ -197,6 +197,15 @@ extension RelayEngine {
     }
 
     // MARK: - Ends
+
+    /// Drops a link as the other node has said, and tells it.
+    ///
+    /// It may have been a second node of its name, which was stopped and does not know yet that it takes no part: the first
+    /// has the link still, and may have nothing to say on it by which it would find out.
+    private func drop(_ link: Link, _ reason: String, toldBy other: String) {
+        drop(link, reason, tellsOther: false)
+        reset(link.state.id, of: other, reason)
+    }
 
     /// Closes all that a link carries; what nobody has taken yet waits again.
     func drop(_ link: Link, _ reason: String, tellsOther: Bool) {

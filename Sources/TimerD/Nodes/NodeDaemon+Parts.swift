@@ -73,7 +73,7 @@ extension NodeDaemon {
                     guard let process else { return }
                     log.error(
                         "no node can lead",
-                        metadata: ["reason": "\(NodeStanding.words(ofHolder: process))"]
+                        metadata: ["reason": "\(LeaseHolders.words(ofStranger: process))"]
                     )
                 }
             )

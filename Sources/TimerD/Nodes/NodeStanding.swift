@@ -81,11 +81,6 @@ final class NodeStanding: Sendable {
         set { state.withLock { $0.leaseHolder = newValue } }
     }
 
-    /// What it does.
-    static func words(ofHolder process: Int64) -> String {
-        "process \(process) of PostgreSQL, which is no node's, holds the row of timerd.lease, or its table"
-    }
-
     /// Until when an `--adopt` has the lease, in µs of CLOCK_BOOTTIME; nil while none has it.
     var adoptionEnd: Int64? {
         get { state.withLock { $0.adoptionEnd } }
@@ -104,7 +99,7 @@ final class NodeStanding: Sendable {
             return "an --adopt puts the jobs of one host into the database, or was cut off,"
                 + " and has the lease for \(seconds) s more at most"
         }
-        if let leaseHolder { return Self.words(ofHolder: leaseHolder) }
+        if let leaseHolder { return LeaseHolders.words(ofStranger: leaseHolder) }
         return state.withLock { state in
             state.failure.map { "it could not lead itself: \($0)" }
                 ?? (state.drains ? "it drains" : nil)

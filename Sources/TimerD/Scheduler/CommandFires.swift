@@ -6,22 +6,6 @@ import Runner
 import Schedules
 import TimerControl
 
-extension CommandFire {
-    /// Where a fire stands: exactly one of these is true of it.
-    enum State: Sendable {
-        /// Its command is not to begin yet.
-        case waiting(Wait)
-        /// It has a place among the runs, and the row that says `running` is on its way to disk.
-        case beginning
-        /// That row is on disk. If a change of its job is under way, the command begins after it, unless the
-        /// change ends the job.
-        ///
-        /// Indirect, as the next: those that wait are many, and are not to take the room of a run.
-        indirect case ready(RunningCommand)
-        indirect case running(RunningCommand)
-    }
-}
-
 /// The fires whose command is in progress or still to come, by job and by run; pure.
 ///
 /// It alone says whether a job is busy, so a fire by the schedule and a fire by hand get the same answer.
@@ -35,10 +19,10 @@ struct CommandFires: Sendable {
 
     /// The fires of one job, kept so that no question about it looks at each that waits.
     private struct OfJob {
-        /// The job as its latest fire has it, for all that wait.
-        var job: StoredJob
+        /// The job as its latest fire has it, or as it was changed since, for all that wait.
+        private(set) var job: StoredJob
         /// How often its definition has been changed, as far as is known here.
-        var revision: Int64
+        private(set) var revision: Int64
         var ids: Set<FireID> = []
         /// Those that wait for a run's end.
         var queued: Set<FireID> = []
@@ -51,11 +35,16 @@ struct CommandFires: Sendable {
 
         init(job: StoredJob) { (self.job, revision) = (job, job.definitionRevision) }
 
-        mutating func add(_ entry: Entry) {
-            let (id, job) = (entry.fire.id, entry.fire.job)
+        /// Takes over the job, unless a later change of it is known.
+        mutating func take(_ job: StoredJob) {
             revision = max(revision, job.definitionRevision)
             let isRead = job.unread == nil || self.job.unread != nil
             if isRead, job.definitionRevision >= self.job.definitionRevision { self.job = job }
+        }
+
+        mutating func add(_ entry: Entry) {
+            let id = entry.fire.id
+            take(entry.fire.job)
             ids.insert(id)
             if entry.isBegun { begun.insert(id) }
             if entry.waitsForRun { queued.insert(id) }
@@ -181,16 +170,21 @@ struct CommandFires: Sendable {
 
     // MARK: - Changes
 
-    /// Has a job also be found by the name and the tags that it was given, if a fire of it is here, and notes that it was
-    /// changed.
-    mutating func noteWords(of job: StoredJob) {
-        guard let known = byJob[job.id]?.revision else { return }
+    /// Notes how a job was changed, if a fire of it is here: it is also found by the name and the tags that it was given, and
+    /// what waits begins by what it is now.
+    ///
+    /// - Returns: whether what waits is to begin on another host.
+    mutating func noteChange(of job: StoredJob) -> Bool {
+        guard let known = byJob[job.id] else { return false }
         words.note(job)
-        if job.definitionRevision > known { byJob[job.id]?.revision = job.definitionRevision }
+        guard job.definitionRevision > known.revision else { return false }
+        byJob[job.id]?.take(job)
+        return byJob[job.id]?.job.policy.run.on != known.job.policy.run.on
     }
 
     mutating func insert(_ fire: CommandFire, _ state: CommandFire.State) {
-        remove(fire.id)
+        // Not removed: how its job was changed since is known by its last fire here.
+        _ = take(fire.id)
         words.note(fire.job)
         put(Entry(fire: fire, state: state))
     }

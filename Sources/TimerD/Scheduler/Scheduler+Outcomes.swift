@@ -108,7 +108,7 @@ extension Scheduler {
     }
 
     private func take(_ said: StoredJob) {
-        fires.noteWords(of: said)
+        if fires.noteChange(of: said) { hostChanged(of: said.id) }
         guard let job = goneAhead.take(said) else { return }
         if said.told > 0, let entry = armed[job.id], entry.timer != nil, !isStopping,
             job.state == .scheduled, !job.isHeld, let fire = job.claim?.fire,

@@ -90,6 +90,11 @@ extension Scheduler {
         return nil
     }
 
+    /// A job is to run on another host: what waits, perhaps for the one before, waits for that, or begins there.
+    func hostChanged(of job: JobID) {
+        for id in fires.waitingFires(of: job) { goOn(id) }
+    }
+
     private func begun(_ asked: CommandFire, _ begun: BegunCommand?, at place: RunPlace) {
         let id = asked.id
         // A change that ended the job meanwhile has dropped the fire; by one of its command its handler may begin instead.

@@ -261,14 +261,17 @@ struct NodeKeeperTests {
         await second.keeper.stop()
     }
 
-    @Test("A session that is no node's, and holds the row of the lease, is left alone and told of")
-    func held() async throws {
+    @Test(
+        "A session that is no node's, and holds the row of the lease, is left alone and told of, whatever its name begins with",
+        arguments: ["psql", "timerd-admin"]
+    )
+    func held(name: String) async throws {
         let database = try NodeDatabase()
         let first = try WatchedNode("first", on: database)
         try first.leads()
         let second = try WatchedNode("second", on: database)
         try second.waitFor(.leader("first"))
-        let stranger = try database.connect("psql")
+        let stranger = try database.connect(name)
         try stranger.script("BEGIN; SELECT FROM timerd.lease FOR KEY SHARE", within: .patient)
         await first.keeper.stop()
         try second.waitFor(.held(by: Int64(stranger.backendPID)))
@@ -276,6 +279,22 @@ struct NodeKeeperTests {
         try second.leads()
         try second.waitFor(.held(by: nil))
         await second.keeper.stop()
+    }
+
+    @Test("So is one that keeps the table locked, such that no node can write its own row either")
+    func lockedTable() async throws {
+        let database = try NodeDatabase()
+        let node = try WatchedNode("node", on: database, length: 5000)
+        try node.leads()
+        let stranger = try database.connect("psql")
+        try stranger.script("BEGIN; LOCK TABLE timerd.lease IN SHARE MODE", within: .patient)
+        try node.waitFor(.away)
+        #expect(
+            node.lastTrouble == LeaseHolders.words(ofStranger: Int64(stranger.backendPID))
+        )
+        try stranger.script("COMMIT", within: .patient)
+        try node.waitFor(.recovered)
+        await node.keeper.stop()
     }
 
     @Test("A renewal fails no commit of the jobs, whichever isolation is set for the database")

@@ -249,6 +249,42 @@ struct RelayLossTests {
         #expect(cluster.daemon.peers.count == 1)
     }
 
+    @Test(
+        "Where a second node of one name still takes part, the first hears that its link was dropped, and begins anew",
+        arguments: [false, true]
+    )
+    func twinThatTakesPart(beginsOne: Bool) throws {
+        // Nothing else is to show it.
+        let cluster = try MemoryCluster(
+            limits: .short { ($0.pingInterval, $0.silence) = (.seconds(3600), .seconds(3600)) }
+        )
+        let carrier = MemoryCarrier(network: cluster.network)
+        let twin = try TestNode("a", carrier: carrier)
+        carrier.isConnected.withLock { $0 = true }
+        carrier.tell(.connected)
+        twin.follow("b")
+        let client = try cluster.follower.client()
+        client.write([1])
+        #expect(client.read(exactly: 1) == [1])
+        let other = beginsOne ? try twin.client() : nil
+        if let other {
+            other.write([1])
+        } else {
+            cluster.network.lose { message, node in
+                if node == "a", message.number > 0 { carrier.tell(.received(message.payload)) }
+                return false
+            }
+            client.write([2])
+        }
+        #expect(client.readAll() != nil, "it ends")
+        other?.end()
+        twin.relay.stop()
+        cluster.network.lose(nil)
+        let next = try cluster.follower.client()
+        next.write([3])
+        #expect(next.read(exactly: 1) == [3])
+    }
+
     @Test("A link whose numbers for connections are used up is followed by another")
     func numbersUsedUp() throws {
         let cluster = try MemoryCluster(limits: .short { $0.connectionsPerLink = 2 })

@@ -99,6 +99,63 @@ struct SchedulerNodesTests {
         }
     }
 
+    @Test(
+        "A command that waits for a host that does not come begins on the one that its job is given"
+    )
+    func waitsForAnother() async throws {
+        try await Self.withTwo { test in
+            let job = try await test.add(ScheduleWords(every: "5s"), command: ["x"]) {
+                $0.on = "tpu"
+            }
+            try await test.advance(by: .seconds(6))
+            #expect(test.runner.requests.isEmpty)
+            try await NoticeSupport.change(test, job) { $0.on = "npu" }
+            try await test.settle()
+            let waits = await test.scheduler.runnerStanding(named: true).absentHosts
+            #expect(waits?.hasPrefix("1 command waits for 'npu'") == true, "\(waits ?? "")")
+            try await NoticeSupport.change(test, job) { $0.on = "gpu" }
+            try await test.settle()
+            #expect(Self.nodes(test) == ["b"])
+            #expect(await test.scheduler.runnerStanding(named: true).absentHosts == nil)
+        }
+    }
+
+    /// What a command of a job waits for while that is changed.
+    enum Wait: CaseIterable {
+        case attempt, run, room
+    }
+
+    @Test(
+        "Whatever a command waits for as its job is given another host, it begins there",
+        arguments: Wait.allCases
+    )
+    func beginsElsewhere(wait: Wait) async throws {
+        try await Self.withTwo { test in
+            test.runner.isHolding = wait != .attempt
+            test.runner.outcome = .exited(wait == .attempt ? 1 : 0)
+            if wait == .room {
+                await test.loop.ask { [scheduler = test.scheduler] in
+                    scheduler.assumeIsolated { $0.runnerChanged(.limit(1), of: "b") }
+                }
+                try await test.add(ScheduleWords(in: "5s"), command: ["y"]) { $0.on = "b" }
+                try await test.advance(by: .seconds(6))
+            }
+            let job = try await test.add(ScheduleWords(every: "5s"), command: ["x"]) {
+                ($0.on, $0.overlap) = ("b", .queue)
+                ($0.retries, $0.backoff) = (1, "8s..8s")
+            }
+            try await test.advance(by: .seconds(wait == .run ? 11 : 6))
+            #expect(Self.nodes(test) == ["b"], "one runs, or has run")
+            try await NoticeSupport.change(test, job) { $0.on = "a" }
+            test.runner.isHolding = false
+            if wait == .run { test.runner.end() }
+            try await test.advance(by: .seconds(9))
+            #expect(Self.nodes(test).dropFirst().first?.isEmpty == true, "\(Self.nodes(test))")
+            #expect(Set(Self.nodes(test).dropFirst()) == [""])
+            test.runner.end()
+        }
+    }
+
     @Test("A node that does not know the user is not asked again; another runs the command, once")
     func stranger() async throws {
         try await Self.withTwo { test in

@@ -61,6 +61,20 @@ import TimerControl
         #expect(fires.withProcess == 1, "it ended before it had one")
     }
 
+    @Test("What waits has its job as it was changed, also what waits again with the job as it was")
+    func changed() throws {
+        var fires = CommandFires()
+        let fire = try Self.fire(1)
+        fires.insert(fire, Self.state("beginning", fire))
+        var changed = fire.job
+        changed.policy.run.on = "b"
+        changed.definitionRevision += 1
+        let isElsewhere = [fires.noteChange(of: changed), fires.noteChange(of: changed)]
+        #expect(isElsewhere == [true, false])
+        fires.insert(fire, .waiting(.place))
+        #expect(fires[fire.id]?.fire.job.policy.run.on == "b")
+    }
+
     /// What a fire in a state says of its job.
     struct Row: Sendable {
         var state: String
