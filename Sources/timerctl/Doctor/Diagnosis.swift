@@ -210,7 +210,7 @@ enum Diagnosis {
             "a backup or a restore that was killed has left beside the database: \(named)"
                 + (facts.leftovers.count > 5 ? " and others" : ""),
             ShellWords.joined(["rm", "-r"] + facts.leftovers.prefix(5))
-                + ", unless a backup or a restore is in progress: nobody else removes them"
+                + ", unless a backup or a restore is in progress: at most the next one to the same file removes them"
         )
     }
 
