@@ -180,6 +180,7 @@ import TimerWords
         #expect(finding?.level == .warning)
         #expect(finding?.text.hasSuffix("beside the database: '/a b/t.db.restored'") == true)
         #expect(finding?.advice?.hasPrefix("rm -r '/a b/t.db.restored', unless") == true)
+        #expect(finding?.advice?.contains("the next one to the same file removes them") == true)
     }
 
     @Test("Each file that others may read or change is named with its mode, the log among them")

@@ -25,8 +25,12 @@ extension DoctorTests {
     @Test("What the service says of itself is told where nobody answers, once")
     func serviceSentence() {
         var facts = facts
-        let sentence = "timerd.service is failed (exit-code); it says: 'x' is damaged"
-        facts.serviceSentence = sentence
+        let state = ServiceState(
+            properties: ["ActiveState": "failed", "Result": "exit-code"],
+            lastMessage: "'x' is damaged"
+        )
+        let sentence = state.sentence
+        facts.serviceState = state
         let refused = ClientError(.noDaemon, "no daemon answers")
         for file in [HostFacts.SocketFile.socket, .missing] {
             facts.socketFile = file

@@ -191,10 +191,10 @@ import TimerWords
     func limits() {
         let all = ["memory", "cpu", "pids", "io"]
         var groups = StatusReply.ControlGroups(perRun: true, controllers: all, lack: nil)
-        #expect(Diagnosis.groups(groups) == .ok("limits", "each run has a control group"))
+        #expect(Diagnosis.groups(groups, facts) == .ok("limits", "each run has a control group"))
         groups.controllers = ["cpu"]
         groups.lack = "not in '/x/cgroup.controllers': memory, pids, io"
-        #expect(Diagnosis.groups(groups).level == .warning)
+        #expect(Diagnosis.groups(groups, facts).level == .warning)
         var job = JobDefinition(schedule: ScheduleWords(every: "5s"))
         job.cpuQuota = "50%"
         #expect(groups.withoutEffect(job) == nil)
@@ -206,7 +206,13 @@ import TimerWords
         )
         groups = .init(perRun: false, controllers: [], lack: "cgroup v2 is not mounted")
         #expect(groups.sentence == "no control groups: cgroup v2 is not mounted")
-        #expect(Diagnosis.groups(groups).advice?.contains("Delegate=yes") == true)
+        #expect(Diagnosis.groups(groups, facts).advice?.contains("Delegate=yes") == true)
+        // What the daemon's own unit lacks is no fault of the runner's.
+        var facts = facts
+        facts.service?.hasRunner = true
+        let within = Diagnosis.groups(groups, facts)
+        #expect(within.text.hasSuffix("started there, as systemd does not listen at its socket"))
+        #expect(within.advice?.contains("systemctl restart timerd-runner.socket") == true)
     }
 
     @Test(
@@ -279,8 +285,11 @@ import TimerWords
         var facts = facts
         var finding = Diagnosis.socket(facts, trouble: refused)
         #expect(finding.text == "nobody answers at '/run/timerd/timerd.sock': its daemon has died")
+        #expect(finding.advice?.contains("'systemctl start timerd' where it is its") == true)
+        facts.serviceState = ServiceState(properties: ["ActiveState": "inactive"])
+        finding = Diagnosis.socket(facts, trouble: refused)
         #expect(finding.advice?.hasPrefix("systemctl start timerd") == true)
-        facts.socketFile = .missing
+        (facts.serviceState, facts.socketFile) = (nil, .missing)
         facts.service = nil
         finding = Diagnosis.socket(facts, trouble: refused)
         #expect(finding.text == "there is no '/run/timerd/timerd.sock': no daemon runs there")

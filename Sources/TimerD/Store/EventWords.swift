@@ -70,6 +70,9 @@ struct EventWords {
         return true
     }
 
+    /// Whether any are kept, also such as no event tells any more.
+    func isAnyKept() throws -> Bool { try database.prepare(SQL.any).value(as: Bool.self) ?? false }
+
     /// Removes words that no event tells any more, at most `limit`.
     ///
     /// - Returns: how many.
@@ -79,6 +82,7 @@ struct EventWords {
     }
 
     enum SQL {
+        static let any = "SELECT EXISTS (SELECT 1 FROM event_words)"
         static let revision = "SELECT revision FROM jobs WHERE id = ?1"
         static let job = """
             SELECT revision, ended_at_us IS NOT NULL AND coalesce(last_seq, 0) < ?2

@@ -84,6 +84,7 @@ struct Pruner {
             && FireStore(database).oldest(after: FireID(rawValue: 0), limit: 1).isEmpty
             && JobStore(database).firstEnd(from: .distantPast) == nil
             && UploadStore(database).oldest() == nil
+            && !EventWords(database).isAnyKept()
         return isEmpty ?? false
     }
 
@@ -275,9 +276,11 @@ struct Pruner {
 
     /// - Returns: whether nothing more can be removed.
     private mutating func pruneWords() throws -> Bool {
-        // userInfo may be 64 KiB.
-        let removed = try words.removeUntold(limit: budget.parts)
+        // userInfo may be 64 KiB. Behind as many as were asked for there may be others, also where a rest of the budget is
+        // less than one of them counts for.
+        let limit = budget.parts
+        let removed = try words.removeUntold(limit: limit)
         budget.spend(parts: removed)
-        return !budget.isSpent
+        return removed < limit
     }
 }

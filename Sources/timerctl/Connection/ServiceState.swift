@@ -38,6 +38,24 @@ struct ServiceState: Hashable, Sendable {
         return text + "; see 'journalctl \(manager.isEmpty ? "" : manager + " ")-u timerd'"
     }
 
+    /// How to start it, and what is to be done before.
+    ///
+    /// A start mends neither what it refuses nor a database that was taken away: it would begin an empty one there.
+    var startAdvice: String {
+        let systemctl = manager.isEmpty ? "systemctl" : "systemctl \(manager)"
+        let start = "\(systemctl) start timerd"
+        if properties["LoadState"] == "masked" { return "\(systemctl) unmask timerd; \(start)" }
+        // What the daemon ends with, and its units know: docs/configuration.md.
+        switch (active, properties["ExecMainStatus"]) {
+        case ("failed", "79"):
+            return "first put the database back, as it says; then: \(start)"
+        case ("failed", "78"): return "first mend what it says; then: \(start)"
+        default:
+            let journal = manager.isEmpty ? "journalctl" : "journalctl \(manager)"
+            return "\(start); \(journal) -u timerd says why it is not running"
+        }
+    }
+
     /// The properties in what `systemctl show` prints, a line each.
     static func properties(in text: String) -> [String: String] {
         var properties: [String: String] = [:]
@@ -54,7 +72,7 @@ struct ServiceState: Hashable, Sendable {
         let isSystems = socket == DefaultPaths.systemSocket
         guard isSystems || socket == DefaultPaths.current.socket else { return nil }
         let manager = isSystems ? "" : "--user"
-        let names = "LoadState,ActiveState,SubState,Result,NRestarts,StatusText"
+        let names = "LoadState,ActiveState,SubState,Result,ExecMainStatus,NRestarts,StatusText"
         let shown = output(of: "systemctl \(manager) show -p \(names) timerd.service")
         guard let shown else { return nil }
         let known = properties(in: shown)

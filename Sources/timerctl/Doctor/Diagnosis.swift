@@ -16,12 +16,15 @@ enum Diagnosis {
             return .broken("socket", trouble.message, "ask whoever runs this daemon to let you in")
         }
         if let lost = facts.lostSocket { return Self.lost(lost, facts) }
-        let start =
+        // Whether a service makes another socket than the usual one is not known.
+        let ofService =
             facts.service?.isInstalled == true
-            ? "systemctl start timerd; journalctl -u timerd says why it is not running"
-            : "start it: timerd; or say where it is: --socket or TIMERD_SOCKET"
+            ? ", or 'systemctl start timerd' where it is its" : ""
+        let start =
+            facts.serviceState?.startAdvice
+            ?? "start it: timerd\(ofService); or say where it is: --socket or TIMERD_SOCKET"
         // Why it did not start, or has ended.
-        let reason = facts.serviceSentence.map { "; \($0)" } ?? ""
+        let reason = facts.serviceState.map { "; \($0.sentence)" } ?? ""
         switch facts.socketFile {
         case .missing:
             return .broken("socket", "there is no '\(path)': no daemon runs there\(reason)", start)
@@ -153,9 +156,20 @@ enum Diagnosis {
         )
     }
 
-    /// What becomes of the limits of runs.
-    static func groups(_ groups: StatusReply.ControlGroups) -> Finding {
+    /// What becomes of the limits of runs; `facts`: of the daemon's host.
+    static func groups(_ groups: StatusReply.ControlGroups, _ facts: HostFacts) -> Finding {
         guard groups.lack != nil else { return .ok("limits", groups.sentence) }
+        if !groups.perRun, facts.service?.hasRunner == true {
+            // The socket's file was removed, or the database's whole folder replaced: systemd makes none anew by itself.
+            let isUsers = facts.daemon.map { $0.user != 0 } ?? false
+            let systemctl = isUsers ? "systemctl --user" : "systemctl"
+            return .warning(
+                "limits",
+                "\(groups.sentence); timerd-runner was started there, as systemd does not listen at its socket",
+                "once no run is in progress: \(systemctl) restart timerd-runner.socket, whose ListenStream is the "
+                    + "database's path with '-runner' behind it"
+            )
+        }
         return .warning(
             "limits",
             groups.sentence,
@@ -196,7 +210,7 @@ enum Diagnosis {
             "a backup or a restore that was killed has left beside the database: \(named)"
                 + (facts.leftovers.count > 5 ? " and others" : ""),
             ShellWords.joined(["rm", "-r"] + facts.leftovers.prefix(5))
-                + ", unless a backup or a restore is in progress: nobody else removes them"
+                + ", unless a backup or a restore is in progress: at most the next one to the same file removes them"
         )
     }
 

@@ -42,7 +42,7 @@ struct Doctor: AsyncParsableCommand {
             client = try await ControlClient.connect(to: path)
         } catch {
             var facts = HostFacts.read(socket: path, daemon: nil)
-            facts.serviceSentence = ServiceState.read(socket: path)?.sentence
+            facts.serviceState = ServiceState.read(socket: path)
             return [Diagnosis.socket(facts, trouble: error)] + host(facts, nil)
         }
         let daemon = Daemon(client: client, socket: path)
@@ -73,7 +73,11 @@ struct Doctor: AsyncParsableCommand {
             leader == nil
             ? HostFacts.Process(pid: status.pid, database: status.database)
             : HostFacts.listener(at: path).map { HostFacts.Process(pid: $0) }
-        let facts = HostFacts.read(socket: path, daemon: process)
+        let facts = HostFacts.read(
+            socket: path,
+            daemon: process,
+            runner: leader == nil ? status.runner?.pid : nil
+        )
         var findings = [
             Diagnosis.socket(facts, trouble: nil), Diagnosis.daemon(status), Diagnosis.jobs(status),
         ]
@@ -93,7 +97,7 @@ struct Doctor: AsyncParsableCommand {
                     besideOthers: isBesideOthers ? status.node?.name : nil
                 )
             },
-            status.controlGroups.map(Diagnosis.groups),
+            status.controlGroups.map { Diagnosis.groups($0, facts) },
             status.defaults.flatMap { Diagnosis.defaults(HandlerProgram.read($0)) },
         ]
         findings += ofRuns.compactMap(\.self)

@@ -34,8 +34,8 @@ struct HostFacts: Hashable {
     var lostSocket: LostSocket?
     /// The daemon's unit in systemd; nil if this machine does not run systemd.
     var service: Service?
-    /// What the service of the socket says of itself, where no daemon answers; nil if there is none.
-    var serviceSentence: String?
+    /// The service of the socket, where no daemon answers; nil if there is none.
+    var serviceState: ServiceState?
 
     struct Space: Hashable {
         var free: Int64
@@ -51,6 +51,8 @@ struct HostFacts: Hashable {
         var isInstalled: Bool
         /// Whether it was masked: it starts by nothing.
         var isMasked = false
+        /// Whether what minds the runs is of this unit too, and not of one of its own.
+        var hasRunner = false
     }
 
     /// A daemon of this machine.
@@ -60,8 +62,8 @@ struct HostFacts: Hashable {
         var database: String?
     }
 
-    /// `daemon`: the one that listens here; nil if none does.
-    static func read(socket: String, daemon: Process?) -> Self {
+    /// `daemon`: the one that listens here; nil if none does; `runner`: its runner, where that is known.
+    static func read(socket: String, daemon: Process?, runner: Int32? = nil) -> Self {
         // TZDIR of whoever asks says nothing of a daemon.
         let zones =
             daemon.map { zonesFolder(of: $0.pid) ?? Zone.standardDatabaseFolder }
@@ -87,7 +89,9 @@ struct HostFacts: Hashable {
                 facts.space = space(of: database.parentFolder)
             }
         }
-        if access("/run/systemd/system", F_OK) == 0 { facts.service = service(daemon?.pid) }
+        if access("/run/systemd/system", F_OK) == 0 {
+            facts.service = service(daemon?.pid, runner: runner)
+        }
         return facts
     }
 
@@ -106,7 +110,7 @@ struct HostFacts: Hashable {
         return Space(free: Int64(free) * size, all: Int64(status.f_blocks) * size)
     }
 
-    private static func service(_ pid: Int32?) -> Service {
+    private static func service(_ pid: Int32?, runner: Int32?) -> Service {
         let units = [
             "/etc/systemd/system", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system",
             "/lib/systemd/system",
@@ -116,11 +120,15 @@ struct HostFacts: Hashable {
             target(ofLink: folder + "/timerd.service") == "/dev/null"
         }
         let enabled = "/etc/systemd/system/multi-user.target.wants/timerd.service"
+        func isOfUnit(_ pid: Int32) -> Bool {
+            Service.runs(cgroup: cgroup(of: pid), seenBy: geteuid())
+        }
         return Service(
-            runsDaemon: pid.map { Service.runs(cgroup: cgroup(of: $0), seenBy: geteuid()) },
+            runsDaemon: pid.map(isOfUnit),
             isEnabled: socketFile(enabled) != .missing,
             isInstalled: units.contains { access($0 + "/timerd.service", F_OK) == 0 },
-            isMasked: isMasked
+            isMasked: isMasked,
+            hasRunner: runner.map(isOfUnit) ?? false
         )
     }
 

@@ -25,6 +25,7 @@ import Testing
     private static let scans = [
         "JobStore.SQL.targets": "the jobs that are tied to a process, each, at the start",
         "EventLog.SQL.oldest": "the oldest of all events, in their order, up to its LIMIT",
+        "EventWords.SQL.any": "the first row that there is",
         "UploadStore.SQL.oldest":
             "the oldest of all parts, in the order of their dates, up to its LIMIT",
         "QueueStore.SQL.all": "all queues, a row each, for the metrics",

@@ -78,6 +78,7 @@ enum AllStatements {
     ]
 
     private static let eventWords = [
+        ("EventWords.SQL.any", EventWords.SQL.any),
         ("EventWords.SQL.insert", EventWords.SQL.insert),
         ("EventWords.SQL.job", EventWords.SQL.job),
         ("EventWords.SQL.unchanged", EventWords.SQL.unchanged),

@@ -290,5 +290,43 @@ import TimerControl
         #expect(try reasons() == [129, 129, 873, 873])
     }
 
+    // MARK: - Names and userInfo of before
+
+    @Test("Words that no event tells go in one look, whatever goes before them")
+    func untoldWords() throws {
+        let job = try add()
+        let (id, owner) = (job.id.rawValue, job.ownerID.rawValue)
+        let limits = RetentionLimits()
+        let aged = (Self.now - limits.eventsMaxAge).microseconds - 1
+        for events in [1, 15, 95] {
+            try database.execute(
+                """
+                WITH n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < \(events))
+                INSERT INTO events (seq, type, at_us, job_id, revision, owner_id)
+                    SELECT \(events * 1000) + n, 'job.changed', \(aged), \(id), 1, \(owner) FROM n;
+                WITH n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 40)
+                INSERT INTO event_words (job_id, revision, owner_id, through_seq, name)
+                    SELECT \(id), 1 + n, \(owner), \(events * 1000), 'a' FROM n;
+                """
+            )
+            #expect(!Pruner.keepsNothing(database))
+            var progress = PruneProgress()
+            while try prune(limits, &progress) {}
+            #expect(try count("event_words") == 0, "\(events) events")
+        }
+    }
+
+    @Test("A start looks for what it can remove where there are but words that no event tells")
+    func wordsAlone() throws {
+        #expect(Pruner.keepsNothing(database))
+        try database.execute(
+            """
+            INSERT INTO event_words (job_id, revision, owner_id, through_seq, name)
+                VALUES (1, 1, 0, 1, 'a')
+            """
+        )
+        #expect(!Pruner.keepsNothing(database))
+    }
+
     // MARK: - Runs
 }

@@ -55,6 +55,32 @@ import TimerControl
         )
     }
 
+    @Test("What a start does not mend is to be done before it")
+    func startAdvice() {
+        let usual = "systemctl start timerd; journalctl -u timerd says why it is not running"
+        for (text, advice) in [
+            ("ActiveState=inactive\nExecMainStatus=0", usual),
+            ("ActiveState=inactive\nExecMainStatus=79", usual), ("", usual),
+            (
+                "ActiveState=failed\nExecMainStatus=79",
+                "first put the database back, as it says; then: systemctl start timerd"
+            ),
+            (
+                "ActiveState=failed\nExecMainStatus=78",
+                "first mend what it says; then: systemctl start timerd"
+            ),
+            (
+                "LoadState=masked\nActiveState=inactive",
+                "systemctl unmask timerd; systemctl start timerd"
+            ),
+        ] {
+            #expect(state(text).startAdvice == advice, "\(text)")
+        }
+        var users = state("ActiveState=failed\nExecMainStatus=78")
+        users.manager = "--user"
+        #expect(users.startAdvice.hasSuffix("then: systemctl --user start timerd"))
+    }
+
     @Test("Where the service of a socket without a daemon says why, so does the failure")
     func service() {
         let error = ClientError(.noDaemon, "no daemon at '/s': no such file")
