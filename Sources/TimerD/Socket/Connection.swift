@@ -208,6 +208,7 @@ extension Connection {
             let hasPlace = place == .taken
             head = nil
             place = .none
+            if backlog.isEmpty { output.backlog = 0 }
             begin(next, hasPlace ? load : nil)
             sendReplies()
         }
