@@ -93,6 +93,8 @@ package final class RequestGate: Sendable {
     }
 
     /// Takes a place and counts what the request may hold; false if it has to wait for `turnCame`.
+    ///
+    /// A client waits for one place at a time: with `cancel` it is forgotten, and a place that it is given then is lost.
     package func take(_ load: RequestLoad, for user: User, _ client: any RequestGateClient) -> Bool
     {
         let id = ObjectIdentifier(client)

@@ -204,6 +204,8 @@ extension Connection {
                 isDrained = true
                 break
             }
+            // The rest of its line came in the same look at the socket. The gate knows one place that a client waits for.
+            if inputPlace == .waiting { makeRoomForInput(0) }
             guard mayBegin(load) else { break }
             let hasPlace = place == .taken
             head = nil
