@@ -93,6 +93,8 @@ package final class RequestGate: Sendable {
     }
 
     /// Takes a place and counts what the request may hold; false if it has to wait for `turnCame`.
+    ///
+    /// A client waits for one place at a time: with `cancel` it is forgotten, and a place that it is given then is lost.
     package func take(_ load: RequestLoad, for user: User, _ client: any RequestGateClient) -> Bool
     {
         let id = ObjectIdentifier(client)
@@ -111,11 +113,11 @@ package final class RequestGate: Sendable {
         letIn()
     }
 
-    /// Counts that a connection holds `bytes` more, or fewer if negative; `lasting`: how many of them are of requests that
-    /// wait for others.
-    package func hold(_ bytes: Int, lasting: Int = 0, of user: User) {
-        state.value.turns.hold(bytes, lasting: lasting, of: user.uid)
-        if bytes < 0 || lasting > 0 { letIn() }
+    /// Counts that a connection holds `bytes` more, or fewer if negative; `read`: how many of them are of a line whose
+    /// requests wait, `unread`: beside them those of one that waits to be read.
+    package func hold(_ bytes: Int, read: Int = 0, unread: Int = 0, of user: User) {
+        state.value.turns.hold(bytes, read: read, unread: unread, of: user.uid)
+        if bytes < 0 || read > 0 || unread < 0 { letIn() }
     }
 
     /// The client waits no longer.

@@ -80,6 +80,8 @@ package struct RequestLoad: Hashable, Sendable {
     package var bytesToCome = 0
     /// Whether it takes them for as long as its client likes: a subscription, or a worker who waits.
     package var lasts = false
+    /// Whether it is the reading of a line, which may have to wait then for others to begin what it asks for.
+    package var isReading = false
 
     /// A change of more jobs than this is a bulk: it takes one to ten milliseconds of the store's time.
     ///
@@ -92,7 +94,11 @@ package struct RequestLoad: Hashable, Sendable {
     /// How many bytes of an incomplete line every connection may hold without a place.
     package static let partOfLine = 16_384
     /// What the rest of a line takes, once more than `partOfLine` of it has come.
-    package static let restOfLine = RequestLoad(kind: .input, bytes: Limits.line)
+    package static let restOfLine = {
+        var load = RequestLoad(kind: .input, bytes: Limits.line)
+        load.isReading = true
+        return load
+    }()
     /// Lines longer than this hold many jobs, or a batch: they are read one at a time.
     static let bulkLine = 65_536
 
@@ -103,22 +109,37 @@ package struct RequestLoad: Hashable, Sendable {
     static let fewRequests = 64
     /// What a request of a batch takes until it has begun, and its place among the replies; a fault's element has two bytes.
     static let waitingRequest = 320
+    /// What the rest of a short line may take once it is read, to be read on the loop, and not to count.
+    static let littleOnceRead = 65_536
 
-    /// What reading a line takes, before it is known what it asks for; nil for a short one of few requests.
+    /// What reading a line takes, before it is known what it asks for; nil for a short one that takes little.
     package init?(reading line: [UInt8]) {
         let requests = Self.mostRequests(in: line)
-        guard line.count > Self.longLine || requests > Self.fewRequests else { return nil }
-        self.init(
-            kind: line.count > Self.bulkLine ? .bulk : .check,
-            bytes: Self.bytes(ofLine: line.count, requests: requests)
-        )
+        if line.count > Self.bulkLine {
+            // One such line is read at a time, and most go on with this place.
+            self.init(kind: .bulk, bytes: 4 * line.count + Self.bytes(of: requests))
+        } else {
+            let bytes = Self.bytes(ofRead: line)
+            let isLittle = line.count <= Self.longLine && bytes <= Self.littleOnceRead
+            guard !isLittle || requests > Self.fewRequests else { return nil }
+            self.init(kind: .check, bytes: bytes)
+        }
+        isReading = true
     }
 
-    /// What a line of that many bytes takes until the last of its requests has begun.
-    package static func bytes(ofLine count: Int, requests: Int) -> Int {
-        // Parsed, the line takes several times its bytes.
-        (count > bulkLine ? 4 * count : 0)
-            + (requests > fewRequests ? requests * waitingRequest : 0)
+    /// What a line takes once it is read, until the last of its requests has begun.
+    ///
+    /// It may be many times the line: the definition of a job in 24 bytes takes 750, and has two objects.
+    package static func bytes(ofRead line: [UInt8]) -> Int {
+        let (objects, values) = line.reduce(into: (0, 0)) { counts, byte in
+            if byte == UInt8(ascii: "{") { counts.0 += 1 }
+            if byte == UInt8(ascii: ",") { counts.1 += 1 }
+        }
+        return line.count + 384 * objects + 16 * values + bytes(of: mostRequests(in: line))
+    }
+
+    private static func bytes(of requests: Int) -> Int {
+        requests > fewRequests ? requests * waitingRequest : 0
     }
 
     /// No batch has more elements than commas and one; one of too many requests is refused.

@@ -23,9 +23,15 @@ package struct RequestTurns<Waiter: Hashable> {
         var bytes = 0
         /// How many of them are of what waits for something to happen.
         var lasting = 0
+        /// How many of these are of lines that were read, whose requests have not begun.
+        var read = 0
+        /// The bytes, beside those, of lines that wait to be read.
+        var unread = 0
         /// The places of changes that they take.
         var writes = 0
-        var isEmpty: Bool { requests == 0 && bytes == 0 && lasting == 0 && writes == 0 }
+        var isEmpty: Bool {
+            requests == 0 && bytes == 0 && lasting == 0 && read == 0 && unread == 0 && writes == 0
+        }
     }
 
     private struct Waiting {
@@ -110,12 +116,14 @@ package struct RequestTurns<Waiter: Hashable> {
 
     /// Counts that a user's connections hold `bytes` more, or fewer if negative.
     ///
-    /// `lasting`: how many of them are of requests that wait for others of their batch: they keep none of these from
-    /// beginning alone, which would wait for them.
-    mutating func hold(_ bytes: Int, lasting: Int = 0, of uid: UInt32) {
+    /// `read`: how many of them are of lines that were read, whose requests wait to begin: they keep none of these from
+    /// beginning alone, which would wait for them. `unread`: beside them those of lines that wait to be read.
+    mutating func hold(_ bytes: Int, read: Int = 0, unread: Int = 0, of uid: UInt32) {
         change(uid) {
             $0.bytes += bytes
-            $0.lasting += lasting
+            $0.lasting += read
+            $0.read += read
+            $0.unread += unread
         }
     }
 
@@ -211,8 +219,15 @@ package struct RequestTurns<Waiter: Hashable> {
         let more = load.bytes <= RequestLoad.small ? Self.smallBytes : 0
         let limit =
             load.kind == .bulk || load.kind == .input ? bytesPerUser / 2 : bytesPerUser + more
-        // What lasts keeps nothing else from beginning alone.
-        return use.bytes + load.bytes <= limit || !load.lasts && use.bytes == use.lasting
+        // Lines that wait to be read keep no request from beginning, but others from being taken in.
+        let unread = load.kind == .input ? use.unread : 0
+        // What lasts never begins alone, and may itself be what the rest of its line waits for.
+        let read = load.lasts ? use.read : 0
+        if use.bytes - read + unread + load.bytes <= limit { return true }
+        // What lasts keeps nothing else from beginning alone. But lines whose requests wait begin by themselves: until then
+        // no further one is read, or a user had one of each connection in memory.
+        let isBehindLines = load.isReading && use.read + unread > 0
+        return !load.lasts && use.bytes == use.lasting && !isBehindLines
     }
 
     /// How many bytes the user's connections may hold, given how many users hold much.

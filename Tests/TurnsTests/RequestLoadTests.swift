@@ -212,9 +212,30 @@ import TimerControl
             as [(Int, Kind?)]
     )
     func lines(count: Int, kind: Kind?) {
-        let load = RequestLoad(reading: Array(repeating: UInt8(ascii: ","), count: count))
+        let load = RequestLoad(reading: Array(repeating: UInt8(ascii: " "), count: count))
         #expect(load?.kind == kind)
-        #expect((load?.bytes ?? 0 > 0) == (kind == .bulk))
+        #expect(load?.isReading == kind.map { _ in true })
+        #expect(load?.bytes == kind.map { $0 == .bulk ? 4 * count : count })
+    }
+
+    @Test("A line takes memory for each definition that it has, however short they are")
+    func shortDefinitions() throws {
+        func line(_ count: Int) -> [UInt8] {
+            let definition = #"{"schedule":{"in":"1h"}}"#
+            let list = Array(repeating: definition, count: count).joined(separator: ",")
+            return Array(
+                #"{"jsonrpc":"2.0","id":1,"method":"job.add","params":{"jobs":[\#(list)]}}"#.utf8
+            )
+        }
+        #expect(RequestLoad(reading: line(64)) == nil)
+        for count in [128, 2000] {
+            let load = try #require(RequestLoad(reading: line(count)))
+            #expect(load.kind == .check)
+            #expect(load.bytes > count * 750)
+        }
+        // One is read at a time; what waits then counts for what it is.
+        #expect(RequestLoad(reading: line(10_000))?.bytes == 4 * line(10_000).count)
+        #expect(RequestLoad.bytes(ofRead: line(10_000)) > 10_000 * 750)
     }
 
     @Test("A batch takes memory for each of its requests, however short they are")
@@ -227,10 +248,10 @@ import TimerControl
             )
         }
         #expect(load(64) == nil)
-        #expect(load(65) == RequestLoad(kind: .check, bytes: 65 * 320))
-        #expect(load(10_000) == RequestLoad(kind: .check, bytes: 3_200_000))
+        #expect(load(65)?.bytes == 65 * 320 + 64 * 16 + 132)
+        #expect(load(10_000)?.bytes == 3_200_000 + 9999 * 16 + 20_002)
         // It is refused.
-        #expect(load(30_000) == RequestLoad(kind: .check, bytes: 3_200_000))
+        #expect(load(30_000)?.bytes == 3_200_000 + 29_999 * 16 + 60_002)
     }
 
     @Test(

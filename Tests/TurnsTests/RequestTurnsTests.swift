@@ -47,7 +47,7 @@ import Testing
     func backlog() {
         var turns = Turns(requestsPerUser: 1000)
         let bytes = Turns.bytesPerUser + Turns.smallBytes
-        turns.hold(bytes, lasting: bytes, of: ann.uid)
+        turns.hold(bytes, read: bytes, of: ann.uid)
         let load = RequestLoad(kind: .lookup, bytes: 65_536)
         #expect(ask(&turns, load, ["a1", "a2"]) == ["a1"])
         turns.hold(-load.bytes, of: ann.uid)
@@ -58,8 +58,41 @@ import Testing
         let line = RequestLoad(kind: .check, bytes: 320)
         turns.hold(1, of: ann.uid)
         #expect(ask(&turns, line, ["a3"]).isEmpty)
-        turns.hold(-bytes - 1, lasting: -bytes, of: ann.uid)
+        turns.hold(-bytes - 1, read: -bytes, of: ann.uid)
         #expect(turns.next() == "a3")
+    }
+
+    @Test("While the requests of lines that were read wait, there is a bound on what else is read")
+    func readLines() {
+        var turns = Turns(requestsPerUser: 1000)
+        var line = RequestLoad(kind: .check, bytes: 1 << 20)
+        line.isReading = true
+        // Their requests wait, as for a rest; nothing is in progress.
+        turns.hold(Turns.bytesPerUser, read: Turns.bytesPerUser, of: ann.uid)
+        #expect(ask(&turns, line, ["a1"]) == [])
+        let request = RequestLoad(kind: .bulk, bytes: 1 << 20)
+        #expect(ask(&turns, request, ["a2"]) == ["a2"], "it is what one of these lines asks for")
+        let waiting = RequestLoad(kind: .waiting, bytes: 1 << 20, lasts: true)
+        turns.hold(-request.bytes, of: ann.uid)
+        #expect(end(&turns, request, "a2") == [])
+        #expect(ask(&turns, waiting, ["a3"]) == ["a3"], "so may a worker who waits be")
+        turns.hold(-Turns.bytesPerUser, read: -Turns.bytesPerUser, of: ann.uid)
+        #expect(turns.next() == "a1")
+    }
+
+    @Test("Long lines that wait to be read keep others from coming, and nothing else")
+    func unreadLines() {
+        var turns = Turns(requestsPerUser: 1000)
+        let bytes = Turns.bytesPerUser / 2
+        turns.hold(0, unread: bytes, of: ann.uid)
+        #expect(ask(&turns, .restOfLine, ["a1"]) == [])
+        for load in [RequestLoad(kind: .bulk, bytes: bytes), RequestLoad(kind: .lookup, bytes: 1)] {
+            #expect(ask(&turns, load, ["a2"]) == ["a2"])
+            turns.hold(-load.bytes, of: ann.uid)
+            #expect(end(&turns, load, "a2") == [])
+        }
+        turns.hold(0, unread: -RequestLoad.restOfLine.bytes, of: ann.uid)
+        #expect(turns.next() == "a1")
     }
 
     @Test("Users take turns, and the connections of one keep their order")

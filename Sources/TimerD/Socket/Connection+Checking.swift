@@ -10,21 +10,25 @@ extension Connection {
     /// Reads a long line, and checks the request on it, while the loop serves others.
     func readOffLoop(_ bytes: [UInt8], _ load: RequestLoad) {
         let (check, peer) = (environment.check, peer)
-        offLoop { () -> (Result<RequestLine, ControlError>, CheckedRequest?) in
+        let lineBytes = bytes.count
+        offLoop { () -> (Result<RequestLine, ControlError>, CheckedRequest?, bytes: Int) in
             let line = RequestLine.read(bytes)
+            let bytes = RequestLoad.bytes(ofRead: bytes)
             guard case .success(.single(let envelope)) = line,
                 case .success(let request) = envelope.request, request.isCheckedOffLoop
-            else { return (line, nil) }
-            return (line, check(request, peer))
+            else { return (line, nil, bytes) }
+            return (line, check(request, peer), bytes)
         } then: { connection, read in
-            connection.takeLine(read.0, read.1, lineBytes: bytes.count, load)
+            connection.takeLine(read.0, read.1, lineBytes: lineBytes, taking: read.bytes, load)
         }
     }
 
+    /// `bytes`: what the line takes until its last request has begun.
     private func takeLine(
         _ line: Result<RequestLine, ControlError>,
         _ checked: CheckedRequest?,
         lineBytes: Int,
+        taking bytes: Int,
         _ load: RequestLoad
     ) {
         guard phase == .open else { return release(load) }
@@ -42,11 +46,7 @@ extension Connection {
             return carryOut(request, checked, id: envelope.id, ticket, own)
         }
         head = (.request(envelope, ticket, checked: checked), own)
-        // The bytes of a batch count until its last request has begun.
-        if !backlog.isEmpty {
-            let bytes = RequestLoad.bytes(ofLine: lineBytes, requests: backlog.count + 1)
-            output.backlog = min(bytes, load.bytes)
-        }
+        output.backlog = bytes
         release(load)
     }
 

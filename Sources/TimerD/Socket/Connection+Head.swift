@@ -86,7 +86,6 @@ extension Connection {
     /// The next request in the order of the bytes; nil until more bytes come.
     func nextHead() -> (Head, RequestLoad)? {
         if let (envelope, ticket) = backlog.popFirst() {
-            if backlog.isEmpty { output.backlog = 0 }
             let load = load(of: envelope, backlogShare, isInBatch: true)
             return (.request(envelope, ticket, checked: nil), load)
         }

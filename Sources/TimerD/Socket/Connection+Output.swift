@@ -14,7 +14,7 @@ struct ConnectionOutput {
     var lasting = 0
     /// What the replies of requests of a batch may have beyond what is reserved.
     var toCome = 0
-    /// Taken by the requests of a batch that have not begun.
+    /// Taken by a long line that was read, until the last of its requests has begun.
     var backlog = 0
     /// Written, and not yet taken by the socket.
     var unsent = 0
@@ -27,9 +27,11 @@ struct ConnectionOutput {
     var received = 0
     /// Reserved for the rest of a long line.
     var input = 0
-    /// The bytes that the gate has been told of, and how many of them are the backlog's.
+    /// The bytes that the gate has been told of, how many of them are the backlog's, and those of a line that waits to be
+    /// read.
     var accounted = 0
     var accountedBacklog = 0
+    var accountedUnread = 0
     var hasUnflushed = false
     /// Whether an empty write waits behind the unsent bytes, to tell when they have been taken.
     var hasMarker = false
@@ -80,14 +82,25 @@ extension Connection {
 
     /// Tells the gate how many bytes the connection holds, if that has changed.
     func account() {
-        var (held, lasting) = (output.reserved, 0)
+        var (held, read, unread) = (output.reserved, 0, 0)
         if phase != .gone {
-            (held, lasting) = (pendingBytes + output.backlog + output.input, output.backlog)
+            held = pendingBytes + output.backlog + output.input
+            (read, unread) = (output.backlog, unreadBytes)
         }
-        let (change, lastingChange) = (held - output.accounted, lasting - output.accountedBacklog)
-        guard change != 0 || lastingChange != 0 else { return }
-        (output.accounted, output.accountedBacklog) = (held, lasting)
-        environment.gate.hold(change, lasting: lastingChange, of: user)
+        let change = held - output.accounted
+        let readChange = read - output.accountedBacklog
+        let unreadChange = unread - output.accountedUnread
+        guard change != 0 || readChange != 0 || unreadChange != 0 else { return }
+        (output.accounted, output.accountedBacklog, output.accountedUnread) = (held, read, unread)
+        environment.gate.hold(change, read: readChange, unread: unreadChange, of: user)
+    }
+
+    /// The bytes of a line that is here and waits to be read, where that is more than any connection may hold.
+    private var unreadBytes: Int {
+        guard case .line(let bytes)? = head?.next, bytes.count > RequestLoad.partOfLine else {
+            return 0
+        }
+        return bytes.count
     }
 
     func write(_ line: ByteBuffer) { write(line, handingOut: []) }

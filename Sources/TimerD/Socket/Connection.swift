@@ -222,10 +222,13 @@ extension Connection {
         while pause == nil, phase == .open {
             if head == nil { head = nextHead() }
             guard let (next, load) = head else { return true }
+            // The rest of its line came in the same look at the socket. The gate knows one place that a client waits for.
+            if inputPlace == .waiting { makeRoomForInput(0) }
             guard mayBegin(load) else { break }
             let hasPlace = place == .taken
             head = nil
             place = .none
+            if backlog.isEmpty { output.backlog = 0 }
             begin(next, hasPlace ? load : nil)
             sendReplies()
         }

@@ -9,8 +9,7 @@ enum AllStatements {
         uniqueKeysWithValues: [
             daemonState, eventLog, eventWords, fireStore, jobStore, noticeStore,
             outbox, owners, datesAhead, queries, queueStore,
-            runStore, runHistory, taskStore, uploadStore, zoneRuleStore,
-            jobLists, runLists, calendars,
+            runStore, runHistory, taskStore, uploadStore, zoneRuleStore, jobLists, runLists, calendars,
         ].flatMap(\.self)
     )
 
