@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import Schedules
 import Testing
 import TimerControl
@@ -88,5 +89,16 @@ extension DoctorTests {
         )
         #expect(finding.json["advice"] == .string("put back a backup"))
         #expect(Finding.ok("zones", "there").json["advice"] == nil)
+    }
+
+    @Test("Zones are looked for where TZDIR leads, and not elsewhere")
+    func zones() {
+        #expect(HostFacts.zonesFolder(of: getpid()) == nil, "this is no daemon")
+        var facts = facts
+        (facts.hasZones, facts.zonesFolder) = (false, "/zones")
+        let finding = Diagnosis.zones(facts)
+        #expect(finding.level == .warning)
+        #expect(finding.text == "'/zones' has no zone 'Europe/Berlin'")
+        #expect(finding.advice?.hasPrefix("TZDIR leads there") == true)
     }
 }

@@ -300,17 +300,6 @@ import TimerWords
         #expect(Diagnosis.socket(facts, trouble: locked).text == locked.message)
     }
 
-    @Test("Zones are looked for where TZDIR leads, and not elsewhere")
-    func zones() {
-        #expect(HostFacts.zonesFolder(of: getpid()) == nil, "this is no daemon")
-        var facts = facts
-        (facts.hasZones, facts.zonesFolder) = (false, "/zones")
-        let finding = Diagnosis.zones(facts)
-        #expect(finding.level == .warning)
-        #expect(finding.text == "'/zones' has no zone 'Europe/Berlin'")
-        #expect(finding.advice?.hasPrefix("TZDIR leads there") == true)
-    }
-
     @Test("Names each trouble, and what to do about it")
     func troubles() throws {
         var facts = facts

@@ -198,15 +198,15 @@ extension Connection {
         guard !isAdvancing else { return }
         isAdvancing = true
         var isDrained = false
-        var held = 0
+        var canGoOn = false
         repeat {
             isDrained = beginRequests()
             sendReplies()
-            held = pendingBytes
+            let (held, hadPlace) = (pendingBytes, place == .taken)
             flush()
             // What the socket takes at once may be the room that the next request waits for, and nothing else will tell of it.
-        } while head != nil && pause == nil && phase == .open
-            && (place == .taken || pendingBytes < held)
+            canGoOn = pendingBytes < held || place == .taken && !hadPlace
+        } while head != nil && canGoOn
         isAdvancing = false
         if phase == .open { makeRoomForInput(isDrained ? lines.count : 0) }
         account()
