@@ -213,7 +213,7 @@ struct NodeKeeperTests {
         let database = try NodeDatabase()
         let first = try WatchedNode("first", on: database)
         let epoch = try first.leads()
-        let commit = try database.connect("timerd store")
+        let commit = try database.connect("timerd")
         try commit.script(
             "BEGIN; SELECT FROM timerd.lease WHERE epoch = \(epoch) FOR KEY SHARE",
             within: .patient
@@ -310,7 +310,7 @@ struct NodeKeeperTests {
         )
         let node = try WatchedNode("node", on: database)
         let epoch = try node.leads()
-        let commit = try database.connect("timerd store")
+        let commit = try database.connect("timerd")
         try commit.script(
             """
             BEGIN; SELECT FROM timerd.lease WHERE epoch = \(epoch) FOR KEY SHARE;

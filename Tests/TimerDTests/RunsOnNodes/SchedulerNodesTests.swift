@@ -142,14 +142,15 @@ struct SchedulerNodesTests {
             }
             let job = try await test.add(ScheduleWords(every: "5s"), command: ["x"]) {
                 ($0.on, $0.overlap) = ("b", .queue)
-                ($0.retries, $0.backoff) = (1, "8s..8s")
+                // With a delay from zero to that.
+                ($0.retries, $0.backoff) = (1, "10min..10min")
             }
             try await test.advance(by: .seconds(wait == .run ? 11 : 6))
             #expect(Self.nodes(test) == ["b"], "one runs, or has run")
             try await NoticeSupport.change(test, job) { $0.on = "a" }
             test.runner.isHolding = false
             if wait == .run { test.runner.end() }
-            try await test.advance(by: .seconds(9))
+            try await test.advance(by: .seconds(wait == .attempt ? 601 : 9))
             #expect(Self.nodes(test).dropFirst().first?.isEmpty == true, "\(Self.nodes(test))")
             #expect(Set(Self.nodes(test).dropFirst()) == [""])
             test.runner.end()
