@@ -7,9 +7,9 @@
 enum AllStatements {
     static let byName: [String: String] = Dictionary(
         uniqueKeysWithValues: [
-            daemonState, eventLog, eventWords, fireStore, jobStore, noticeStore,
-            outbox, owners, datesAhead, queries, queueStore,
-            runStore, runHistory, taskStore, uploadStore, zoneRuleStore, jobLists, runLists, calendars,
+            daemonState, eventLog, eventWords, fireStore, jobStore, noticeStore, outbox, owners,
+            datesAhead, queries, queueStore, runStore, runHistory, taskStore, uploadStore,
+            zoneRuleStore, jobLists, runLists, calendars,
         ].flatMap(\.self)
     )
 
