@@ -181,7 +181,9 @@ public final class TimerWorker: Sendable {
             let connected = try await reserving.client()
             client = connected
             try await tie(to: connected)
-            let tasks = count > 0 ? try await connected.reserveTasks(request) : nil
+            // Nothing may have been answered: the pause stays, for a daemon that admits the worker and hangs up.
+            guard count > 0 else { return nil }
+            let tasks = try await connected.reserveTasks(request)
             reserving.hasWorked()
             return tasks
         } catch {

@@ -16,10 +16,6 @@ import TimerControl
         }
     }
 
-    private static func until(_ condition: () async throws -> Bool) async throws {
-        while try await !condition() { try await Task.sleep(for: .milliseconds(2)) }
-    }
-
     @Test("The next worker has at once what one had that was killed, however long the lease")
     func killed() async throws {
         try await DaemonProcess.with { daemon in
@@ -57,15 +53,14 @@ import TimerControl
                 for await _ in mayEnd { break }
                 return .finished
             }
+            try await client.subscribe()
             async let run: Void = worker.run()
             try await Self.add(2, client)
             for await _ in began { break }
-            try await Self.until {
-                try await client.listRuns().runs.contains { $0.outcome == .finished }
-            }
+            for try await event in client.events where event.outcome == .finished { break }
             worker.stop()
-            // This one's, and the one that says what becomes of the task.
-            try await Self.until { try await client.status().connections == 2 }
+            // This one's, and the one that says what becomes of the task: no event tells of connections.
+            while try await client.status().connections > 2 { await Task.yield() }
             ends.yield()
             try await run
             let runs = try await client.listRuns().runs

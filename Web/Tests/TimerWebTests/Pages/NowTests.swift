@@ -13,17 +13,6 @@ import TimerWords
     .enabled(if: TestDaemon.program != nil, "build the main package first, or set TIMERD_PROGRAMS")
 )
 struct NowTests {
-    private func visit(_ daemon: TestDaemon, now: Timestamp = .now) -> Visit {
-        let site = Site(
-            access: Access(way: .loopback(port: 1)),
-            options: WebOptions(socket: daemon.socket, listening: .port(0), zone: .utc)
-        )
-        let dates = LocalDate(now: now, zone: .utc)
-        return Visit(link: Link(), form: [], back: nil, dates: dates, site: site)
-    }
-
-    private func text(_ node: Node) -> String { String(decoding: node.rendered, as: UTF8.self) }
-
     /// Has a command run, and then as many others fail that are tried again in an hour.
     private func fail(_ count: Int, _ daemon: TestDaemon) async throws {
         try await daemon.connected { client in
@@ -62,7 +51,7 @@ struct NowTests {
             #expect(body.contains("The newest 50 of each are shown."))
             #expect(body.contains("href=\"/runs?open=1\""))
         }
-        let parts = Parts(visit(daemon))
+        let parts = Parts(daemon.visit())
         try await daemon.connected { client in
             // Another user's command runs too, by what status counts: one's own is one all the same.
             var status = try await client.status()
@@ -76,7 +65,7 @@ struct NowTests {
     @Test("Where more jobs are late than are looked at, their number is said to be no whole one")
     func late() async throws {
         let daemon = try await TestDaemon()
-        let visit = visit(daemon, now: .now + .seconds(7200))
+        let visit = daemon.visit(now: .now + .seconds(7200))
         try await daemon.connected { client in
             let job = JobDefinition(schedule: ScheduleWords(in: "1h"))
             _ = try await client.addJobs(Array(repeating: job, count: 60))
@@ -110,7 +99,7 @@ struct NowTests {
     @Test("Of many users in maintenance some are named, oneself first, the rest are counted")
     func manyInMaintenance() async throws {
         let daemon = try await TestDaemon()
-        let visit = visit(daemon)
+        let visit = daemon.visit()
         try await daemon.connected { client in
             var status = try await client.status()
             let users = (1...7).map { "user \($0)" } + [visit.site.user]

@@ -13,22 +13,20 @@ import TimerWords
     .enabled(if: TestDaemon.program != nil, "build the main package first, or set TIMERD_PROGRAMS")
 )
 struct StandingTests {
-    private func visit(_ daemon: TestDaemon, now: Timestamp = .now) -> Visit {
-        let site = Site(
-            access: Access(way: .loopback(port: 1)),
-            options: WebOptions(socket: daemon.socket, listening: .port(0), zone: .utc)
-        )
-        let dates = LocalDate(now: now, zone: .utc)
-        return Visit(link: Link(), form: [], back: nil, dates: dates, site: site)
+    /// Returns once so many runs have begun; the client has subscribed.
+    private static func awaitRuns(_ count: Int, _ client: ControlClient) async throws {
+        var begun = 0
+        for try await event in client.events where event.type == .runStarted {
+            begun += 1
+            if begun == count { break }
+        }
     }
-
-    private func text(_ node: Node) -> String { String(decoding: node.rendered, as: UTF8.self) }
 
     @Test("A date that has come and has not fired is told on its job's page and on the first one")
     func overdue() async throws {
         let daemon = try await TestDaemon()
         // Both dates have passed by then, and the job's `until`.
-        let visit = visit(daemon, now: .now + .seconds(800 * 86_400))
+        let visit = daemon.visit(now: .now + .seconds(800 * 86_400))
         try await daemon.connected { client in
             var yearly = JobDefinition(schedule: ScheduleWords(cron: "0 0 1 1 *"))
             yearly.command = ["true"]
@@ -66,11 +64,7 @@ struct StandingTests {
             try await client.subscribe()
             let id = try await client.addJob(job).job.id
             for _ in 0..<2 { _ = try await client.fireJob(.id(id)) }
-            var begun = 0
-            for try await event in client.events where event.type == .runStarted {
-                begun += 1
-                if begun == 2 { break }
-            }
+            try await Self.awaitRuns(2, client)
             for _ in 0...JobHistory.bars {
                 _ = try await client.skipJobs(SkipJobs(jobs: .ids([id])))
             }
@@ -105,11 +99,7 @@ struct StandingTests {
                     group.addTask { _ = try await client.fireJob(.id(id)) }
                 }
             }
-            var begun = 0
-            for try await event in client.events where event.type == .runStarted {
-                begun += 1
-                if begun == 10 { break }
-            }
+            try await Self.awaitRuns(10, client)
             return id
         }
         try await TestServer.run(socket: daemon.socket) { server in
@@ -173,7 +163,7 @@ struct StandingTests {
     @Test("A job's definition has the daemon's defaults, and the limits that have no effect")
     func defaults() async throws {
         let daemon = try await TestDaemon()
-        let visit = visit(daemon)
+        let visit = daemon.visit()
         try await daemon.connected { client in
             var definition = JobDefinition(schedule: ScheduleWords(every: "1h"))
             (definition.command, definition.retries) = (["true"], 5)
