@@ -133,7 +133,8 @@ static bool send_to_fresh(const struct found *found, const struct delivery *deli
     return true;
 }
 
-// Sends to each member once, also to those that begin meanwhile.
+// Sends to each member once. SIGKILL goes also to those that begin meanwhile. Another signal does not: they may be what a
+// member's trap has begun at that signal, to clean up.
 static void send_to_members(const struct delivery *delivery, struct tally *tally) {
     struct found found = {0};
     for (int pass = 0; pass < PASSES; pass++) {
@@ -145,7 +146,7 @@ static void send_to_members(const struct delivery *delivery, struct tally *tally
             tally->is_unknown = true;
             break;
         }
-        if (!is_whole) break;
+        if (!is_whole || (tally->is_sent && delivery->signal != SIGKILL)) break;
         qsort(found.pids, found.count, sizeof *found.pids, compare);
         found.done = found.count;
     }

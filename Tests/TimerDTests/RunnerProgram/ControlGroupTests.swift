@@ -131,6 +131,29 @@ import Testing
     }
 
     @Test(
+        "What a trap begins at a signal does not get that signal",
+        .enabled(if: MachineGroups.areThere, MachineGroups.has)
+    )
+    func traps() throws {
+        let folder = try TemporaryFolder()
+        let (told, ready) = (folder.file("told"), folder.file("ready"))
+        let (end, _) = try ScriptedRun.end(
+            """
+            i=0; while [ $((i += 1)) -le 40 ]; do
+                sh -c 'trap "sleep 0.2 && echo $0 >>\(told); exit" TERM; echo >>\(ready)
+                    while :; do sleep 0.05; done' $i >/dev/null 2>&1 &
+            done
+            while [ ! -e \(ready) ] || [ $(wc -l <\(ready)) -lt 40 ]; do sleep 0.01; done
+            """
+        ) { request in
+            request.teardown = .terminate(killAfter: .seconds(30))
+        }
+        #expect(end.code == 0 && end.survivors == [])
+        let lines = try #require(readFile(told)).split(separator: "\n").compactMap { Int($0) }
+        #expect(lines.sorted() == Array(1...40))
+    }
+
+    @Test(
         "What is in a group within the run's own gets its signals too",
         .enabled(if: MachineGroups.areThere, MachineGroups.has)
     )
