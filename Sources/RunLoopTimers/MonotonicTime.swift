@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Which of the two has `timespec` depends on what the compiler has read before.
+import CoreFoundation
 import Foundation
 import Glibc
 
@@ -19,11 +21,12 @@ struct MonotonicTime: Comparable {
 
     /// The instant that the wall date `date` has, as both clocks stand at this moment.
     ///
-    /// The wall clock is read first: a thread that loses the processor between the two readings
-    /// makes the instant late, never early.
+    /// Where the two readings are apart the instant is late, never early.
     init(_ date: Date) {
-        let seconds = date.timeIntervalSinceReferenceDate - Date().timeIntervalSinceReferenceDate
-        self = .now + Int64(nanosecondsIn: seconds)
+        let clocks = ClockPair.read()
+        let seconds =
+            date.timeIntervalSinceReferenceDate - clocks.wall.timeIntervalSinceReferenceDate
+        self = clocks.after + Int64(nanosecondsIn: seconds)
     }
 
     init(nanoseconds: Int64) {
@@ -32,11 +35,11 @@ struct MonotonicTime: Comparable {
 
     /// The wall date of this instant, as both clocks stand at this moment.
     ///
-    /// The monotonic clock is read first, so that a run loop told to wait for this date does not
+    /// Where the two readings are apart the date is late: a run loop told to wait for it does not
     /// come back before the instant.
     var date: Date {
-        let seconds = Double(self - .now) / 1e9
-        return Date() + seconds
+        let clocks = ClockPair.read()
+        return clocks.wall + Double(self - clocks.before) / 1e9
     }
 
     static func < (left: MonotonicTime, right: MonotonicTime) -> Bool {
@@ -49,6 +52,33 @@ struct MonotonicTime: Comparable {
 
     static func - (left: MonotonicTime, right: MonotonicTime) -> Int64 {
         left.nanoseconds - right.nanoseconds
+    }
+}
+
+/// Both clocks at one moment: the wall clock, between two readings of the other.
+struct ClockPair {
+    var before: MonotonicTime
+    var wall: Date
+    var after: MonotonicTime
+
+    /// How far apart the two may be, in nanoseconds.
+    private static let room: Int64 = 100_000
+
+    /// Reads them once more where the thread has lost the processor in between: a timer's whole grid would be late by that.
+    ///
+    /// - Parameters:
+    ///   - wall: Reads the wall clock.
+    ///   - monotonic: Reads the monotonic one.
+    /// - Returns: After eight such times in a row, the last.
+    static func read(
+        wall: () -> Date = { Date() },
+        monotonic: () -> MonotonicTime = { .now }
+    ) -> ClockPair {
+        var pair = ClockPair(before: monotonic(), wall: wall(), after: monotonic())
+        for _ in 0..<7 where pair.after - pair.before > room {
+            pair = ClockPair(before: monotonic(), wall: wall(), after: monotonic())
+        }
+        return pair
     }
 }
 

@@ -74,7 +74,8 @@ struct PostgresErrorTests {
         let hosts = "/nowhere,\(silent.folder),\(server.folder)"
         let connection = try PostgresConnection(
             to: "user=postgres dbname=postgres host=\(hosts)",
-            within: .seconds(6)
+            // The silent one has half of it.
+            within: .seconds(16)
         )
         #expect(connection.isUsable)
         server.stop()

@@ -38,16 +38,23 @@ struct WeakTimerFireDateTests {
     @Test("A date set to later is honoured", arguments: [true, false])
     func later(onThread: Bool) async {
         let target = Target()
-        let timer = WeakTimer(fireDate: .now + 0.02, target: target) { target, _ in
+        let timer = WeakTimer(fireDate: .now, target: target) { target, _ in
             target.calls.note(Date())
         }
-        thread.add(timer)
         let date = Date() + 0.1
-        if onThread {
-            await thread.run { timer.fireDate = date }
-        } else {
-            timer.fireDate = date
+        let thread = self.thread
+        // It is armed, and due, and cannot fire before the other date is set: the loop is held in a piece of work.
+        let gate = Gate()
+        await withCheckedContinuation { armed in
+            thread.perform {
+                thread.add(timer)
+                if onThread { timer.fireDate = date }
+                armed.resume()
+                gate.pass()
+            }
         }
+        if !onThread { timer.fireDate = date }
+        gate.open()
         await eventually("the timer has fired") { !timer.isValid }
         #expect(target.calls.count == 1)
         #expect(target.calls.all.allSatisfy { $0 >= date })

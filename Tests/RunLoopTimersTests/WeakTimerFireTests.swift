@@ -34,8 +34,12 @@ struct WeakTimerFireTests {
         let timer = WeakTimer(fireDate: date, interval: 1000, repeats: true) { timer in
             fires.note(timer.fireDate)
         }
-        thread.add(timer)
-        timer.fire()
+        let thread = self.thread
+        // On its thread, where its date cannot come in between.
+        await thread.run {
+            thread.add(timer)
+            timer.fire()
+        }
         await eventually("the timer has fired by hand and at its date") { fires.count == 2 }
         #expect(fires.all == [date, date])
         timer.invalidate()

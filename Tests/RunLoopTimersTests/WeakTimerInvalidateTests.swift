@@ -16,23 +16,33 @@ struct WeakTimerInvalidateTests {
     func anywhere() async {
         let thread = self.thread
         let fires = Log<Int>()
-        func makeTimer() -> WeakTimer {
-            WeakTimer(fireDate: .now + 0.02, interval: 0.001, repeats: true) { _ in fires.note(1) }
+        func makeTimer(_ date: Date = .now) -> WeakTimer {
+            WeakTimer(fireDate: date, interval: 0.001, repeats: true) { _ in fires.note(1) }
         }
-        let timers = [makeTimer(), makeTimer(), makeTimer(), makeTimer()]
+        let timers = [makeTimer(), makeTimer(), makeTimer(.distantFuture), makeTimer()]
+        // None can fire before it is invalid: while those that are due are added, the loop is held in a piece of work.
+        let gate = Gate()
+        await withCheckedContinuation { held in
+            thread.perform {
+                held.resume()
+                gate.pass()
+            }
+        }
         timers[0].invalidate()
         timers[0].invalidate()
         thread.add(timers[0])
         thread.add(timers[1])
         timers[1].invalidate()
         thread.add(timers[2])
+        gate.open()
         await thread.run {
+            timers[2].fireDate = .now
             timers[2].invalidate()
             thread.add(timers[3])
             timers[3].invalidate()
         }
         #expect(timers.allSatisfy { !$0.isValid })
-        let later = WeakTimer(fireDate: .now + 0.06) { _ in }
+        let later = WeakTimer(fireDate: .now + 0.02) { _ in }
         thread.add(later)
         await eventually("a later timer has fired") { !later.isValid }
         #expect(fires.count == 0)

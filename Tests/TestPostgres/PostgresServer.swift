@@ -45,6 +45,7 @@ package final class PostgresServer {
     package let folder: String
     /// The port on 127.0.0.1; nil where it does not listen there.
     package let port: Int?
+    private let portHolder: CInt?
     private let cleaner: FolderCleaner
     /// The postmaster; nil while there is none.
     private var postmaster: pid_t?
@@ -55,7 +56,8 @@ package final class PostgresServer {
         let folder = try PostgresPrograms.makeFolder()
         self.folder = folder
         cleaner = try FolderCleaner(folder)
-        port = options.listensOnTCP ? try Self.freePort() : nil
+        let free = options.listensOnTCP ? try Self.freePort() : nil
+        (port, portHolder) = (free?.port, free?.holder)
         try PostgresPrograms.run(["cp", "-a", template, folder + "/data"], log: folder + "/log")
         try append(Self.lines(options, folder: folder, port: port), to: "data/postgresql.conf")
         if options.asksPasswords {
@@ -73,6 +75,7 @@ package final class PostgresServer {
     }
 
     deinit {
+        if let portHolder { close(portHolder) }
         // In order, so that it frees what it has of the system's shared memory; at once.
         guard let server = postmaster else { return }
         resume()
@@ -130,8 +133,9 @@ package final class PostgresServer {
     /// Ends it at once, as if the machine had lost its power, but for what the kernel still writes.
     package func kill() {
         guard let server = postmaster else { return }
-        // Stopped first, so that it starts no more.
+        // Stopped first, so that it starts no more: it has stopped once that shows.
         Glibc.kill(server, SIGSTOP)
+        _ = Limit.wait(seconds: 30) { Processes.hasStopped(server) }
         let children = Processes.children(of: server)
         for process in [server] + children { Glibc.kill(process, SIGKILL) }
         // They hold the shared memory, which the next start needs for itself.
@@ -208,10 +212,15 @@ package final class PostgresServer {
         }
     }
 
-    /// One that was free just now.
-    private static func freePort() throws -> Int {
-        let socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        defer { close(socket) }
+    /// One that was free, and the socket that holds it as long as that is open.
+    ///
+    /// The kernel gives it to nobody who asks for any port then, also while the server does not run. The server has it all the
+    /// same: both sockets say SO_REUSEADDR, and this one does not listen (socket(7)).
+    private static func freePort() throws -> (port: Int, holder: CInt) {
+        let socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        var isAddressReused: CInt = 1
+        let length = socklen_t(MemoryLayout<CInt>.size)
+        setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &isAddressReused, length)
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
@@ -221,7 +230,11 @@ package final class PostgresServer {
                 bind(socket, $0, size) == 0 && getsockname(socket, $0, &size) == 0
             }
         }
-        guard isBound else { throw Failure("no free port", errno: errno) }
-        return Int(UInt16(bigEndian: address.sin_port))
+        guard isBound else {
+            let problem = errno
+            close(socket)
+            throw Failure("no free port", errno: problem)
+        }
+        return (Int(UInt16(bigEndian: address.sin_port)), socket)
     }
 }

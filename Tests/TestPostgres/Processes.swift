@@ -63,6 +63,11 @@ enum Processes {
         return state == "Z" || state == "X"
     }
 
+    /// Whether a process stands still by SIGSTOP, or has ended.
+    static func hasStopped(_ process: pid_t) -> Bool {
+        hasEnded(process) || fields(of: process).first == "T"
+    }
+
     /// Those that `process` started and that have not ended.
     static func children(of process: pid_t) -> [pid_t] {
         PostgresPrograms.entries(of: "/proc").compactMap { pid_t($0) }.filter { candidate in

@@ -51,7 +51,7 @@ import Testing
             let stopped = ContinuousClock.now
             worker.stop()
             try await run
-            #expect(ContinuousClock.now - stopped < .seconds(10))
+            #expect(ContinuousClock.now - stopped < .seconds(30))
         }
     }
 
@@ -86,7 +86,7 @@ import Testing
         worker.stop()
         worker.stopNow()
         try await run
-        #expect(ContinuousClock.now - stopped < .seconds(10))
+        #expect(ContinuousClock.now - stopped < .seconds(30))
     }
 
     @Test(

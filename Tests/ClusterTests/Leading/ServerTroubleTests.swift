@@ -28,7 +28,9 @@ struct ServerTroubleTests {
         try second.waitFor(.recovered)
         while ![first, second].contains(where: { $0.keeper.fence.isOpen }) { await Task.yield() }
         for node in [first, second] {
-            #expect(node.all.filter { $0 == .away }.count == 1)
+            // A statement that takes too long on a busy machine is another trouble.
+            let before = node.all.prefix { $0 != .recovered }
+            #expect(before.filter { $0 == .away }.count == 1)
             await node.keeper.stop()
         }
     }
@@ -43,7 +45,8 @@ struct ServerTroubleTests {
         server.pause()
         let paused = Fence.now()
         // What is under way may still be answered; nothing later is.
-        while node.keeper.fence.isOpen, Fence.now() < paused + 3_000_000 { await Task.yield() }
+        let end = paused + WatchedNode.short * 1000
+        while node.keeper.fence.isOpen, Fence.now() < end { await Task.yield() }
         #expect(!node.keeper.fence.isOpen)
         try node.waitFor(.stop(.leaseOver))
         try node.waitFor(.away)

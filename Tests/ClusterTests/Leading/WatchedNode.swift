@@ -28,11 +28,16 @@ final class WatchedNode: Sendable {
     /// Of tables without jobs.
     static let makingStore = ClusterTables.makingStore(version: 0, fingerprint: 0)
 
+    /// Of a lease whose end a test can wait for, in ms.
+    ///
+    /// A fifth of it is what a statement may take, also on a busy machine.
+    static let short: Int64 = 4000
+
     /// Starts it; `length`: of the lease, in ms; `stopsByItself`: whether its core stops as soon as it is to.
     init(
         _ name: String,
         on database: NodeDatabase,
-        length: Int64 = 1000,
+        length: Int64 = WatchedNode.short,
         machine: String? = nil,
         unread: Int64 = 100,
         stopsByItself: Bool = true

@@ -15,11 +15,11 @@ private struct PostgresCluster {
     let leader: TestNode
     let daemon = TestDaemon.echo()
 
-    init() throws {
+    init(silence: Duration = .seconds(20)) throws {
         server = try PostgresServer()
         var limits = RelayLimits()
         limits.pingInterval = .milliseconds(200)
-        limits.silence = .seconds(2)
+        limits.silence = silence
         let address = try PostgresAddress(server.address)
         func node(_ name: String) throws -> TestNode {
             let carrier = try NotifyCarrier(node: name, secret: "secret", address: address)
@@ -98,14 +98,14 @@ struct NotifyCarrierTests {
         let writer = try TestThread { client.write(bytes) }
         let start = try #require(client.read(exactly: 100_000))
         let address = try PostgresAddress(cluster.server.address)
-        let other = try PostgresConnection(address, application: "test", within: .seconds(10))
+        let other = try PostgresConnection(address, application: "test", within: .patient)
         _ = try other.execute(
             """
             SELECT pg_terminate_backend(pid) FROM pg_stat_activity
             WHERE application_name LIKE 'timerd relay %' ORDER BY pid LIMIT 1
             """,
             [],
-            within: .seconds(10)
+            within: .patient
         )
         let echoed = try start + #require(client.readAll())
         #expect(echoed.count < bytes.count)
@@ -120,8 +120,8 @@ struct NotifyCarrierTests {
     func mute() throws {
         let server = try PostgresServer()
         let own = try PostgresAddress(server.address)
-        let admin = try PostgresConnection(own, application: "test", within: .seconds(10))
-        func run(_ sql: String) throws { _ = try admin.execute(sql, [], within: .seconds(10)) }
+        let admin = try PostgresConnection(own, application: "test", within: .patient)
+        func run(_ sql: String) throws { _ = try admin.execute(sql, [], within: .patient) }
         try run("CREATE ROLE mute LOGIN")
         try run("REVOKE EXECUTE ON FUNCTION pg_notify(text, text) FROM PUBLIC")
         let address = try PostgresAddress(server.address(user: "mute", database: "postgres"))
@@ -141,7 +141,7 @@ struct NotifyCarrierTests {
 
     @Test("A server that stands still is given up in time, and used again when it goes on")
     func paused() throws {
-        let cluster = try PostgresCluster()
+        let cluster = try PostgresCluster(silence: .seconds(2))
         let client = try cluster.follower.client()
         client.write([1])
         #expect(client.read(exactly: 1) == [1])

@@ -12,9 +12,9 @@ struct TestFailure: Error, CustomStringConvertible {
     init(_ description: String) { self.description = description }
 }
 
-/// Waits for what other threads do, for 20 s at most; false where it did not come.
+/// Waits for what other threads do, for 60 s at most; false where it did not come.
 func waits(until isThere: () -> Bool) -> Bool {
-    let end = Fence.now() + 20_000_000
+    let end = Fence.now() + 60_000_000
     while !isThere() {
         guard Fence.now() < end else { return false }
         usleep(1000)
@@ -60,7 +60,7 @@ private func withAddress<Result>(
     }
 }
 
-/// One end of a connection, which blocks, for 20 s at most at a time.
+/// One end of a connection, which blocks, for 60 s at most at a time.
 final class TestEnd: Sendable {
     private let descriptor: Int32
     private let isClosed = Locked(false)
@@ -82,13 +82,13 @@ final class TestEnd: Sendable {
     deinit { end() }
 
     private func limitWaits() {
-        var limit = timeval(tv_sec: 20, tv_usec: 0)
+        var limit = timeval(tv_sec: 60, tv_usec: 0)
         let size = socklen_t(MemoryLayout<timeval>.size)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, size)
         setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, size)
     }
 
-    /// False where the other end is closed, or takes nothing for 20 s.
+    /// False where the other end is closed, or takes nothing for 60 s.
     @discardableResult
     func write(_ bytes: [UInt8]) -> Bool {
         var rest = bytes[...]

@@ -26,7 +26,7 @@ struct RelayWaitTests {
     @Test("Where nobody leads in time each line is answered, and the connection closed")
     func leaderless() throws {
         let network = MemoryNetwork()
-        let limits = RelayLimits.short { $0.leaderWait = .milliseconds(200) }
+        let limits = RelayLimits.short { $0.leaderWait = .seconds(2) }
         let node = try TestNode("a", carrier: network.carrier("a"), limits: limits)
         network.connect("a")
         node.follow(nil)
@@ -53,7 +53,7 @@ struct RelayWaitTests {
     @Test("A node that does not take connections is named to who has waited for it")
     func notLeading() throws {
         let network = MemoryNetwork()
-        let limits = RelayLimits.short { $0.leaderWait = .milliseconds(200) }
+        let limits = RelayLimits.short { $0.leaderWait = .seconds(2) }
         let node = try TestNode("a", carrier: network.carrier("a"), limits: limits)
         let other = try TestNode("b", carrier: network.carrier("b"), limits: limits)
         network.connect("a")
@@ -71,7 +71,7 @@ struct RelayWaitTests {
 
     @Test("With PostgreSQL away what was relayed is closed, and who comes waits, then hears why")
     func carrierAway() throws {
-        let limits = RelayLimits.short { $0.leaderWait = .milliseconds(300) }
+        let limits = RelayLimits.short { $0.leaderWait = .seconds(3) }
         let cluster = try MemoryCluster(limits: limits)
         let client = try cluster.follower.client()
         client.write([1])
@@ -131,7 +131,7 @@ struct RelayWaitTests {
     @Test("A user database that fails, or does not answer, is told")
     func names() throws {
         let network = MemoryNetwork()
-        let limits = RelayLimits.short { $0.leaderWait = .milliseconds(200) }
+        let limits = RelayLimits.short { $0.leaderWait = .seconds(2) }
         let gate = Locked(true)
         let node = try TestNode("a", carrier: network.carrier("a"), limits: limits) { _ in
             if gate.withLock({ $0 }) { throw TestFailure("no network") }

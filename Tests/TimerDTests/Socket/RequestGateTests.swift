@@ -8,7 +8,7 @@ import TimerControl
 
 @testable import TimerD
 
-@Suite("Turns of users at the socket", .timeLimit(.minutes(1))) struct RequestGateTests {
+@Suite("Turns of users at the socket", .timeLimit(.minutes(5))) struct RequestGateTests {
     @Test("All connections of a user together start no more than the limit, and all are answered")
     func limit() async throws {
         let gate = Gate()

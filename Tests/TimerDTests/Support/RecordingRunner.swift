@@ -261,6 +261,8 @@ final class RecordingRunner: CommandRunner {
             outcome = await withTaskCancellationHandler {
                 await withCheckedContinuation { continuation in
                     state.withLock { $0.held[request.run] = continuation }
+                    // As for one that was taken up.
+                    if Task.isCancelled { end(request.run, .interrupted) }
                 }
             } onCancel: {
                 end(request.run, .interrupted)

@@ -184,7 +184,7 @@ final class TestScheduler: Sendable {
         log: Logger = Logger(label: "test"),
         _ change: (inout VirtualClock.Machine) -> Void = { _ in }
     ) async throws -> TestScheduler {
-        let files = try copyFiles()
+        let files = try CrashCopy.make(of: folder)
         var machine = clock.machine
         machine.pass(time)
         change(&machine)
@@ -202,18 +202,6 @@ final class TestScheduler: Sendable {
     }
 
     func crashed() async throws -> TestScheduler { try await crashedAndDown(for: .zero) }
-
-    private func copyFiles() throws -> String {
-        let copy = folder + "/crash-\(UUID().uuidString)"
-        try FileManager.default.createDirectory(
-            atPath: copy,
-            withIntermediateDirectories: true
-        )
-        for name in ["timerd.db", "timerd.db-wal"] {
-            try FileManager.default.copyItem(atPath: "\(folder)/\(name)", toPath: "\(copy)/\(name)")
-        }
-        return copy
-    }
 
     // MARK: - Time
 

@@ -2,13 +2,15 @@
 """What the tests look at: one daemon with jobs of each kind, runs, queues and a past; one page; one browser."""
 
 import atexit
+import datetime
 import functools
 import random
 import sqlite3
 import time
+import zoneinfo
 
 from browser import Browser
-from programs import Daemon, Web, wait
+from programs import ZONE, Daemon, Web, wait
 
 LONG = "nightly-export-of-all-customer-invoices-to-the-accounting-department-in-three-currencies-and-two-formats-with-checksums"
 # Markup, quotes, an entity, text from right to left, an override of the direction, an emoji; 200 bytes.
@@ -81,6 +83,8 @@ class Scene:
             number = max(store.execute("SELECT coalesce(max(id), 0) FROM fires").fetchone()[0], 1000)
             rows = []
             hour = now - now % HOUR
+            # The day of the hours that nobody ran, which may be of the week before this one.
+            self.missed = datetime.datetime.fromtimestamp(hour - 8 * HOUR, zoneinfo.ZoneInfo(ZONE)).date()
             rows += [(self.heartbeat, hour - MINUTE * 15 * back, 0.2 + dice.random()) for back in range(1, 96)]
             rows += [(self.report, hour + 7 * MINUTE - HOUR * back, 20 + 60 * dice.random()) for back in range(1, 70)]
             for name, every, most in (("rates", 5, 94), ("thumbnails", 20, 90), ("expire-sessions", 10, 94), ("snapshots", 60, 90), ("mirror", 180, 40), ("sitemap", 360, 20)):

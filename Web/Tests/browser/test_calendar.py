@@ -46,7 +46,7 @@ class Calendar(unittest.TestCase):
         self.browser.reads("poll-000")
 
     def test_the_past_has_what_became_of_it(self):
-        self.scene.open("/calendar?view=week")
+        self.scene.open(f"/calendar?view=week&date={self.scene.missed}")
         self.assertTrue(self.browser.all(".h-missed") or self.browser.all(".some-missed"), "the hours that nobody ran")
         self.scene.open(f"/jobs/{self.scene.heartbeat}")
         self.assertTrue(self.browser.all("[data-live=history] .b-missed"), "missed dates in the picture")

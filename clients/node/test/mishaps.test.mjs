@@ -378,7 +378,8 @@ const held = (_, { signal }) => once(signal, 'abort')
 worked('A daemon that hangs keeps no worker beyond its grace', held, async (fake, worker) => {
   ;(await fake.take('task.reserve')).reply({ tasks: [task(1)] })
   await fake.take('task.reserve') // so it has begun
-  const stopped = worker.stop({ grace: 50 })
+  // Long enough for the extend, which is not sent behind its end, on a machine that is busy.
+  const stopped = worker.stop({ grace: 2000 })
   await fake.take('task.extend') // which nobody answers
   await fake.take('task.release')
   await stopped

@@ -71,10 +71,14 @@ import Testing
         let watchdog = try #require(Watchdog(manager, on: thread))
         withExtendedLifetime(watchdog) {
             for _ in 1...3 { #expect(listener.receive() == "WATCHDOG=1") }
-            let stuck = Turnstile()
-            thread.perform { stuck.wait() }
-            // What was on its way.
-            while listener.receive(within: 200) != nil {}
+            let (begun, stuck) = (Turnstile(), Turnstile())
+            thread.perform {
+                begun.open()
+                stuck.wait()
+            }
+            begun.wait()
+            // What it had said before.
+            while listener.receive(within: 0) != nil {}
             #expect(listener.receive(within: 200) == nil)
             stuck.open()
             #expect(listener.receive() == "WATCHDOG=1")
