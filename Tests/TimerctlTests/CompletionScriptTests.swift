@@ -44,7 +44,7 @@ import Testing
         "Each shell knows the options ahead of a command, and asks the daemon that --socket names",
         arguments: [
             (
-                CompletionShell.bash, "non_repeating_options=(--socket)\n",
+                CompletionShell.bash, "local -a non_repeating_options=(--socket)\n",
                 "__timerctl_read_socket\n"
             ),
             (
