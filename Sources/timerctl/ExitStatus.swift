@@ -30,6 +30,8 @@ struct Failure: Error, Hashable {
     var isOfValue = false
     /// Whether that value is a schedule or a date, which the daemon's message quotes, and names no parameter.
     var isOfSchedule = false
+    /// Whether the daemon refused it as it stops, or as its node leads no more: the next one may not.
+    var isStopping = false
     /// What another request has done meanwhile, for which the daemon refused it; nil for any other failure.
     var conflict: Conflict?
 
@@ -123,6 +125,7 @@ struct Failure: Error, Hashable {
             case .nameTaken: .taken
             default: nil
             }
+        isStopping = error.reason == .stopping
         isOfSchedule = error.reason == .badSchedule
         isOfValue = isOfSchedule || error.reason == .invalidParams
     }

@@ -186,5 +186,13 @@ import TimerControl
         let coming = hourly.comingDates(testDates, atMost: 4, without: rows + [other])
         #expect(coming == [1, 4, 7, 8].map { testNow + .seconds(3600 * $0) })
         #expect(hourly.comingDates(testDates, atMost: 3).last == testNow + hour + hour + hour)
+        let lines = AgendaLine.lines(
+            of: [hourly],
+            testDates,
+            until: testNow + .seconds(3600 * 7),
+            each: 6,
+            without: [hourly.id: rows + [other]]
+        )
+        #expect(lines.map(\.date) == [1, 4, 7].map { testNow + .seconds(3600 * $0) })
     }
 }

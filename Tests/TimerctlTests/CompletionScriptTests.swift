@@ -40,6 +40,30 @@ import Testing
         #expect(!script.contains(#"_describe -V "" list}"#))
     }
 
+    @Test(
+        "Each shell knows the options ahead of a command, and asks the daemon that --socket names",
+        arguments: [
+            (
+                CompletionShell.bash, "local -a non_repeating_options=(--socket)\n",
+                "__timerctl_read_socket\n"
+            ),
+            (
+                .zsh, "'--socket=[The daemon'\\''s socket.]:path:_files'\n",
+                "__timerctl_read_socket\n"
+            ),
+            (
+                .fish, "__timerctl_parse_subcommand 0 'socket=' 'json' 'version' 'h/help'\n",
+                "(__timerctl_ask jobs "
+            ),
+        ]
+    )
+    func socket(shell: CompletionShell, options: String, asking: String) {
+        let script = CompletionScript.completed(Timerctl.completionScript(for: shell))
+        #expect(script.contains(options))
+        #expect(script.contains(asking))
+        #expect(shell != .fish || !script.contains("(timerctl complete "))
+    }
+
     @Test("Help stays as it is")
     func help() {
         let help = Timerctl.helpMessage(for: QueueCommand.self)

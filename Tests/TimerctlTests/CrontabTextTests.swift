@@ -329,4 +329,11 @@ import TimerWords
         #expect(complaints[2].hasPrefix("line 6, '* * * * 9 new': "))
         #expect(complaints[3].hasPrefix("job 7 (backup), '61 2 * * * save --all': "))
     }
+
+    @Test("What ends nothing does not ask whether to")
+    func triedEnd() {
+        expectUsageError("-i and --dry-run exclude each other: nothing is ended") {
+            try CrontabCommand.parse(["-r", "-i", "--dry-run"])
+        }
+    }
 }

@@ -284,4 +284,26 @@ import TimerWords
             )
         )
     }
+
+    @Test("What is not over is shown behind all that is newer, what runs ahead of what waits")
+    func openRows() {
+        func row(_ fire: Int64, _ state: Run.State) -> Run {
+            run(state) {
+                $0.fire = FireID(rawValue: fire)
+                $0.fireDate = testNow - .seconds(1000 - fire)
+                if state == .running { ($0.id, $0.startedAt) = (RunID(rawValue: 1), testNow) }
+            }
+        }
+        var rows = JobRows((0..<10).map { row(90 - $0, .skipped) })
+        // The newest first; one of them is known already, and one is claimed for a date ahead.
+        let waiting = (0..<15).map { row(80 - $0, .waiting) }
+        rows.add(open: [row(95, .claimed), row(85, .waiting)] + waiting + [row(2, .running)])
+        #expect(rows.shown.count == 20)
+        #expect(rows.shown.last?.state == .running)
+        #expect(rows.shown.dropFirst(10).prefix(9).map(\.fire) == waiting.prefix(9).map(\.fire))
+        #expect(rows.more == 6)
+        let page = JobPage(job: job(), runs: rows.shown, dates: testDates, more: rows.more)
+        let text = page.text(for: .plain)
+        #expect(text.contains("(run 1)\n  and 6 more that are not over\n"), "\(text)")
+    }
 }

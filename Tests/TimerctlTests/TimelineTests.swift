@@ -222,6 +222,30 @@ import TimerWords
         #expect(text.contains("┄") && !text.contains("●"))
     }
 
+    @Test("What runs is drawn however long ago it began, and however many dates are newer")
+    func longRun() {
+        var job = Self.rows[1].job
+        job.fires = 1
+        let long = run(.running) {
+            ($0.id, $0.fire) = (RunID(rawValue: 1), FireID(rawValue: 1))
+            $0.fireDate = testNow - Self.minutes(500)
+            ($0.firedAt, $0.startedAt) = ($0.fireDate, $0.fireDate)
+        }
+        let skipped = run(.skipped) {
+            ($0.fire, $0.fireDate) = (FireID(rawValue: 2), testNow - Self.minutes(10))
+        }
+        let start = testNow - Self.minutes(360)
+        let row = TimelinePicture.Row(job, RunsReply(runs: [skipped, long]), from: start)
+        #expect(row.runs.count == 2)
+        #expect(Self.picture([row]).text(for: .plain).contains("▶│"))
+        var cut = TimelinePicture.Row(job, RunsReply(runs: [skipped]), from: start)
+        let waiting = run(.waiting) { $0.fire = FireID(rawValue: 3) }
+        let (first, again) = (cut.add(open: [waiting, long]), cut.add(open: [long]))
+        #expect(first == [false, true] && again == [false])
+        #expect(cut.runs.count == 2)
+        #expect(Self.picture([cut]).text(for: .plain).contains("▶│"))
+    }
+
     @Test("What a job's name holds cannot reach the terminal")
     func harmless() {
         let row = Self.row(1, "\u{1b}[2J\n", ScheduleWords(every: "1h"), fireDate: 9, [])

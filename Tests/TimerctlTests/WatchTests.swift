@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import Foundation
+import Glibc
 import Testing
 import TimerControl
 
@@ -44,6 +46,84 @@ import TimerControl
         expectUsageError("-n 0 is not a number from 1") { try Watch.parse(["-n", "0"]) }
         expectUsageError("--since -1 is not a number from 0") {
             try Watch.parse(["--since", "-1"])
+        }
+    }
+
+    @Test("Where a node gives up its lead, the next one is asked", .timeLimit(.minutes(1)))
+    func stopping() async throws {
+        let daemon = RefusingDaemon(reason: "stopping", code: -32_007)
+        daemon.start()
+        defer { daemon.stop() }
+        let watch = try Watch.parse(["--socket", daemon.path])
+        let (next, reply) = try await watch.begin(Reconnection(pause: .milliseconds(1)))
+        #expect(reply.seq == 5)
+        await next.client.close()
+    }
+
+    @Test("What is refused for good is not asked again", .timeLimit(.minutes(1)))
+    func refused() async throws {
+        let daemon = RefusingDaemon(reason: "limitReached", code: -32_005)
+        daemon.start()
+        defer { daemon.stop() }
+        let watch = try Watch.parse(["--socket", daemon.path])
+        let error = await #expect(throws: Failure.self) {
+            _ = try await watch.begin(Reconnection(pause: .milliseconds(1)))
+        }
+        #expect(error?.status == .refused)
+    }
+}
+
+/// A daemon that refuses the first request, and answers the one of the next client.
+private final class RefusingDaemon: Sendable {
+    let path = "/tmp/timerctl-\(UUID().uuidString.prefix(13)).sock"
+    private let refusal: String
+    private let listener: Int32
+
+    init(reason: String, code: Int) {
+        refusal =
+            "\"error\":{\"code\":\(code),\"message\":\"no\",\"data\":{\"reason\":\"\(reason)\"}}"
+        listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+        let size = socklen_t(MemoryLayout<sockaddr_un>.size)
+        let isBound = withUnsafePointer(to: address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(listener, $0, size) }
+        }
+        #expect(isBound == 0 && listen(listener, 16) == 0)
+    }
+
+    /// Ends the thread, also where it still waits for a client.
+    func stop() {
+        unlink(path)
+        shutdown(listener, Int32(SHUT_RDWR))
+        close(listener)
+    }
+
+    func start() {
+        let (listener, refusal) = (listener, refusal)
+        Thread.detachNewThread {
+            var clients: [Int32] = []
+            defer { for client in clients { close(client) } }
+            var byte: UInt8 = 0
+            for result in [refusal, #""result":{"seq":5}"#] {
+                let client = accept(listener, nil, nil)
+                guard client >= 0 else { return }
+                clients.append(client)
+                var line: [UInt8] = []
+                byte = 0
+                while byte != UInt8(ascii: "\n") {
+                    guard read(client, &byte, 1) == 1 else { return }
+                    line.append(byte)
+                }
+                // try?: what is no request has no id.
+                let id = (try? JSONValue(parsing: String(decoding: line, as: UTF8.self)))?["id"]
+                let answer = "{\"jsonrpc\":\"2.0\",\"id\":\(id?.jsonText ?? "null"),\(result)}\n"
+                let bytes = Array(answer.utf8)
+                guard write(client, bytes, bytes.count) == bytes.count else { return }
+            }
+            // Until the last client hangs up.
+            while read(clients[clients.count - 1], &byte, 1) == 1 {}
         }
     }
 }

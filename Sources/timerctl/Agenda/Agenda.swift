@@ -12,11 +12,9 @@ struct Agenda: AsyncParsableCommand {
         abstract: "List what will fire, of all jobs, in the order of time.",
         discussion: """
             A job that fires often has one line, at its first date, with how often; --each says from \
-            how many dates on. Dates follow from the schedules: what a job's overlap, its window or a \
-            full machine will make of them is not known yet, and dates that were dropped behind the \
-            next one, as set-fire-date went back before them, are among them ('show' leaves them \
-            out). The next date of a job with jitter is when it is due; those behind it are without \
-            jitter.
+            how many dates on. Dates follow from the schedules, without those that were dropped: what \
+            a job's overlap, its window or a full machine will make of them is not known yet. The \
+            next date of a job with jitter is when it is due; those behind it are without jitter.
 
             Examples:
               timerctl agenda
@@ -64,7 +62,15 @@ struct Agenda: AsyncParsableCommand {
         let end = dates.now + next
         let daemon = try await Daemon.connect(common)
         let jobs = try await daemon.jobs(request(), until: end)
-        let lines = AgendaLine.lines(of: jobs, dates, until: end, each: each)
+        // Behind a next date that was moved back there may be such.
+        let dropped = jobs.isEmpty ? [:] : try await daemon.datesDropped(tag: tag, owner: owner)
+        let lines = AgendaLine.lines(
+            of: jobs,
+            dates,
+            until: end,
+            each: each,
+            without: dropped
+        )
         if lines.isEmpty {
             return try NothingFound.tell("nothing fires up to \(dates.full(end))", owner: owner)
         }

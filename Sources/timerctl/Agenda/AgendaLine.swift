@@ -25,24 +25,34 @@ struct AgendaLine: Hashable {
     static let mostDates = 1000
 
     /// The lines of `jobs` up to `end`, in the order of time; a job with more than `each` dates has one.
+    ///
+    /// `dropped`: the rows of dates ahead that do not fire, by their jobs.
     static func lines(
         of jobs: [Job],
         _ dates: LocalDate,
         until end: Timestamp,
-        each: Int
+        each: Int,
+        without dropped: [JobID: [Run]] = [:]
     ) -> [AgendaLine] {
-        jobs.flatMap { lines(of: $0, dates, until: end, each: each) }
-            .sorted { ($0.date, $0.job) < ($1.date, $1.job) }
+        jobs.flatMap {
+            lines(of: $0, dates, until: end, each: each, without: dropped[$0.id] ?? [])
+        }.sorted { ($0.date, $0.job) < ($1.date, $1.job) }
     }
 
     private static func lines(
         of job: Job,
         _ dates: LocalDate,
         until end: Timestamp,
-        each: Int
+        each: Int,
+        without dropped: [Run]
     ) -> [AgendaLine] {
         guard job.held == nil, job.state == .scheduled else { return [] }
-        var coming = job.comingDates(dates, until: end, atMost: mostDates + 1)
+        var coming = job.comingDates(
+            dates,
+            until: end,
+            atMost: mostDates + 1,
+            without: dropped
+        )
         // One whose date has come and that waits fires next of all.
         if let overdue = job.nextFire, overdue <= dates.now { coming.insert(overdue, at: 0) }
         let line = { date in

@@ -38,6 +38,9 @@ struct Export: AsyncParsableCommand {
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
+        for (option, value) in [("--label", label), ("--tag", tag)] where schema && value != nil {
+            throw ValidationError("--schema and \(option) exclude each other")
+        }
         if label != nil, tag != nil {
             throw ValidationError("--label and --tag exclude each other")
         }

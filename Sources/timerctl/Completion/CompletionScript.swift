@@ -4,19 +4,32 @@ import ArgumentParser
 
 /// The scripts for the completion of shells, as ArgumentParser writes them, and what they leave out.
 enum CompletionScript {
-    /// A script that knows the other names of commands, and in zsh words with a colon; any other text as it is.
+    /// A script that knows the other names of commands and the options that may come before one, that asks the daemon of
+    /// `--socket`, and in zsh words with a colon; any other text as it is.
     static func completed(_ text: String) -> String {
-        text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
+        let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
             let indent = String(line.prefix { $0 == " " })
             return replacement(of: String(line.dropFirst(indent.count)))
                 .map { $0.isEmpty ? $0 : indent + $0 }.joined(separator: "\n")
-        }.joined(separator: "\n")
+        }
+        return withOptionsAhead(lines.joined(separator: "\n"))
     }
 
     /// A line as it is to be, in lines without the indent of the script's own.
     private static func replacement(of line: String) -> [String] {
         switch line {
         // bash
+        case "#!/bin/bash": [line, ""] + bashSocket
+        case #"local -a unparsed_words=("${COMP_WORDS[@]:1:${COMP_CWORD}}")"#:
+            [line, #"local -x TIMERD_SOCKET="${TIMERD_SOCKET}""#, "__timerctl_read_socket"]
+        case "local -a non_repeating_flags=(--version -h --help)":
+            ["local -a non_repeating_flags=(--json --version -h --help)"]
+        case "local -a non_repeating_options=()": ["local -a non_repeating_options=(--socket)"]
+        case "# Offer subcommand / subcommand argument completions":
+            [
+                #"if [[ "${prev}" = --socket ]]; then"#, "    __timerctl_add_completions -f",
+                "    return", "fi", "", line,
+            ]
         case #"local -r subcommand="${unparsed_words[0]}""#:
             // A word that is still being typed may become another: "run" is the beginning of "runs".
             [
@@ -30,11 +43,18 @@ enum CompletionScript {
             [
                 line, "", "# What follows a colon would be a word's description.",
                 "__timerctl_describe() {", #"    list=(${list//:/\\:})"#,
-                #"    _describe -V "" list"#, "}",
-            ]
+                #"    _describe -V "" list"#, "}", "",
+            ] + zshSocket
+        case #"local -r command_name="${words[1]}""#:
+            [#"local -x TIMERD_SOCKET="${TIMERD_SOCKET}""#, "__timerctl_read_socket", line]
         case _ where line.contains(#"_describe -V "" list}"#):
             [line.replacing(#"_describe -V "" list}"#, with: "__timerctl_describe}")]
         // fish
+        case "complete -c 'timerctl' -f": [line] + fishOptions
+        case _ where line.hasPrefix("complete -c 'timerctl' "):
+            [line.replacing("(timerctl complete ", with: "(__timerctl_ask ")]
+        case _ where line.hasPrefix("function __timerctl_should_offer_completions_for_flags_or"):
+            fishSocket + ["", line]
         case "switch $unparsed_tokens[1]":
             [line] + fishCases + ["end", line]
         default: [line]

@@ -58,6 +58,9 @@ struct CrontabCommand: AsyncParsableCommand {
             )
         }
         if interactive, !remove { throw ValidationError("-i belongs to -r") }
+        if interactive, dryRun {
+            throw ValidationError("-i and --dry-run exclude each other: nothing is ended")
+        }
         if dryRun, list || edit { throw ValidationError("--dry-run belongs to a file and to -r") }
     }
 

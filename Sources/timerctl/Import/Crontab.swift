@@ -36,6 +36,9 @@ struct Crontab {
     /// The lines that set variables.
     var variableLines: [(line: Int, name: String, value: String)] = []
 
+    /// Those of them with nothing behind the "=": an empty value, as with "".
+    var bareLines: [(line: Int, name: String)] = []
+
     /// Whether lines end with CR LF, the CR of which is left out.
     var hasReturns = false
 
@@ -70,6 +73,7 @@ struct Crontab {
             if let variable = CrontabVariable(parsing: words) {
                 variables[variable.name] = variable.value
                 variableLines.append((index + 1, variable.name, variable.value))
+                if variable.isBare { bareLines.append((index + 1, variable.name)) }
                 continue
             }
             var rest = words
@@ -200,6 +204,8 @@ struct Crontab {
 struct CrontabVariable: Hashable {
     var name: String
     var value: String
+    /// Whether there is no value at all, not even "".
+    let isBare: Bool
 
     /// Nil for a line that sets no variable; quotes, single or double, keep blanks in name and value.
     init?(parsing line: Substring.UnicodeScalarView) {
@@ -211,6 +217,7 @@ struct CrontabVariable: Hashable {
         guard let value = Self.value(rest) else { return nil }
         self.name = name
         self.value = value
+        isBare = rest.isEmpty
     }
 
     private static func name(_ rest: inout Scalars) -> String? {
@@ -229,7 +236,8 @@ struct CrontabVariable: Hashable {
     private static func value(_ rest: Scalars) -> String? {
         guard let quote = rest.first, isQuote(quote) else {
             let end = rest.lastIndex { !isBlank($0) }
-            // Nothing behind it: as with "". Debian's cron refuses such a crontab, others take it so.
+            // Nothing behind it: as with "". Debian's cron refuses such a crontab, which is told at an import; others take
+            // it so.
             return end.map { String(rest[...$0]) } ?? ""
         }
         let value = rest.dropFirst().prefix { $0 != quote }

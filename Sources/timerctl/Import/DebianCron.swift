@@ -75,6 +75,15 @@ enum DebianCron {
     ]
 }
 
+extension Crontab {
+    /// Lines by which Debian's cron refuses the whole crontab, and timerd does not.
+    var bareNotes: [String] {
+        bareLines.map { line, name in
+            "line \(line): Debian's cron refuses '\(name)=' without a value, which is \(name)=\"\" to timerd"
+        }
+    }
+}
+
 extension Crontab.Entry {
     /// Whether it begins with the '-' that asks some crons not to log.
     fileprivate var isUnlogged: Bool {

@@ -247,23 +247,45 @@ struct Importer {
     private func live(_ daemon: Daemon) async throws(Failure) -> Live {
         let owners = Set(plan.jobs.map(\.owner) + [.current])
         var live = Live()
-        var request = ListJobs()
-        // The tags of other crontabs are not known: then all jobs are looked at.
-        request.tag = plan.tag.hasPrefix(CrontabJobs.tagPrefix) ? nil : plan.tag
-        request.limit = 1000
-        repeat {
-            let page = try await daemon.ask(.listJobs(request), for: JobsReply.self).value
-            for job in page.jobs where owners.contains(where: { $0.owns(job) }) {
-                let tags = job.definition.tags ?? []
-                if tags.contains(where: { $0.utf8.elementsEqual(plan.tag.utf8) }) {
-                    live.own.append(job)
-                } else if tags.contains(where: { $0.hasPrefix(CrontabJobs.tagPrefix) }) {
-                    live.others.append(job)
+        for var request in Self.requests(plan.tag, of: owners, caller: .current) {
+            repeat {
+                let page = try await daemon.ask(.listJobs(request), for: JobsReply.self).value
+                for job in page.jobs where owners.contains(where: { $0.owns(job) }) {
+                    let tags = job.definition.tags ?? []
+                    if tags.contains(where: { $0.utf8.elementsEqual(plan.tag.utf8) }) {
+                        live.own.append(job)
+                    } else if tags.contains(where: { $0.hasPrefix(CrontabJobs.tagPrefix) }) {
+                        live.others.append(job)
+                    }
                 }
-            }
-            request.cursor = page.cursor
-        } while request.cursor != nil
+                request.cursor = page.cursor
+            } while request.cursor != nil
+        }
+        live.own.sort { $0.id < $1.id }
+        live.others.sort { $0.id < $1.id }
         return live
+    }
+
+    /// The lists that have the jobs of these users which came from the source, or from another crontab.
+    ///
+    /// The tags of other crontabs are not known: then all jobs of the users are looked at, and root, who is shown everybody's,
+    /// asks for those of each.
+    static func requests(
+        _ tag: String,
+        of owners: Set<LocalUser>,
+        caller: LocalUser
+    ) -> [ListJobs] {
+        var request = ListJobs()
+        request.limit = Limits.page
+        guard tag.hasPrefix(CrontabJobs.tagPrefix) else {
+            request.tag = tag
+            return [request]
+        }
+        guard caller.uid == 0 else { return [request] }
+        return owners.map(\.uid).sorted().map {
+            request.owner = "\($0)"
+            return request
+        }
     }
 
     /// The jobs of a daemon's client, each named after its command, with a number if another job has that name.

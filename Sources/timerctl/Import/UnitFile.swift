@@ -16,14 +16,6 @@ struct UnitFile: Hashable {
         /// "After=network.target".
         var assignment: String { "\(name)=\(value)" }
 
-        /// Whether an empty value of it is one of its own, and no way back to the default.
-        ///
-        /// It is no capability at all, by systemd.exec(5), and a control group that is handed over without controllers, by
-        /// systemd.resource-control(5).
-        var hasMeaningEmpty: Bool {
-            section == "Service" && ["CapabilityBoundingSet", "Delegate"].contains(name)
-        }
-
         /// The one form in which an import tells of a setting that no job has.
         func notCarried(_ reason: String) -> String {
             "\(place): \(text) is not carried: \(reason)"
@@ -103,8 +95,8 @@ struct UnitFile: Hashable {
         }
     }
 
-    /// All values of a setting that may be given several times; an empty value removes those before it, and is one itself where
-    /// it means something.
+    /// All values of a setting that may be given several times; an empty value removes those before it, unless systemd skips
+    /// it, and is one itself where it means something.
     func values(_ name: String, in section: String) -> [String] {
         settings(name, in: section).map(\.value)
     }
@@ -112,7 +104,8 @@ struct UnitFile: Hashable {
     /// The same with their places.
     func settings(_ name: String, in section: String) -> [Setting] {
         var result: [Setting] = []
-        for setting in settings where setting.section == section && setting.name == name {
+        for setting in settings
+        where setting.section == section && setting.name == name && !setting.isSkipped {
             if setting.value.isEmpty { result = [] }
             if !setting.value.isEmpty || setting.hasMeaningEmpty { result.append(setting) }
         }

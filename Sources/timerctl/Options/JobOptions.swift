@@ -105,11 +105,6 @@ struct JobOptions {
         if new.whileConnected, new.whilePid != nil {
             throw ValidationError("--while-pid and --while-connected exclude each other")
         }
-        if general.dryRun, new.whileConnected || new.whilePid != nil {
-            throw ValidationError(
-                "--dry-run is not for a job that ends with a process or a connection"
-            )
-        }
         if new.replace, general.name == nil { throw ValidationError("--replace needs --name") }
         try checkVariables()
         try ScheduleOptions.check("--until", general.until) { (text) throws(ScheduleError) in

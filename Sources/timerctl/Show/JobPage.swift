@@ -14,6 +14,10 @@ struct JobPage {
     var status: StatusReply?
     /// The queue that its fires are tasks in; nil where that is not known, or there is none.
     var queue: TaskQueue?
+    /// All dates ahead that are dropped; `runs` has the nearest.
+    var dropped: [Run] = []
+    /// How many fires are not over beside those of `runs`.
+    var more = 0
 
     func text(for terminal: Terminal) -> String {
         let title = Self.lines(of: job.title, .bold, behind: "", terminal)
@@ -179,7 +183,7 @@ struct JobPage {
         let begun = runs.filter { $0.state != .claimed }
         if begun.isEmpty { return [(job.goneSentence ?? "none yet", nil)] }
         let inTheWay = RunsInTheWay(begun)
-        return begun.enumerated().map { index, run in
+        let lines = begun.enumerated().map { index, run in
             var sentence = RunSentence(run, dates: dates, besides: inTheWay[run])
             sentence.add(RunHint(run, of: job.definition))
             if index == 0, job.hasDroppedAttempts(after: run) {
@@ -189,10 +193,11 @@ struct JobPage {
             let number = run.id.map { "  (run \($0)\(node))" } ?? ""
             return ("\(dates.full(run.fireDate))  \(sentence.text)\(number)", sentence.style)
         }
+        return more == 0 ? lines : lines + [("and \(more) more that are not over", nil)]
     }
 
     private var comingDates: [String] {
-        let coming = job.comingDates(dates, atMost: 5, without: runs)
+        let coming = job.comingDates(dates, atMost: 5, without: runs + dropped)
         let lines = coming.map {
             "\(dates.weekday($0)) \(dates.full($0))  \(dates.distance($0))"
         }

@@ -28,13 +28,17 @@ struct Show: AsyncParsableCommand {
             let answer = try await daemon.ask(.getJob(reference), for: JobReply.self)
             if common.json { return try Output.write(answer.jsonLine("job")) }
             let job = answer.value.job
-            var request = ListRuns()
-            request.job = job.id
-            let runs = try await daemon.runs(request, atMost: 10).page.runs
-            var page = JobPage(job: job, runs: runs, dates: LocalDate(now: .now, zone: .local))
+            let rows = try await daemon.rows(of: job.id)
+            var page = JobPage(
+                job: job,
+                runs: rows.shown,
+                dates: LocalDate(now: .now, zone: .local),
+                dropped: rows.dropped,
+                more: rows.more
+            )
             // try?, of both: the page is there without why something waits.
             page.status = try? await daemon.ask(.status, for: StatusReply.self).value
-            if let queue = job.definition.queue, runs.contains(where: \.waitsForWorker) {
+            if let queue = job.definition.queue, rows.shown.contains(where: \.waitsForWorker) {
                 page.queue = try? await daemon.queues(of: job.owner).first { $0.queue == queue }
             }
             try Output.write((isFirst ? "" : "\n") + page.text(for: .current))

@@ -75,9 +75,17 @@ struct TimelineCommand: AsyncParsableCommand {
             var request = ListRuns()
             request.job = job.id
             let runs = try await daemon.runs(request, atMost: 1000)
-            let row = TimelinePicture.Row(job, runs.page, from: dates.now - past)
+            var row = TimelinePicture.Row(job, runs.page, from: dates.now - past)
+            var json = Array(runs.json.prefix(row.runs.count))
+            if runs.page.cursor != nil {
+                // What runs may be older than any number of dates that it kept from firing.
+                request.open = true
+                let open = try await daemon.runs(request, atMost: .max)
+                let added = row.add(open: open.page.runs)
+                json += zip(open.json, added).filter(\.1).map(\.0)
+            }
             if common.json {
-                try Output.write(try json(row, runs.json, dates))
+                try Output.write(try self.json(row, json, dates))
             } else {
                 rows.append(row)
             }
@@ -114,7 +122,7 @@ struct TimelineCommand: AsyncParsableCommand {
         ]
         members["name"] = row.job.definition.name.map { .string($0) }
         members["held"] = row.job.held.map { .string($0) }
-        members["runs"] = .array(Array(runs.prefix(row.runs.count)))
+        members["runs"] = .array(runs)
         return JSONValue.object(members).jsonText + "\n"
     }
 }
@@ -125,7 +133,8 @@ extension TimelinePicture.Row {
         self.job = job
         // They are sorted by date, the newest first: those after this one ended before `start`.
         let first = page.runs.lastIndex { run in
-            (run.endedAt ?? run.through ?? run.firedAt ?? run.fireDate) >= start
+            run.isInProgress
+                || (run.endedAt ?? run.through ?? run.firedAt ?? run.fireDate) >= start
         }
         runs = Array(page.runs.prefix((first ?? -1) + 1))
         let kept = page.runs.filter { $0.state != .done || $0.outcome != nil }
@@ -135,6 +144,18 @@ extension TimelinePicture.Row {
             knownFrom = oldest
         }
     }
+
+    /// Adds what is in progress, and is not among its fires; says which of `open` that is.
+    mutating func add(open: [Run]) -> [Bool] {
+        let known = Set(runs.map(\.fire))
+        let isNew = open.map { $0.isInProgress && !known.contains($0.fire) }
+        runs += zip(open, isNew).filter(\.1).map(\.0)
+        return isNew
+    }
+}
+
+extension Run {
+    fileprivate var isInProgress: Bool { state == .running || state == .reserved }
 }
 
 private func span(_ argument: String, _ option: String) throws -> TimeSpan {

@@ -110,14 +110,12 @@ actor TopLink {
     func open(_ job: JobID, _ run: RunID?) async {
         do {
             let found = try await daemon.ask(.getJob(.id(job)), for: JobReply.self).value.job
-            var request = ListRuns()
-            request.job = job
-            let runs = try await daemon.runs(request, atMost: 10).page.runs
-            var content = TopPage.Content(job: found, runs: runs)
+            let rows = try await daemon.rows(of: job)
+            var content = TopPage.Content(job: found, rows: rows)
             if found.definition.command != nil {
                 content.status = try await daemon.ask(.status, for: StatusReply.self).value
             }
-            let newest = runs.first { $0.id != nil && $0.handler == nil }?.id
+            let newest = rows.shown.first { $0.id != nil && $0.handler == nil }?.id
             if let id = run ?? newest {
                 content.output = try await endOfOutput(of: id)
             }

@@ -24,8 +24,7 @@ struct TopPage {
     /// What the daemon answered.
     struct Content {
         var job: Job
-        /// Newest first.
-        var runs: [Run]
+        var rows: JobRows
         /// For a job with a command.
         var status: StatusReply?
         /// Of the page's run; nil where it has none.
@@ -56,7 +55,7 @@ struct TopPage {
 
     /// The run that is shown, if it is in progress.
     var runningRun: RunID? {
-        let running = content?.runs.filter { $0.state == .running && $0.id != nil } ?? []
+        let running = content?.rows.shown.filter { $0.state == .running && $0.id != nil } ?? []
         return running.first { $0.id == shownRun }?.id
     }
 
@@ -117,9 +116,11 @@ struct TopPage {
         guard let content else { return ["", "asking for \(title) …"] }
         let shown = JobPage(
             job: content.job,
-            runs: content.runs,
+            runs: content.rows.shown,
             dates: dates,
-            status: content.status
+            status: content.status,
+            dropped: content.rows.dropped,
+            more: content.rows.more
         )
         let text = shown.text(for: .plain).split(separator: "\n", omittingEmptySubsequences: false)
         var lines = text.flatMap { Printable.wrapped(String($0), to: width, indent: 4) }

@@ -14,7 +14,8 @@ struct Watch: AsyncParsableCommand {
             --since first prints what followed that event, without a gap; --since 0 all that is \
             kept. --json prints the events as JSON with their numbers (seq). When the daemon goes \
             away it ends with 69 and says how to go on from there; of one that does not answer for \
-            a minute it says so, and waits.
+            a minute it says so, and waits. Where the daemon is about to stop, or its node to give \
+            up its lead, as it is asked first, the next one is looked for for 60 s.
 
             Examples:
               timerctl watch
@@ -64,26 +65,9 @@ struct Watch: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let daemon = try await Daemon.connect(common)
+        let (daemon, subscription) = try await begin()
         let client = daemon.client
-        // Only names have to be asked for.
-        let ids = jobs.compactMap(\.id)
-        let request = request(
-            of: ids.count == jobs.count ? ids : try await daemon.ids(of: jobs)
-        )
-        var last: Int64 = 0
-        do {
-            let subscription = try await daemon.answer(to: "events.subscribe") {
-                try await client.subscribe(request) { lost in
-                    Output.complain(
-                        "events \(lost.after + 1) to \(lost.through) are no longer kept"
-                    )
-                }
-            }
-            last = since ?? subscription.seq
-        } catch {
-            throw Failure(answering: error)
-        }
+        var last = since ?? subscription.seq
         let silence = daemon.watchSilence()
         defer { silence.cancel() }
         var left = number ?? .max
@@ -107,6 +91,54 @@ struct Watch: AsyncParsableCommand {
         }
         // Only here: this keeps the client alive, which hangs up when it is freed.
         await client.close()
+    }
+
+    /// The daemon that tells events from now on; where the one that is there refuses, as it stops or its node leads no more, the
+    /// next one.
+    func begin(
+        _ reconnection: Reconnection = Reconnection()
+    ) async throws(Failure) -> (Daemon, SubscriptionReply) {
+        do throws(Failure) {
+            return try await subscribe(Daemon.connect(common))
+        } catch {
+            guard error.isStopping else { throw error }
+            let seconds = reconnection.limit.components.seconds
+            Output.complain("\(error.message); looking for the next one for \(seconds) s")
+            let begun = try await reconnection.answer(after: error) {
+                () async throws(Failure) -> Result<(Daemon, SubscriptionReply), Failure> in
+                do throws(Failure) {
+                    return .success(try await subscribe(Daemon.connect(common)))
+                } catch {
+                    // What is refused for another reason would be again.
+                    guard error.status == .unavailable else { return .failure(error) }
+                    throw error
+                }
+            }
+            return try begun.get()
+        }
+    }
+
+    private func subscribe(
+        _ daemon: Daemon
+    ) async throws(Failure) -> (Daemon, SubscriptionReply) {
+        // Only names have to be asked for.
+        let ids = jobs.compactMap(\.id)
+        let request = request(
+            of: ids.count == jobs.count ? ids : try await daemon.ids(of: jobs)
+        )
+        let client = daemon.client
+        do {
+            let reply = try await daemon.answer(to: "events.subscribe") {
+                try await client.subscribe(request) { lost in
+                    Output.complain(
+                        "events \(lost.after + 1) to \(lost.through) are no longer kept"
+                    )
+                }
+            }
+            return (daemon, reply)
+        } catch {
+            throw Failure(answering: error)
+        }
     }
 
     private func line(_ event: Event) throws -> String {

@@ -247,6 +247,13 @@ struct HandsTests {
             c timerctl queue ls --so
             c timerctl logs --name b
             c timerctl pause --tag nb
+            socket=$TIMERD_SOCKET
+            export TIMERD_SOCKET=/nonexistent
+            c timerctl --socket "$socket" show ba
+            # To bash the "=" is a word.
+            c timerctl --json --socket = "$socket" pause --tag nb
+            c timerctl show --socket "$socket" ba
+            c timerctl --so
             c timerctl next --tz Europe/Berl
 
             """#.write(toFile: folder.file("ask"), atomically: false, encoding: .utf8)
@@ -263,6 +270,10 @@ struct HandsTests {
                     --socket
                     backup base
                     nbackup nbase
+                    backup base
+                    nbackup nbase
+                    backup base
+                    --socket
                     Europe/Berlin
 
                     """,

@@ -35,4 +35,30 @@ struct NextDateTests {
             #expect(try await next() == "2099-03-01")
         }
     }
+
+    @Test("What runs is shown behind newer dates, and no dropped date is told as one to come")
+    func dropped() async throws {
+        try await DaemonProcess.with { daemon in
+            let words = ["--cron", "0 0 1 * *", "--tz", "UTC", "--", "sleep", "600"]
+            #expect(try await daemon.timerctl(["add"] + words).status == 0)
+            guard case .string(let first)? = try await daemon.job(1)["fireDate"] else {
+                Issue.record("the job has no date")
+                return
+            }
+            #expect(try await daemon.timerctl("fire", "1").status == 0)
+            _ = try await daemon.runningRun("1")
+            // Each has a row of its own; back on the first of them, the others stay dropped.
+            for _ in 0..<12 { #expect(try await daemon.timerctl("skip", "1").status == 0) }
+            #expect(try await daemon.timerctl("set-fire-date", "1", first).status == 0)
+            let page = try await daemon.timerctl("show", "1").output
+            #expect(page.contains("(run 1)\n"), "\(page)")
+            let agenda = try await daemon.timerctl(
+                ["agenda", "--next", "366d", "--each", "20", "--json"]
+            )
+            let lines = agenda.output.split(separator: "\n")
+            #expect(lines.first?.contains(first) == true, "\(agenda.output)")
+            // A year has its first date and, at most, that of the next one.
+            #expect(lines.count <= 2, "\(agenda.output)")
+        }
+    }
 }

@@ -42,10 +42,25 @@ struct TryingTests {
             let changed = try await daemon.timerctl("change", "tick", "--every", "2h", "--dry-run")
             #expect(changed.output == "job 1 (tick): would be changed\n")
             #expect(try await daemon.job(1)["schedule"]?["every"] == .string("1h"))
-            let tied = try await daemon.timerctl(
-                ["add", "--dry-run", "--while-connected"] + words
+        }
+    }
+
+    @Test("--dry-run tries a job that ends with a process or a connection, and waits for neither")
+    func tiedDryRun() async throws {
+        try await DaemonProcess.with { daemon in
+            let words = ["--every", "1h", "--", "true"]
+            for tie in [["--while-connected"], ["--while-pid", "\(getpid())"]] {
+                let tied = try await daemon.timerctl(["add", "--dry-run"] + tie + words)
+                #expect(tied.status == 0, "\(tied.errors)")
+                #expect(tied.errors.hasPrefix("tried, nothing was added: "), "\(tied.errors)")
+            }
+            // No process has the number, which is above the kernel's highest (pid_max).
+            let gone = try await daemon.timerctl(
+                ["add", "--dry-run", "--while-pid", "4194305"] + words
             )
-            #expect(tied.status == 64)
+            #expect(gone.status == 64, "\(gone.errors)")
+            #expect(gone.errors.contains("there is no such process"), "\(gone.errors)")
+            #expect(try await daemon.timerctl("list", "--all", "--json").output == "")
         }
     }
 

@@ -277,6 +277,15 @@ extension ExportTests {
         // Elsewhere it is to fire at that date.
         #expect(try plan(text, []).additions.count == 1)
     }
+
+    @Test("The schema is of all jobs' files: a label or a tag beside it is refused")
+    func schemaAlone() {
+        for option in [["--label", "web"], ["--tag", "night"]] {
+            expectUsageError("--schema and \(option[0]) exclude each other") {
+                try Export.parse(["--schema"] + option)
+            }
+        }
+    }
 }
 
 @Suite("Options in files") struct FileOptionTests {

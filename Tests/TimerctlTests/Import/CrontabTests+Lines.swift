@@ -281,6 +281,24 @@ extension CrontabTests {
         #expect(jobs.plan(of: crontab).notes.count == 1)
     }
 
+    /// By `crontab -n` of Debian's cron 3.0pl1-162, which takes `A=""`.
+    @Test("A variable without a value, which Debian's cron refuses, is told of at an import")
+    func bareVariables() {
+        let text = "MAILTO=\"\"\nA=\n* * * * * a\nB = \nC=\"\"\n* * * * * b"
+        let crontab = Crontab(parsing: text, hasUsers: false)
+        var jobs = CrontabJobs(path: "-", owner: .root, caller: .root)
+        let plan = jobs.plan(of: crontab)
+        #expect(
+            plan.notes == [
+                "line 2: Debian's cron refuses 'A=' without a value, which is A=\"\" to timerd",
+                "line 4: Debian's cron refuses 'B=' without a value, which is B=\"\" to timerd",
+            ]
+        )
+        #expect(plan.jobs.map { $0.definition.env?["A"] } == ["", ""])
+        jobs.replacesCron = false
+        #expect(jobs.plan(of: crontab).notes == [])
+    }
+
     @Test("A SHELL that is empty is what a line is refused for")
     func emptyShell() {
         let plan = plan("SHELL=\"\"\n* * * * * a\nSHELL=/bin/sh\n* * * * * b")

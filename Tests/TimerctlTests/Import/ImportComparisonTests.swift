@@ -88,4 +88,18 @@ import TimerControl
         #expect(comparison.present.map(\.there.id.rawValue) == [7])
         #expect(comparison.gone.map(\.id.rawValue) == [9])
     }
+
+    @Test("Jobs from other crontabs are looked for among those of a crontab's users alone")
+    func requests() {
+        func asked(_ tag: String, caller: LocalUser) -> [ListJobs] {
+            Importer.requests(tag, of: [.ann, .root], caller: caller)
+        }
+        let everybody = asked("crontab:/etc/crontab", caller: .root)
+        #expect(everybody.map(\.owner) == ["0", "1001"])
+        #expect(everybody.map(\.tag) == [nil, nil])
+        // Who is not root is shown no other's.
+        #expect(asked("crontab:-", caller: .ann).map(\.owner) == [nil])
+        let unit = asked("systemd:a.timer", caller: .root)
+        #expect(unit.map(\.tag) == ["systemd:a.timer"] && unit.map(\.owner) == [nil])
+    }
 }

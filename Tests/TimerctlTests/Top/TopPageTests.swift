@@ -23,7 +23,7 @@ import TimerControl
             if !isRunning { ($0.outcome, $0.status, $0.endedAt) = (.exited, 1, testNow) }
         }
         let found = job(2) { $0.definition.name = "job-2" }
-        return TopPage.Content(job: found, runs: [shown], output: output)
+        return TopPage.Content(job: found, rows: JobRows([shown]), output: output)
     }
 
     private func opened() -> TopModel {

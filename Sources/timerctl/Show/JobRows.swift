@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerControl
+import TimerWords
+
+/// The rows of a job that its page tells of; pure.
+struct JobRows {
+    /// The nearest of the dates ahead that are dropped, what has come last, and what is not over, however old it is.
+    private(set) var shown: [Run]
+    /// All dates ahead that are dropped.
+    var dropped: [Run] = []
+    /// How many more are not over.
+    private(set) var more = 0
+
+    /// How many of each are shown.
+    static let number = 10
+
+    init(_ shown: [Run] = []) { self.shown = shown }
+
+    /// Adds what is not over and is on none of the rows, the oldest of which may hold up all that is newer: what runs goes
+    /// ahead of what waits.
+    ///
+    /// `open`: the newest first, as the rows are.
+    mutating func add(open: [Run]) {
+        // A fire has one row here: its run may have begun since.
+        let known = Set(shown.map(\.fire))
+        let older = open.filter { !known.contains($0.fire) && $0.state != .claimed }
+        let running = older.filter { $0.state == .running }
+        let waiting = older.filter { $0.state != .running }
+        let chosen = Set((running + waiting).prefix(Self.number).map(\.fire))
+        shown += older.filter { chosen.contains($0.fire) }
+        more += older.count { !chosen.contains($0.fire) }
+    }
+}
+
+extension Daemon {
+    func rows(of job: JobID) async throws(Failure) -> JobRows {
+        var request = ListRuns()
+        request.job = job
+        var found = RunsFound(JobRows.number, now: .now)
+        var come: [Run] = []
+        repeat {
+            request.limit = found.limit
+            let page = try await ask(.listRuns(request), for: RunsReply.self).value
+            come += found.take(page.runs.map { RunsFound.Row(run: $0) }).map(\.run)
+            request.cursor = page.cursor
+        } while request.cursor != nil && !found.isFull
+        var rows = JobRows(found.ahead.map(\.run) + come)
+        if !found.ahead.isEmpty { rows.dropped = try await datesDropped(of: job)[job] ?? [] }
+        if request.cursor != nil {
+            (request.open, request.cursor) = (true, nil)
+            rows.add(open: try await runs(request, atMost: .max).page.runs)
+        }
+        return rows
+    }
+
+    /// The rows of dates that are still ahead and will not fire, as they were dropped, by their jobs; of all jobs where none is
+    /// named.
+    func datesDropped(
+        of job: JobID? = nil,
+        tag: String? = nil,
+        owner: String? = nil
+    ) async throws(Failure) -> [JobID: [Run]] {
+        var request = ListRuns()
+        (request.job, request.tag, request.owner) = (job, tag, owner)
+        (request.since, request.outcome) = (.now, .skipped)
+        return Dictionary(grouping: try await runs(request, atMost: .max).page.runs, by: \.job)
+    }
+}
