@@ -227,7 +227,7 @@ struct WithdrawnRunTests {
                 try writer.end(&job, .invalidated, .invalidated)
                 try writer.put(job)
             }
-            #expect(try await test.history(job.id).map(\.outcome).last == .notStarted)
+            #expect(test.sink.all(.runFinished).map(\.outcome).last == .notStarted)
             let day = ReadCalendar(
                 from: TestScheduler.start,
                 before: TestScheduler.start + .hours(24),
