@@ -15,7 +15,7 @@ final class LineQueue<Line: Sendable>: Sendable {
     private enum Phase { case idle, writing, ended }
 
     private struct State {
-        var waiting: LineShares<Line>
+        var waiting: LineShares<Line, Owner>
         var phase = Phase.idle
         /// Whether the thread is to end once all is written.
         var isEnding = false
@@ -66,7 +66,7 @@ final class LineQueue<Line: Sendable>: Sendable {
 
     /// Waits for lines, or lines that were left out; nil at the end.
     func next() -> Batch? {
-        let next = state.wait { state -> Monitor<State>.Look<LineShares<Line>?> in
+        let next = state.wait { state -> Monitor<State>.Look<LineShares<Line, Owner>?> in
             guard !state.waiting.isEmpty else {
                 guard state.isEnding else { return .wait(until: nil) }
                 state.phase = .ended

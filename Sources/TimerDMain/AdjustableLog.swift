@@ -21,13 +21,14 @@ final class LogThreshold: Sendable {
 
 /// Logs to standard error, or the journal behind it, from a level that all such loggers share; never waits for who reads that.
 struct AdjustableLog: LogHandler {
-    private var output: StreamLogHandler
+    private let label: String
     private let threshold: LogThreshold
     private let journal: Journal?
+    var metadata = Logger.Metadata()
 
     init(label: String, threshold: LogThreshold, journal: Journal?) {
+        self.label = label
         self.journal = journal
-        output = StreamLogHandler(label: label, stream: RecordQueue.standardError)
         self.threshold = threshold
     }
 
@@ -36,24 +37,29 @@ struct AdjustableLog: LogHandler {
         set { threshold.level = newValue }
     }
 
-    var metadata: Logger.Metadata {
-        get { output.metadata }
-        set { output.metadata = newValue }
-    }
-
     subscript(metadataKey key: String) -> Logger.Metadata.Value? {
-        get { output[metadataKey: key] }
-        set { output[metadataKey: key] = newValue }
+        get { metadata[key] }
+        set { metadata[key] = newValue }
     }
 
     func log(event: LogEvent) {
         // The journal makes what it shows harmless itself, and keeps it as it was.
         if journal?.write(event) == true { return }
+        let owner = event.metadata?["owner"].flatMap { UInt32($0.description) }
+        var output = StreamLogHandler(label: label, stream: RecordsAbout(user: owner))
+        output.metadata = metadata
         var event = event
         event.message = "\(HiddenCharacters.escaped(event.message.description))"
         event.metadata = event.metadata?.mapValues(\.escaped)
         output.log(event: event)
     }
+}
+
+/// The records about a user, or the daemon's own, on their way to standard error.
+private struct RecordsAbout: TextOutputStream {
+    let user: UInt32?
+
+    func write(_ record: String) { RecordQueue.standardError.write(record, about: user) }
 }
 
 extension Logger.MetadataValue {

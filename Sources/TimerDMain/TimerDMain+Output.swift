@@ -2,6 +2,7 @@
 
 import ArgumentParser
 import Glibc
+import LinuxSystem
 import Platform
 import SystemPackage
 import TimerWords

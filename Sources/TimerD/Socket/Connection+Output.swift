@@ -217,7 +217,7 @@ extension Connection: ReplyHolder {
         environment.log.notice(
             "connection cut off",
             metadata: [
-                "pid": "\(peer.pid)", "uid": "\(peer.uid)", "bytes": "\(pendingBytes)",
+                "pid": "\(peer.pid)", "owner": "\(peer.uid)", "bytes": "\(pendingBytes)",
                 "error": "it takes and sends nothing, and others of its user wait",
             ]
         )

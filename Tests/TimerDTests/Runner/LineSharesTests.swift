@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import JobModel
+import Platform
 import Testing
-
-@testable import Runner
 
 /// Whose lines wait, and whose are left out.
 @Suite("Shares of lines") struct LineSharesTests {
@@ -12,7 +11,7 @@ import Testing
 
     @Test("A flood loses its own newest lines, and costs nobody else one")
     func flood() {
-        var shares = LineShares<String>(room: 100)
+        var shares = LineShares<String, Owner>(room: 100)
         for number in 0..<20 { shares.put("a\(number)", size: 10, of: ann) }
         for number in 0..<3 { shares.put("b\(number)", size: 10, of: bob) }
         let taken = shares.takeAll()
@@ -25,7 +24,7 @@ import Testing
 
     @Test("Owners take turns, a line each")
     func turns() {
-        var shares = LineShares<String>(room: 100)
+        var shares = LineShares<String, Owner>(room: 100)
         for number in 0..<5 { shares.put("a\(number)", size: 1, of: ann) }
         shares.put("b0", size: 1, of: bob)
         let taken = shares.takeAll()
@@ -35,9 +34,20 @@ import Testing
         #expect(leftOut.isEmpty)
     }
 
+    @Test("In their order lines stand as they came, whoever has them")
+    func order() {
+        var shares = LineShares<String, Owner>(room: 50)
+        for (line, owner) in [("a0", ann), ("b0", bob), ("a1", ann), ("a2", ann), ("a3", ann)] {
+            shares.put(line, size: 10, of: owner)
+        }
+        shares.put("b1", size: 10, of: bob)
+        #expect(shares.linesInOrder == ["a0", "b0", "a1", "a2", "b1"])
+        #expect(shares.leftOut == [ann: 1])
+    }
+
     @Test("Of many owners each has one turn after the other, for as long as he has lines")
     func manyOwners() {
-        var shares = LineShares<String>(room: 10_000)
+        var shares = LineShares<String, Owner>(room: 10_000)
         let owners = (0..<100).map { Owner(uid: UInt32(2000 + $0), name: "user\($0)") }
         // The first has one line, the last has a hundred.
         for (index, owner) in owners.enumerated() {
@@ -52,7 +62,7 @@ import Testing
 
     @Test("A line that is larger than the room is left out alone")
     func large() {
-        var shares = LineShares<String>(room: 100)
+        var shares = LineShares<String, Owner>(room: 100)
         shares.put("b", size: 10, of: bob)
         shares.put("a", size: 101, of: ann)
         let taken = shares.takeAll()

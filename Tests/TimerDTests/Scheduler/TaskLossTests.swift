@@ -218,6 +218,31 @@ struct TaskLossTests {
         }
     }
 
+    @Test(
+        "A task that is given back once its job was invalidated is dropped, as what waited was",
+        arguments: [nil, "1h"] as [String?]
+    )
+    func releasedOfEnded(delay: String?) async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(in: "0s")) { $0.queue = "mails" }
+            let task = try #require(try await test.reserve("mails").first)
+            try await test.change(job.id, .invalidate)
+            // Said again it is answered again.
+            for _ in 0..<2 {
+                let outcome = try await test.tell(task) {
+                    try $0.release(ReleasedTask($1, delay: delay), TestScheduler.root)
+                }
+                #expect(outcome.state == .done)
+            }
+            #expect(try await test.tasks().isEmpty)
+            #expect(try await test.reserve("mails").isEmpty)
+            let row = try #require(try await test.history(job.id).first)
+            #expect((row.outcome, row.state) == (.released, .skipped), "nobody has done it")
+            #expect(row.reason == .invalidated)
+            #expect(test.sink.all(.fireSkipped).map(\.reason) == ["invalidated"])
+        }
+    }
+
     @Test("A task that nobody has heard of stands where it stood before")
     func takenBack() async throws {
         try await TestScheduler.with { test in

@@ -205,4 +205,40 @@ struct WithdrawnRunTests {
             #expect(await test.scheduler.measures().counters.runs == ["notStarted": 1])
         }
     }
+
+    @Test(
+        "A calendar has what was ended before it began as skipped, and as failed where an attempt was before it",
+        arguments: [1, 2]
+    )
+    func calendar(attempt: Int) async throws {
+        try await TestScheduler.with { test in
+            test.runner.isHolding = true
+            let job = try await test.add(ScheduleWords(every: "1h"), command: ["x"]) {
+                ($0.retries, $0.backoff) = (1, "1s..1s")
+            }
+            let (_, fire) = try await test.scheduler.fire(.id(job.id), caller: TestScheduler.root)
+            try await test.settle()
+            if attempt == 2 {
+                test.runner.end(.exited(1))
+                try await test.advance(by: .seconds(2))
+            }
+            try await test.scheduler.write(unstarted: [fire]) { writer in
+                guard var job = try writer.job(job.id) else { return }
+                try writer.end(&job, .invalidated, .invalidated)
+                try writer.put(job)
+            }
+            #expect(test.sink.all(.runFinished).map(\.outcome).last == .notStarted)
+            let day = ReadCalendar(
+                from: TestScheduler.start,
+                before: TestScheduler.start + .hours(24),
+                bucket: .hour
+            )
+            let answer = try await test.handler().handle(.runCalendar(day), from: 0).get()
+            let buckets = try #require(answer as? RunCalendarReply).buckets
+            let counts = buckets.reduce(into: DueCounts()) { $0 += $1.counts }
+            #expect(counts.skipped == (attempt == 1 ? 1 : 0))
+            #expect(counts.failed == (attempt == 1 ? 0 : 1))
+            #expect(counts.succeeded == 0)
+        }
+    }
 }

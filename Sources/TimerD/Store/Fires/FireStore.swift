@@ -141,7 +141,12 @@ struct FireStore {
     func markDone(_ fire: FireID) throws { try database.prepare(SQL.markDone).run(fire) }
 
     /// Notes that the last attempt at its own command failed.
-    func markFailed(_ fire: FireID) throws { try database.prepare(SQL.markFailed).run(fire) }
+    func markFailed(_ fire: FireID) throws { try database.prepare(SQL.markFailed).run(fire, true) }
+
+    /// Notes that its command was ended before it began: it has neither failed nor been carried out.
+    func markNotBegun(_ fire: FireID) throws {
+        try database.prepare(SQL.markFailed).run(fire, false)
+    }
 
     func markSkipped(_ fire: FireID, _ reason: FireReason) throws {
         try database.prepare(SQL.markSkipped).run(fire, reason)
@@ -227,7 +232,8 @@ struct FireStore {
         static let wallDate = "SELECT wall_date_us FROM fires WHERE id = ?1"
         static let isByHand = "SELECT reason IS 'manual' FROM fires WHERE id = ?1"
         static let markDone = "UPDATE fires SET state = 'done' WHERE id = ?1"
-        static let markFailed = "UPDATE fires SET failed = 1 WHERE id = ?1"
+        /// 0 where its command has not begun, and does not any more.
+        static let markFailed = "UPDATE fires SET failed = ?2 WHERE id = ?1"
         static let markSkipped = """
             UPDATE fires SET state = 'skipped', reason = ?2 WHERE id = ?1
             """

@@ -131,12 +131,16 @@ extension Queries {
         var state: FireState
         var reason: FireReason?
         var hasFailed: Bool
+        var hasBegun: Bool
 
         init(_ row: borrowing Row) {
             // What a newer version calls its own is not over for all that this one knows.
             state = row.ifReadable(3) ?? .unreadable
             reason = row.ifReadable(4)
-            hasFailed = row.ifReadable(7) ?? false
+            let failed: Bool? = row.ifReadable(7)
+            hasFailed = failed == true
+            // What is told to have not begun has not failed either.
+            hasBegun = failed != false
         }
     }
 }
@@ -146,6 +150,7 @@ extension DueCounts {
         switch fire.state {
         case .fired: succeeded += number
         case .done where fire.hasFailed: failed += number
+        case .done where !fire.hasBegun: skipped += number
         case .done: succeeded += number
         case .dead: failed += number
         case .skipped where fire.reason?.isMissed == true: missed += number
@@ -156,10 +161,10 @@ extension DueCounts {
 }
 
 extension Queries.SQL {
-    /// Whether the last attempt at the fire's own command failed is the last column.
+    /// Whether the last attempt at the fire's own command failed is the last column; 0 where it was ended before it began.
     private static let fireColumns = """
         fires.wall_date_us, fires.id, fires.job_id, fires.state, fires.reason, fires.dates,
-        fires.last_date_us, fires.failed IS NOT NULL
+        fires.last_date_us, fires.failed
         """
     /// Uses fires_by_date, or fires_by_owner.
     static func firesToCount(hasOwner: Bool) -> String {

@@ -34,7 +34,7 @@ enum RunRow {
                 WHERE tasks.fire_id = fires.id AND tasks.state = 'delayed' AND daemon_state.one = 1)
         END,
         CASE WHEN \(isLastOfWaiting) THEN fires.waits_for END, runs.survivors,
-        (runs.failed_owner_id IS NOT NULL OR runs.id IS NULL AND fires.failed IS NOT NULL),
+        (runs.failed_owner_id IS NOT NULL OR runs.id IS NULL AND fires.failed IS 1),
         (SELECT name FROM job_definitions WHERE job_definitions.job_id = fires.job_id), runs.node,
         fires.due_by_us, \(isLastOfTask), runs.stopped
         """

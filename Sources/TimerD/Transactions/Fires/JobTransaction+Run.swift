@@ -151,7 +151,14 @@ extension JobTransaction {
         let hasFailed =
             !isRunAgain && job.policy.run.isFailure(ended.outcome, of: ended.handler)
         try runs.markFinished(run, ended, failureOf: hasFailed ? job.ownerID : nil)
-        if hasFailed, isLast, ended.handler == nil { try fires.markFailed(ended.fire) }
+        guard isLast, ended.handler == nil else { return }
+        let isWithdrawn = ended.outcome == .withdrawn
+        // Attempts before one that was withdrawn have failed.
+        if hasFailed || isWithdrawn && ended.attempt > 1 {
+            try fires.markFailed(ended.fire)
+        } else if isWithdrawn {
+            try fires.markNotBegun(ended.fire)
+        }
     }
 
     private mutating func tellEnd(of run: RunID, of job: StoredJob, _ ended: EndedRun) throws {

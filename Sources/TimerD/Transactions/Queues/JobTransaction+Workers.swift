@@ -134,13 +134,18 @@ extension JobTransaction {
             _ = try runs.deleteOpen(reference.token)
             task.attempt -= 1
             guard !isEnded else {
-                try drop(task, of: job, .invalidated)
-                noteRoom(in: task.key)
+                try dropGivenBack(task, of: job)
                 continue
             }
             task.state = .ready
             try rest(task, of: job)
         }
+    }
+
+    /// Drops a task that its worker has given back, and whose job was invalidated meanwhile, as what waited was.
+    private mutating func dropGivenBack(_ task: TaskRow, of job: StoredJob) throws {
+        try drop(task, of: job, .invalidated)
+        noteRoom(in: task.key)
     }
 
     // MARK: - What became of it
@@ -192,7 +197,11 @@ extension JobTransaction {
         if try outcome(of: reference, caller) == .released { return try standing(reference.fire) }
         var (task, job) = try held(reference, caller)
         try end(task, of: job, .released)
-        guard try !jobs.isInvalidated(job.id) else { return try closed(task) }
+        guard try !jobs.isInvalidated(job.id) else {
+            // Nobody has done it: its fire is no success.
+            try dropGivenBack(task, of: job)
+            return TaskOutcome(fire: task.fire, state: .done)
+        }
         task.state = released.delaySpan > .zero ? .delayed : .ready
         task.readyAt = moment.elapsed + released.delaySpan
         try rest(task, of: job)

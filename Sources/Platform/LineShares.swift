@@ -1,42 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import JobModel
-
 /// Lines that wait in a bounded room, of which each owner has a share while some of his wait.
 ///
 /// Where there is no room, whoever has most there loses his newest: a flood costs nobody else a line.
-struct LineShares<Line: Sendable>: Sendable {
+package struct LineShares<Line: Sendable, Owner: Hashable & Sendable>: Sendable {
     private struct Share: Sendable {
-        var lines: [(line: Line, size: Int)] = []
+        var lines: [(line: Line, size: Int, number: Int)] = []
         var size = 0
     }
 
     private let room: Int
     private var shares: [Owner: Share] = [:]
     private var size = 0
+    /// How many lines have come.
+    private var count = 0
     /// How many lines of each were left out.
-    private(set) var leftOut: [Owner: Int] = [:]
+    package private(set) var leftOut: [Owner: Int] = [:]
 
     /// `room`: how many bytes wait at most.
-    init(room: Int) { self.room = room }
+    package init(room: Int) { self.room = room }
 
-    var isEmpty: Bool { shares.isEmpty && leftOut.isEmpty }
+    package var isEmpty: Bool { shares.isEmpty && leftOut.isEmpty }
 
-    mutating func put(_ line: Line, size: Int, of owner: Owner) {
-        shares[owner, default: Share()].lines.append((line, size))
+    package mutating func put(_ line: Line, size: Int, of owner: Owner) {
+        shares[owner, default: Share()].lines.append((line, size, count))
         shares[owner]?.size += size
         self.size += size
+        count += 1
         while self.size > room { dropNewestOfLargest() }
     }
 
     /// Hands over all that waits, and how many were left out; nothing is left here.
-    mutating func takeAll() -> Self {
+    package mutating func takeAll() -> Self {
         defer { self = LineShares(room: room) }
         return self
     }
 
     /// All that waits, a line of each owner in turn.
-    var lines: [Line] {
+    package var lines: [Line] {
         var lines: [Line] = []
         // Those who have a line for this turn.
         var left = shares.values.map(\.lines)
@@ -49,8 +50,13 @@ struct LineShares<Line: Sendable>: Sendable {
         return lines
     }
 
+    /// All that waits, in the order in which it came.
+    package var linesInOrder: [Line] {
+        shares.values.flatMap(\.lines).sorted { $0.number < $1.number }.map(\.line)
+    }
+
     /// Leaves out all that waits.
-    mutating func dropAll() {
+    package mutating func dropAll() {
         for (owner, share) in shares { leftOut[owner, default: 0] += share.lines.count }
         (shares, size) = ([:], 0)
     }
