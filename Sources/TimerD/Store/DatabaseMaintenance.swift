@@ -114,11 +114,16 @@ private final class Turn<Value: Sendable>: Sendable {
 
 extension Database {
     /// What SQLite finds wrong: damage in the file's structure, and rows that refer to missing ones.
+    ///
+    /// - Throws: where the disk does not give a page, of which SQLite says in a row that it is damaged.
     func problems() throws -> [String] {
         let found = try prepare("PRAGMA integrity_check(100)").all { row in
             try row.get(0, as: String.self)
         }
-        guard found == ["ok"] else { return found }
+        guard found == ["ok"] else {
+            try requirePages()
+            return found
+        }
         let orphans = "SELECT DISTINCT \"table\", parent FROM pragma_foreign_key_check LIMIT 100"
         return try prepare(orphans).all { row in
             let (table, parent) = (try row.get(0, as: String.self), try row.get(1, as: String.self))
