@@ -139,6 +139,8 @@ package struct DatabaseError: Error, Sendable {
     package var isCorrupt: Bool { primaryCode == SQLITE_CORRUPT || primaryCode == SQLITE_NOTADB }
     /// The operating system failed to read, write or sync.
     package var isIOError: Bool { primaryCode == SQLITE_IOERR }
+    /// The disk does not give a page.
+    package var isUnread: Bool { code == SQLITE_IOERR | 1 << 8 }
     /// The file, or its file system, may not be written.
     package var isReadOnly: Bool { primaryCode == SQLITE_READONLY }
     /// The process may have no more memory, or no more descriptors.

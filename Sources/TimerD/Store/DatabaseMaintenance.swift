@@ -43,8 +43,8 @@ final class DatabaseMaintenance: Sendable {
                 let database = try Database(path: path, mode: .readOnly)
                 defer { database.close() }
                 return try database.problems()
-            } catch let error as DatabaseError where error.isCorrupt {
-                // So damaged that the check itself cannot go on: that is what it was to find.
+            } catch let error as DatabaseError where error.isCorrupt || error.isUnread {
+                // So damaged, or its disk so, that the check itself cannot go on: that is what it was to find.
                 return [error.message]
             }
         }
