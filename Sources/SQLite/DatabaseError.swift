@@ -107,9 +107,14 @@ package struct DatabaseError: Error, Sendable {
     /// Why no file can be made beside the database of `connection`; nil if one can, or nobody knows.
     private static func refusalOfFile(beside connection: OpaquePointer?) -> Int32? {
         guard let name = sqlite3_db_filename(connection, "main") else { return nil }
+        return refusalOfFile(in: String(cString: name).parentFolder)
+    }
+
+    /// Why no file can be made in a folder; nil if one can, or nobody knows.
+    package static func refusalOfFile(in folder: String) -> Int32? {
         // O_TMPFILE: it has no name, and is gone with its descriptor.
         let flags = 0o20_000_000 | O_DIRECTORY | O_RDWR | O_CLOEXEC
-        let file = Glibc.open(String(cString: name).parentFolder, flags, 0o600)
+        let file = Glibc.open(folder, flags, 0o600)
         guard file < 0 else {
             Glibc.close(file)
             return nil

@@ -115,4 +115,28 @@ struct RestoreFaultTests {
                 + " (no space left on device) (SQLITE_CANTOPEN)\n"
         )
     }
+
+    @Test(
+        "without a free inode is what a backup names, and not its source",
+        .enabled(if: geteuid() == 0, "mounts a file system, in a namespace of its own")
+    )
+    func inodesOfBackup() async throws {
+        try await DaemonProcess.with { daemon in
+            await daemon.end(SIGTERM)
+            daemon.endRunner()
+            // One for the folder of the copy and one for the copy, and none for its journal.
+            let disk = daemon.folder + "/disk"
+            try FileManager.default.createDirectory(
+                atPath: disk,
+                withIntermediateDirectories: true
+            )
+            let script = "mount -t tmpfs -o nr_inodes=3 none '\(disk)' && exec \"$@\""
+            try await daemon.start(through: ["unshare", "-m", "sh", "-c", script, "sh"])
+            let answer = try await daemon.timerctl("backup", disk + "/backup.db")
+            #expect(
+                answer.errors.contains("'\(disk)/backup.db': there is no more room on its disk"),
+                "\(answer)"
+            )
+        }
+    }
 }
