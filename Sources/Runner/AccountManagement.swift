@@ -16,7 +16,23 @@ package enum AccountManagement {
     ///
     /// - Throws: PAM's reason; also if PAM itself cannot be asked.
     package static func check(_ account: Account) throws(StartRefusal) {
-        let code = ask(account)
+        try check(account, asking: ask)
+    }
+
+    /// A refusal has to be said twice: it is remembered, and a module that got no descriptor for a moment, which others had by
+    /// then given back, refuses as well.
+    static func check(_ account: Account, asking: (Account) -> Int32) throws(StartRefusal) {
+        guard try answer(about: account, asking) != PAM_SUCCESS else { return }
+        let code = try answer(about: account, asking)
+        guard code == PAM_SUCCESS else { throw refusal(account, code) }
+    }
+
+    /// What PAM says of an account, where it had what it takes to ask its modules.
+    private static func answer(
+        about account: Account,
+        _ asking: (Account) -> Int32
+    ) throws(StartRefusal) -> Int32 {
+        let code = asking(account)
         do throws(Errno) {
             // Modules that cannot open their files refuse, or are passed over: neither is PAM's answer.
             try FreeDescriptor.require()
@@ -28,7 +44,7 @@ package enum AccountManagement {
                 on: error.isShortage ? .shortage : nil
             )
         }
-        guard code == PAM_SUCCESS else { throw refusal(account, code) }
+        return code
     }
 
     /// What PAM says of an account.

@@ -21,7 +21,9 @@ extension Database {
             PRAGMA secure_delete = FAST;
             """
         )
-        let mode = try prepare("PRAGMA journal_mode = WAL").value(as: String.self)
+        // To its end: that it could not be synced SQLite says behind the row with the mode, and goes on without a log.
+        try prepare("PRAGMA journal_mode = WAL").run()
+        let mode = try prepare("PRAGMA journal_mode").value(as: String.self)
         guard mode == "wal" else {
             throw DatabaseError(
                 code: SQLITE_CANTOPEN,

@@ -219,6 +219,12 @@ package final class Database {
     /// The row id of the last INSERT that succeeded.
     package var lastInsertRowID: Int64 { sqlite3_last_insert_rowid(handle) }
 
+    /// Throws a failed read of a page, of which a check has said in a row alone that the page is damaged.
+    package func requirePages() throws(DatabaseError) {
+        let check = "PRAGMA integrity_check"
+        if let unread = DatabaseError.unreadPage(handle, sql: check, path: path) { throw unread }
+    }
+
     // MARK: - Transactions
 
     /// Whether a transaction is open; a closed connection has none.

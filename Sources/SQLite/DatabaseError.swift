@@ -44,16 +44,83 @@ package struct DatabaseError: Error, Sendable {
 
     /// The error that `connection` reported last, while executing `sql`.
     package init(of connection: OpaquePointer?, sql: String?, path: String) {
+        if let unread = Self.unread(connection, sql: sql, path: path) {
+            self = unread
+            return
+        }
         let code = sqlite3_extended_errcode(connection)
         // With other codes SQLite leaves the errno of some earlier call in place.
         let isSystem = [SQLITE_IOERR, SQLITE_CANTOPEN, SQLITE_FULL].contains(code & 0xff)
-        let systemError = isSystem ? sqlite3_system_errno(connection) : 0
+        var systemError = isSystem ? sqlite3_system_errno(connection) : 0
+        // What SQLite undoes behind a call that failed may have left none.
+        if systemError == 0, code & 0xff == SQLITE_IOERR {
+            systemError =
+                Self.files.lazy.map { Self.lastErrno(connection, of: $0) }
+                .first { $0 != 0 } ?? 0
+        }
+        // A file that SQLite cannot make it tries to read next, and has the errno of that.
+        if code & 0xff == SQLITE_CANTOPEN, systemError == ENOENT {
+            systemError = Self.refusalOfFile(beside: connection) ?? ENOENT
+        }
         var message = String(cString: sqlite3_errmsg(connection))
         if systemError != 0 {
             message += " (\(Errno(rawValue: systemError).text))"
         }
         if code & 0xff == SQLITE_FULL || systemError == EFBIG { message += Self.fileLimit }
         self.init(code: code, systemError: systemError, message: message, sql: sql, path: path)
+    }
+
+    /// A failed read of a file of `connection`, which SQLite has told as damage; nil if it has told none, or all could be read.
+    ///
+    /// https://www.sqlite.org/rescode.html#ioerr_corruptfs
+    static func unread(_ connection: OpaquePointer?, sql: String?, path: String) -> Self? {
+        guard sqlite3_extended_errcode(connection) & 0xff == SQLITE_CORRUPT else { return nil }
+        return unreadPage(connection, sql: sql, path: path)
+    }
+
+    /// The same where SQLite has told of it in a row.
+    static func unreadPage(_ connection: OpaquePointer?, sql: String?, path: String) -> Self? {
+        let numbers = files.lazy.map { lastErrno(connection, of: $0) }
+        guard let number = numbers.first(where: { $0 == EIO || $0 == ENXIO }) else { return nil }
+        return Self(
+            code: SQLITE_IOERR | 1 << 8,
+            systemError: number,
+            message: "disk I/O error (\(Errno(rawValue: number).text))",
+            sql: sql,
+            path: path
+        )
+    }
+
+    /// How a connection calls its database's file, and the journal or log beside it.
+    private static let files = [SQLITE_FCNTL_FILE_POINTER, SQLITE_FCNTL_JOURNAL_POINTER]
+
+    /// Of the last call that failed on the database's file, or on its journal or log; 0 if none did.
+    static func lastErrno(_ connection: OpaquePointer?, of which: Int32) -> Int32 {
+        var (file, number) = (UnsafeMutablePointer<sqlite3_file>?.none, Int32(0))
+        guard sqlite3_file_control(connection, "main", which, &file) == SQLITE_OK,
+            let file, let methods = file.pointee.pMethods
+        else { return 0 }
+        _ = methods.pointee.xFileControl(file, SQLITE_FCNTL_LAST_ERRNO, &number)
+        return number
+    }
+
+    /// Why no file can be made beside the database of `connection`; nil if one can, or nobody knows.
+    private static func refusalOfFile(beside connection: OpaquePointer?) -> Int32? {
+        guard let name = sqlite3_db_filename(connection, "main") else { return nil }
+        return refusalOfFile(in: String(cString: name).parentFolder)
+    }
+
+    /// Why no file can be made in a folder; nil if one can, or nobody knows.
+    package static func refusalOfFile(in folder: String) -> Int32? {
+        // O_TMPFILE: it has no name, and is gone with its descriptor.
+        let flags = 0o20_000_000 | O_DIRECTORY | O_RDWR | O_CLOEXEC
+        let file = Glibc.open(folder, flags, 0o600)
+        guard file < 0 else {
+            Glibc.close(file)
+            return nil
+        }
+        // Not every file system has such files.
+        return errno == EOPNOTSUPP ? nil : errno
     }
 
     private var primaryCode: Int32 { code & 0xff }
@@ -77,6 +144,8 @@ package struct DatabaseError: Error, Sendable {
     package var isCorrupt: Bool { primaryCode == SQLITE_CORRUPT || primaryCode == SQLITE_NOTADB }
     /// The operating system failed to read, write or sync.
     package var isIOError: Bool { primaryCode == SQLITE_IOERR }
+    /// The disk does not give a page.
+    package var isUnread: Bool { code == SQLITE_IOERR | 1 << 8 }
     /// The file, or its file system, may not be written.
     package var isReadOnly: Bool { primaryCode == SQLITE_READONLY }
     /// The process may have no more memory, or no more descriptors.

@@ -223,7 +223,8 @@ struct DatabaseFile {
         guard let file, let methods = file.pointee.pMethods,
             methods.pointee.xRead(file, &header, Int32(header.count), 0) == SQLITE_OK
         else {
-            throw refusal(SQLITE_IOERR, "cannot read", because: sqlite3_system_errno(reader))
+            let number = DatabaseError.lastErrno(reader, of: SQLITE_FCNTL_FILE_POINTER)
+            throw refusal(SQLITE_IOERR, "cannot read", because: number)
         }
         return header
     }

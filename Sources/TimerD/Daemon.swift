@@ -38,6 +38,14 @@ public struct Daemon: Service {
         reloads.continuation.yield(configuration)
     }
 
+    /// Whether `reload` refuses a configuration that was read, and says so: then nothing of it is to be in force.
+    public func refuses(_ new: Configuration) -> Bool {
+        // try?: a daemon that is handed several does not run.
+        let isHandedOver = (try? manager.socket(for: configuration.socket)) != nil
+        return configuration.shared == nil && isHandedOver
+            && new.refusal(atSocketOf: configuration) != nil
+    }
+
     /// Runs until it is told to stop, by the service group or by cancellation.
     ///
     /// - Throws: `DaemonError` for what keeps it from starting: a database that is in use, cannot be read or

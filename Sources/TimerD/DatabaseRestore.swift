@@ -127,14 +127,16 @@ public struct DatabaseRestore {
             try file.prepare("UPDATE daemon_state SET copied_at_us = ?1").run(now)
             _ = try DaemonState.read(file, now: now)
             try KnownZoneRules.read(file)
-            // Copies the log into the file, which is synced, and removes it.
+            // Copies the log into the file, which is synced; SQLite's last errno of the log goes with it, below.
+            try file.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            // Removes the log.
             try file.execute("PRAGMA journal_mode = DELETE")
         } catch {
             throw refusal(of: backup, copy, error)
         }
     }
 
-    /// The reason in words of what the user knows, and not of the copy.
+    /// The reason in words of the backup; in those of the copy where that could not be written or read.
     private func refusal(of backup: String, _ copy: String, _ error: any Error) -> DaemonError {
         let stored = error as? DatabaseError
         let isPassing =
@@ -142,7 +144,7 @@ public struct DatabaseRestore {
         let reason = stored?.sentence ?? "\(error)"
         return DaemonError(
             "cannot restore '\(backup)': "
-                + reason.replacing(copy, with: isPassing ? database : backup)
+                + (isPassing ? reason : reason.replacing(copy, with: backup))
                 + "; nothing was changed",
             isPassing ? .unavailable : .configuration
         )

@@ -19,7 +19,7 @@ struct Reloads: Service {
         for await _ in signals.cancelOnGracefulShutdown() {
             do throws(SettingError) {
                 let configuration = try await read()
-                threshold.level = configuration.logLevel
+                if !daemon.refuses(configuration) { threshold.level = configuration.logLevel }
                 daemon.reload(.success(configuration))
             } catch {
                 log.error("the configuration stays as it was", metadata: ["error": "\(error)"])

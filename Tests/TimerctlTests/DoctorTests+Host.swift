@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import Glibc
 import Schedules
 import Testing
@@ -100,5 +101,37 @@ extension DoctorTests {
         #expect(finding.level == .warning)
         #expect(finding.text == "'/zones' has no zone 'Europe/Berlin'")
         #expect(finding.advice?.hasPrefix("TZDIR leads there") == true)
+    }
+
+    @Test("A disk that takes no file, or no write, is not well for having room")
+    func fullOfFiles() {
+        var space = HostFacts.Space(free: 1 << 30, all: 1 << 34, files: 1 << 20)
+        #expect(Diagnosis.space(space).level == .ok)
+        space.files = 3
+        #expect(Diagnosis.space(space).level == .warning)
+        #expect(Diagnosis.space(space).text.hasPrefix("free inodes for the database: 3, "))
+        space.isReadOnly = true
+        #expect(Diagnosis.space(space).level == .broken)
+        #expect(Diagnosis.space(space).text.contains("mounted read-only"))
+    }
+
+    @Test(
+        "The room of a database is that of its file's disk, and not of a link to it",
+        .enabled(if: access("/dev/shm", W_OK) == 0)
+    )
+    func linkedDatabase() throws {
+        let file = "/dev/shm/timerd-doctor-\(UUID().uuidString)"
+        let link = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString).path
+        try Data().write(to: URL(fileURLWithPath: file))
+        defer { for path in [file, link] { unlink(path) } }
+        try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: file)
+        let facts = HostFacts.read(
+            socket: "/nonexistent/s",
+            daemon: HostFacts.Process(pid: getpid(), database: link)
+        )
+        var disk = statvfs()
+        #expect(statvfs("/dev/shm", &disk) == 0)
+        #expect(facts.space?.all == Int64(disk.f_blocks) * Int64(disk.f_frsize))
+        #expect(facts.space?.isReadOnly == false)
     }
 }

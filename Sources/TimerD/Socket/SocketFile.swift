@@ -42,17 +42,31 @@ struct SocketFile: Sendable {
     /// Makes the socket; a stale file at the path is replaced, a live socket never is.
     ///
     /// Directories that are missing are made, and only the owner may write to them. A directory that a
-    /// stranger could change is refused. Daemons that start at the same time take turns here.
+    /// stranger could change is refused. Daemons that start at the same time take turns here; the service manager takes none,
+    /// and may make its socket in between: so what comes to the path behind the look at it is looked at again.
     static func listen(at path: String, for audience: Audience = .owner) throws(SocketError)
         -> SocketFile
     {
+        try listen(at: path, for: audience, looked: {})
+    }
+
+    /// The same; `looked` is called behind each look, for tests.
+    static func listen(
+        at path: String,
+        for audience: Audience,
+        looked: () -> Void
+    ) throws(SocketError) -> SocketFile {
         if let error = SocketError.place(path) { throw error }
         let directory = path.parentFolder
         try makeDirectory(directory, audience, for: path)
         let lock = try lock(directory, audience, for: path)
         defer { close(lock) }
-        try removeStaleFile(path)
-        return try bind(path, audience)
+        for _ in 1...3 {
+            try removeStaleFile(path)
+            looked()
+            if let made = try bind(path, audience) { return made }
+        }
+        throw SocketError(path, "another program makes a file there again and again")
     }
 
     /// Whether somebody has removed or replaced the file that was made here, so that nobody can connect any more.
@@ -100,11 +114,18 @@ struct SocketFile: Sendable {
         unlink(path)
     }
 
-    private static func bind(_ path: String, _ audience: Audience) throws(SocketError) -> SocketFile
-    {
+    /// Nil where there is a file by now.
+    private static func bind(
+        _ path: String,
+        _ audience: Audience
+    ) throws(SocketError) -> SocketFile? {
         let descriptor = try makeSocket(path)
         // Nobody can connect before listen(2), and by then the mode is set.
         let isBound = withAddress(of: path) { Glibc.bind(descriptor, $0, $1) } == 0
+        guard isBound || errno != EADDRINUSE else {
+            close(descriptor)
+            return nil
+        }
         guard isBound, chmod(path, audience.socketMode) == 0, let file = status(of: path),
             Glibc.listen(descriptor, 512) == 0
         else {

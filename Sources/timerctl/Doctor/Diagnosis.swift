@@ -196,6 +196,21 @@ enum Diagnosis {
     }
 
     static func space(_ space: HostFacts.Space) -> Finding {
+        guard !space.isReadOnly else {
+            return .broken(
+                "disk",
+                "the file system of the database is mounted read-only: nothing can be stored",
+                "mend it, and mount it anew to be written to; dmesg may have the reason"
+            )
+        }
+        // A start makes seven files.
+        if let files = space.files, files < 16 {
+            return .warning(
+                "disk",
+                "free inodes for the database: \(files), however much room there is",
+                "remove files there: timerd makes some at its start"
+            )
+        }
         let text = "\(size(space.free)) of \(size(space.all)) are free for the database"
         guard space.free < 100 << 20 else { return .ok("disk", text) }
         return .warning("disk", text, "make room: a full disk refuses new jobs")

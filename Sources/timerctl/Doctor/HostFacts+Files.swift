@@ -79,7 +79,8 @@ extension HostFacts {
         return time(nil) - status.st_mtim.tv_sec > 86_400
     }
 
-    private static func resolved(_ path: String) -> String {
+    /// Where a path leads: what SQLite makes beside a database lies there, and not beside a link to it.
+    static func resolved(_ path: String) -> String {
         guard let real = realpath(path, nil) else { return path }
         defer { free(real) }
         return String(cString: real)

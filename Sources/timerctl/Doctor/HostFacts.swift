@@ -40,6 +40,9 @@ struct HostFacts: Hashable {
     struct Space: Hashable {
         var free: Int64
         var all: Int64
+        /// How many more files can be made; nil where the file system does not count them.
+        var files: Int64?
+        var isReadOnly = false
     }
 
     struct Service: Hashable {
@@ -86,7 +89,10 @@ struct HostFacts: Hashable {
             )
             if let database = daemon.database {
                 facts.leftovers = leftovers(besideDatabase: database)
-                facts.space = space(of: database.parentFolder)
+                facts.space = space(
+                    of: resolved(database).parentFolder,
+                    forRoot: (facts.daemon?.user ?? geteuid()) == 0
+                )
             }
         }
         if access("/run/systemd/system", F_OK) == 0 {
@@ -101,13 +107,19 @@ struct HostFacts: Hashable {
         return status.st_mode & S_IFMT == S_IFSOCK ? .socket : .notASocket
     }
 
-    private static func space(of folder: String) -> Space? {
+    private static func space(of folder: String, forRoot isRoot: Bool) -> Space? {
         var status = statvfs()
         guard statvfs(folder, &status) == 0 else { return nil }
-        // Root may use the reserved blocks, and so may a daemon that is root.
-        let free = geteuid() == 0 ? status.f_bfree : status.f_bavail
+        // Root may use what is reserved, and so may a daemon that is root.
+        let free = isRoot ? status.f_bfree : status.f_bavail
+        let files = isRoot ? status.f_ffree : status.f_favail
         let size = Int64(status.f_frsize)
-        return Space(free: Int64(free) * size, all: Int64(status.f_blocks) * size)
+        return Space(
+            free: Int64(clamping: free) * size,
+            all: Int64(clamping: status.f_blocks) * size,
+            files: status.f_files == 0 ? nil : Int64(clamping: files),
+            isReadOnly: status.f_flag & UInt(ST_RDONLY) != 0
+        )
     }
 
     private static func service(_ pid: Int32?, runner: Int32?) -> Service {

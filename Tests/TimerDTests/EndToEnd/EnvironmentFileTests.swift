@@ -36,7 +36,7 @@ struct EnvironmentFileTests {
         let result = try await Subprocess.run(
             .path(FilePath(RunnerProgram.besideThisOne)),
             arguments: Arguments(arguments),
-            environment: .custom(environment),
+            environment: .only(environment),
             output: .string(limit: 1 << 20),
             error: .string(limit: 1 << 20)
         )

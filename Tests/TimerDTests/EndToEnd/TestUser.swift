@@ -48,7 +48,7 @@ enum Tool {
         let result = try await Subprocess.run(
             words[0].contains("/") ? .path(FilePath(words[0])) : .name(words[0]),
             arguments: Arguments(Array(words.dropFirst())),
-            environment: .custom(["PATH": path ?? RunEnvironment.path, "LC_ALL": "C"]),
+            environment: .only(["PATH": path ?? RunEnvironment.path, "LC_ALL": "C"]),
             input: .string(input),
             output: .string(limit: 1 << 24),
             error: .string(limit: 1 << 20)
@@ -57,6 +57,19 @@ enum Tool {
             throw Failed(text: "\(words): \(result.terminationStatus) \(result.standardError)")
         }
         return result.standardOutput
+    }
+}
+
+extension Subprocess.Environment {
+    /// These variables, and what tells a sanitizer of .ci/sanitize where its reports go and what it leaves alone.
+    ///
+    /// Without that it looks for leaks, which fails under strace(1), and nobody hears of what it finds.
+    static func only(_ variables: [Key: String]) -> Self {
+        let own = ProcessInfo.processInfo.environment
+        let sanitizers: [Key] = ["ASAN_OPTIONS", "TSAN_OPTIONS"]
+        return sanitizers.reduce(.custom(variables)) { environment, name in
+            own[name.rawValue].map { environment.updating([name: $0]) } ?? environment
+        }
     }
 }
 
@@ -103,7 +116,7 @@ extension DaemonProcess {
     }
 
     var userEnvironment: Subprocess.Environment {
-        .custom(["TIMERD_SOCKET": socket, "TZ": "UTC", "NO_COLOR": "1", "PATH": "/usr/bin:/bin"])
+        .only(["TIMERD_SOCKET": socket, "TZ": "UTC", "NO_COLOR": "1", "PATH": "/usr/bin:/bin"])
     }
 
     @discardableResult

@@ -59,15 +59,15 @@ import Testing
         try await DaemonProcess.with { daemon in
             await daemon.end(SIGTERM)
             let file = daemon.folder + "/timerd.json"
-            func write(_ socket: String, _ maxRuns: Int) throws {
+            func write(_ socket: String, _ maxRuns: Int, logging level: String) throws {
                 let words = [
                     "\"database\": \"\(daemon.database)\"", "\"socket\": \"\(socket)\"",
-                    "\"maxRuns\": \(maxRuns)",
+                    "\"maxRuns\": \(maxRuns)", "\"logLevel\": \"\(level)\"",
                 ]
                 let text = "{\(words.joined(separator: ", "))}"
                 try text.write(toFile: file, atomically: false, encoding: .utf8)
             }
-            try write(daemon.socket, 4)
+            try write(daemon.socket, 4, logging: "info")
             let manager = """
                 use IO::Socket::UNIX; use POSIX; $^F = 9;
                 my $s = IO::Socket::UNIX->new(Local => $ENV{AT}, Listen => 9) or die;
@@ -79,7 +79,7 @@ import Testing
                 isPlaced: false
             )
             let refusal = daemon.nextLine(with: "'ListenStream' and 'socket' have to agree")
-            try write(daemon.folder + "/other.sock", 5)
+            try write(daemon.folder + "/other.sock", 5, logging: "debug")
             kill(daemon.pid, SIGHUP)
             await refusal.wait()
             let advice = try await daemon.timerctl("doctor").output
@@ -87,6 +87,14 @@ import Testing
             #expect(!advice.contains("restart timerd, and they are in force"), "\(advice)")
             let status = try await daemon.timerctl("status", "--json").output
             #expect(status.contains("\"maxRuns\":4"), "it stays as a whole: \(status)")
+            try await daemon.timerctl("add", "--in", "1h", "--name", "job", "--", "true")
+            #expect(try await daemon.timerctl("fire", "--wait", "job").status == 0)
+            // The records stand in their order.
+            let reloaded = daemon.nextLine(with: "reloaded")
+            try write(daemon.socket, 6, logging: "info")
+            kill(daemon.pid, SIGHUP)
+            await reloaded.wait()
+            #expect(!daemon.log.contains(" debug "), "\(daemon.log)")
             await daemon.end(SIGTERM)
         }
     }

@@ -175,4 +175,30 @@ import Testing
                 == "cannot make the directory '/proc/timerd': no such file or directory"
         )
     }
+
+    @Test("A socket that comes behind the look at the path is replaced, and a live one is kept")
+    func comesInBetween() throws {
+        let path = folder.file("timerd.sock")
+        let other = folder.file("other.sock")
+        // As the service manager's, which is stopped or started just then.
+        let stopped = try SocketFile.listen(at: other)
+        close(stopped.descriptor)
+        var looks = 0
+        let made = try SocketFile.listen(at: path, for: .owner) {
+            if looks == 0 { link(other, path) }
+            looks += 1
+        }
+        #expect(looks == 2)
+        #expect(!made.isLost)
+        made.remove()
+        close(made.descriptor)
+        unlink(other)
+        let live = try SocketFile.listen(at: other)
+        defer { close(live.descriptor) }
+        let error = #expect(throws: SocketError.self) {
+            try SocketFile.listen(at: path, for: .owner) { link(other, path) }
+        }
+        #expect(error?.problem == "another daemon answers on '\(path)'")
+        #expect(file(path) == .socket)
+    }
 }

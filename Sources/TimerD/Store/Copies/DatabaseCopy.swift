@@ -66,7 +66,15 @@ struct DatabaseCopy {
         try database.execute("PRAGMA query_only = OFF")
         // What a daemon that starts on the copy reads first.
         if let now { _ = try DaemonState.read(database, now: now) }
-        try database.prepare("VACUUM INTO ?1").run(part)
+        do throws(DatabaseError) {
+            try database.prepare("VACUUM INTO ?1").run(part)
+        } catch {
+            // SQLite names the source, with the errno of a second way to open what it cannot make.
+            guard error.code & 0xff == SQLITE_CANTOPEN,
+                let number = DatabaseError.refusalOfFile(in: part.parentFolder)
+            else { throw error }
+            throw refusal("cannot write '\(part)'", because: number)
+        }
         let copy = try Database(path: part, mode: .readWriteCreate)
         defer { copy.close() }
         if let problem = try copy.problems().first {

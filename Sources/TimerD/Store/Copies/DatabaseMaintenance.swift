@@ -43,8 +43,8 @@ final class DatabaseMaintenance: Sendable {
                 let database = try Database(path: path, mode: .readOnly)
                 defer { database.close() }
                 return try database.problems()
-            } catch let error as DatabaseError where error.isCorrupt {
-                // So damaged that the check itself cannot go on: that is what it was to find.
+            } catch let error as DatabaseError where error.isCorrupt || error.isUnread {
+                // So damaged, or its disk so, that the check itself cannot go on: that is what it was to find.
                 return [error.message]
             }
         }
@@ -114,11 +114,16 @@ private final class Turn<Value: Sendable>: Sendable {
 
 extension Database {
     /// What SQLite finds wrong: damage in the file's structure, and rows that refer to missing ones.
+    ///
+    /// - Throws: where the disk does not give a page, of which SQLite says in a row that it is damaged.
     func problems() throws -> [String] {
         let found = try prepare("PRAGMA integrity_check(100)").all { row in
             try row.get(0, as: String.self)
         }
-        guard found == ["ok"] else { return found }
+        guard found == ["ok"] else {
+            try requirePages()
+            return found
+        }
         let orphans = "SELECT DISTINCT \"table\", parent FROM pragma_foreign_key_check LIMIT 100"
         return try prepare(orphans).all { row in
             let (table, parent) = (try row.get(0, as: String.self), try row.get(1, as: String.self))
