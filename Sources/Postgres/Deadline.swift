@@ -4,17 +4,21 @@ import Glibc
 
 /// When a call has to have ended; the time of a suspended machine counts.
 struct Deadline {
-    private let end: ContinuousClock.Instant
+    private let length: Duration
+    private var end: ContinuousClock.Instant
 
-    init(in duration: Duration) { end = .now + duration }
-
-    private init(_ end: ContinuousClock.Instant) { self.end = end }
+    init(in duration: Duration) {
+        length = duration
+        end = .now + duration
+    }
 
     /// The end of an even part of what is left, for the first of `count` that share it.
     func part(of count: Int) -> Self {
-        let now = ContinuousClock.now
-        return Self(now + max(end - now, .zero) / max(count, 1))
+        Self(in: max(end - .now, .zero) / max(count, 1))
     }
+
+    /// Gives the call its whole time again, from now on.
+    mutating func renew() { end = .now + length }
 
     var isOver: Bool { ContinuousClock.now >= end }
 

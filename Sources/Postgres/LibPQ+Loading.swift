@@ -47,6 +47,7 @@ extension LibPQ {
         enterPipelineMode = try symbols.find("PQenterPipelineMode")
         exitPipelineMode = try symbols.find("PQexitPipelineMode")
         pipelineSync = try symbols.find("PQpipelineSync")
+        sendFlushRequest = try symbols.find("PQsendFlushRequest")
         setSingleRowMode = try symbols.find("PQsetSingleRowMode")
         flush = try symbols.find("PQflush")
         consumeInput = try symbols.find("PQconsumeInput")

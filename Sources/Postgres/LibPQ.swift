@@ -56,6 +56,7 @@ struct LibPQ: Sendable {
     let enterPipelineMode: @Sendable @convention(c) (Connection) -> CInt
     let exitPipelineMode: @Sendable @convention(c) (Connection) -> CInt
     let pipelineSync: @Sendable @convention(c) (Connection) -> CInt
+    let sendFlushRequest: @Sendable @convention(c) (Connection) -> CInt
     let setSingleRowMode: @Sendable @convention(c) (Connection) -> CInt
     let flush: @Sendable @convention(c) (Connection) -> CInt
 

@@ -29,17 +29,19 @@ extension PostgresConnection {
     ///
     /// They are one transaction, unless they contain BEGIN and COMMIT themselves. The first that fails is thrown, with
     /// its index: what follows it is not done, and the transaction is undone unless it was open before.
+    ///
+    /// When `limit` is over, the connection is closed; it counts anew from each statement that `isPortion`.
     package func pipeline(
         _ statements: [PostgresStatement],
         within limit: Duration
     ) throws(PostgresError) -> [PostgresRows] {
         let connection = try begin()
         if statements.isEmpty { return [] }
-        let deadline = Deadline(in: limit)
+        var deadline = Deadline(in: limit)
         let isInTransaction = library.transactionStatus(connection) != LibPQ.Transaction.idle
         guard library.enterPipelineMode(connection) != 0 else { throw broken() }
-        let preparations = try send(statements, connection, deadline)
-        let outcome = try takeResults(of: statements, preparations, connection, deadline)
+        let preparations = try send(statements, connection, &deadline)
+        let outcome = try takeResults(of: statements, preparations, connection, &deadline)
         guard library.exitPipelineMode(connection) != 0 else { throw broken() }
         try checkReplication()
         if var error = outcome.error {
@@ -64,7 +66,7 @@ extension PostgresConnection {
     private func send(
         _ statements: [PostgresStatement],
         _ connection: LibPQ.Connection,
-        _ deadline: Deadline
+        _ deadline: inout Deadline
     ) throws(PostgresError) -> [Int: String] {
         var preparations: [Int: String] = [:]
         var unflushed = 0
@@ -97,10 +99,14 @@ extension PostgresConnection {
             hasSent = true
             guard sendOne(statement.sql, name, connection) else { throw broken() }
             unflushed += parameters.size + statement.sql.utf8.count
-            if unflushed > 1 << 18 {
+            // Else the server keeps its answer until it has all of them.
+            if statement.isPortion, library.sendFlushRequest(connection) == 0 { throw broken() }
+            if unflushed > 1 << 18 || statement.isPortion {
                 try flush(connection, deadline)
                 unflushed = 0
             }
+            // The server has taken what came before, but for what the socket holds.
+            if statement.isPortion { deadline.renew() }
         }
         guard library.pipelineSync(connection) != 0 else { throw broken() }
         try flush(connection, deadline)
@@ -140,7 +146,7 @@ extension PostgresConnection {
         of statements: [PostgresStatement],
         _ preparations: [Int: String],
         _ connection: LibPQ.Connection,
-        _ deadline: Deadline
+        _ deadline: inout Deadline
     ) throws(PostgresError) -> Outcome {
         var outcome = Outcome()
         outcome.rows.reserveCapacity(statements.count)
@@ -154,6 +160,7 @@ extension PostgresConnection {
                     outcome.error = Self.rolledBack(index)
                 }
                 outcome.rows.append(PostgresRows(result))
+                if statement.isPortion { deadline.renew() }
             }
         }
         let error = try takeSync(connection, deadline)

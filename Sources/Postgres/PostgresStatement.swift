@@ -7,11 +7,20 @@ package struct PostgresStatement: Sendable {
     /// Whether the server keeps its plan for the next time that this text is sent on the connection: for statements
     /// that are sent again and again.
     package var isPrepared: Bool
+    /// Whether the pipeline's limit counts anew once it is sent, and once it is answered: for one of many that are a large change
+    /// together, which may take as long as it has to while the server gets on with it.
+    package var isPortion: Bool
 
-    package init(_ sql: String, _ parameters: [PostgresValue] = [], isPrepared: Bool = false) {
+    package init(
+        _ sql: String,
+        _ parameters: [PostgresValue] = [],
+        isPrepared: Bool = false,
+        isPortion: Bool = false
+    ) {
         self.sql = sql
         self.parameters = parameters
         self.isPrepared = isPrepared
+        self.isPortion = isPortion
     }
 }
 

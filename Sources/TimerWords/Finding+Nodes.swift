@@ -45,10 +45,21 @@ extension Finding {
     }
 
     private static func gone(_ node: NodeView, at now: Timestamp) -> Self {
-        .warning(
+        let end = "its lease ended \(RelativeTime.words(from: now, to: node.leaseUntil))"
+        let forgotten = "it is forgotten 7 days after that, as another node starts"
+        guard node.drainingSince != nil else {
+            return .warning(
+                "nodes",
+                "'\(node.name)' is gone: \(end)",
+                "start timerd on \(node.place); journalctl -u timerd there says why it ended, or does not reach the "
+                    + "database; where it does not come back, \(forgotten)"
+            )
+        }
+        let undo = ShellWords.joined(["timerctl", "drain", node.name, "--undo"])
+        return .warning(
             "nodes",
-            "'\(node.name)' is gone: its lease ended \(RelativeTime.words(from: now, to: node.leaseUntil))",
-            "start timerd on \(node.place); journalctl -u timerd there says why it ended, or does not reach the database"
+            "'\(node.name)' is gone, and drained: \(end)",
+            "start timerd on \(node.place), or \(undo) where it is not to come back: then \(forgotten)"
         )
     }
 

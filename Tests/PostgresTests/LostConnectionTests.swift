@@ -15,16 +15,21 @@ struct LostConnectionTests {
         case execute
         case script
         case pipeline
+        case portions
         case readRows
 
         func run(on connection: PostgresConnection, within limit: Duration) throws {
             switch self {
             case .execute: _ = try connection.execute("SELECT pg_sleep(60)", within: limit)
             case .script: try connection.script("SELECT pg_sleep(60)", within: limit)
-            case .pipeline:
+            case .pipeline, .portions:
                 // More than the buffers of both sides hold.
                 let bytes = PostgresValue.bytes([UInt8](repeating: 0, count: 1 << 20))
-                let statement = PostgresStatement("SELECT $1, pg_sleep(9)", [bytes])
+                let statement = PostgresStatement(
+                    "SELECT $1, pg_sleep(9)",
+                    [bytes],
+                    isPortion: self == .portions
+                )
                 _ = try connection.pipeline(
                     [PostgresStatement](repeating: statement, count: 9),
                     within: limit

@@ -85,6 +85,10 @@ struct Drain: AsyncParsableCommand {
     /// What will happen now that `node` drains.
     static func sentence(_ node: NodeView, among nodes: [NodeView]) -> String {
         let undo = ShellWords.joined(["timerctl", "drain", node.name, "--undo"])
+        if node.state == .gone {
+            return "\(node.title) is gone, 'timerctl nodes' says since when; "
+                + "no command begins on it if it comes back; '\(undo)' undoes that, and has it be forgotten if it does not"
+        }
         guard node.leads else {
             let start = "no command begins on \(node.title), and it leads only where no other can; "
             switch node.runs {

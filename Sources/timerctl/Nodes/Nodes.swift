@@ -71,10 +71,15 @@ extension NodeView {
     /// "gpu,ssd", as `--labels` takes them; "-" of a node that has none.
     var labelWords: String { labels.isEmpty ? "-" : labels.joined(separator: ",") }
 
-    /// "standby"; of a node that drains, whether it leads still; "standby, no runner" where that does not answer.
+    /// "standby"; of a node that drains, whether it leads still, or is gone; "standby, no runner" where that does not answer.
     var stateWords: String {
-        (state == .draining && leads ? "draining, leads" : state.rawValue)
-            + (runnerIsSilent == true ? ", no runner" : "")
+        let words =
+            switch state {
+            case .draining where leads: "draining, leads"
+            case .gone where drainingSince != nil: "gone, drained"
+            case .leading, .standby, .draining, .gone: state.rawValue
+            }
+        return words + (runnerIsSilent == true ? ", no runner" : "")
     }
 
     /// Red where it does nothing that it is there for.

@@ -34,4 +34,30 @@ extension SharedStoreTests {
         #expect(mine["zone_rules"]?.count == texts.count + 2)
         #expect(try stored(folder.path)["zone_rules"] == mine["zone_rules"])
     }
+
+    @Test("Many rows are written, changed and removed in portions, and all are there")
+    func portions() throws {
+        let folder = try TemporaryFolder()
+        let database = try SharedTestStore.current().database(in: folder.path)
+        let count = SharedColumns.portion.rows * 2 + 500
+        try database.begin()
+        let insertion = try database.prepare("INSERT INTO zone_rules VALUES (?1, ?2, ?3)")
+        for number in 1...count {
+            try insertion.run(Int64(number), "zone \(number)", Array("rules".utf8))
+        }
+        try database.commit()
+        // Those that are changed and those that are removed are several portions each.
+        for sql in [
+            "UPDATE zone_rules SET name = 'changed ' || id",
+            "DELETE FROM zone_rules WHERE id % 2 = 0",
+        ] {
+            try database.begin()
+            try database.execute(sql)
+            try database.commit()
+        }
+        let mine = try rows(of: database)
+        database.close()
+        #expect(mine["zone_rules"]?.count == count / 2)
+        #expect(try stored(folder.path)["zone_rules"] == mine["zone_rules"])
+    }
 }

@@ -126,18 +126,20 @@ struct ChangedTable {
 
     /// Have PostgreSQL store it.
     ///
-    /// Removals first: a row whose key has changed is one removed and another written.
+    /// Removals first: a row whose key has changed is one removed and another written. Many rows in portions, so that it shows
+    /// that PostgreSQL gets on with them, however long all of them take.
     var statements: [PostgresStatement] {
-        var statements: [PostgresStatement] = []
-        if removed.count > 0 {
-            statements.append(
-                PostgresStatement(table.deletion, removed.values, isPrepared: true)
-            )
+        Self.statements(table.deletion, removed.portions)
+            + Self.statements(table.writing, written.portions)
+    }
+
+    private static func statements(
+        _ sql: String,
+        _ portions: [[PostgresValue]]
+    ) -> [PostgresStatement] {
+        portions.map {
+            PostgresStatement(sql, $0, isPrepared: true, isPortion: portions.count > 1)
         }
-        if written.count > 0 {
-            statements.append(PostgresStatement(table.writing, written.values, isPrepared: true))
-        }
-        return statements
     }
 }
 

@@ -29,7 +29,8 @@ final class PostgresHome: SharedHome {
     private var number: Int64
     private(set) var loss: DatabaseError?
 
-    /// How long a transaction may take before its connection counts as lost, and how long it may be without one.
+    /// How long a transaction, or a portion of a large one, may take before its connection counts as lost, and how long it may be
+    /// without one.
     private let limit: Duration
     /// The same, in µs.
     private var patience: Int64 { Int64(limit / .microseconds(1)) }

@@ -7,6 +7,13 @@ import Postgres
 struct SharedColumns {
     private(set) var values: [PostgresValue]
     private(set) var count = 0
+    /// Behind how many rows each full portion ends.
+    private var ends: [Int] = []
+    /// Of the rows behind these.
+    private var bytes = 0
+
+    /// How many rows of how many bytes PostgreSQL is asked to take at a time.
+    static let portion = (rows: 1000, bytes: 1 << 20)
 
     /// `kinds`: of the columns, in order.
     init(_ kinds: [SharedTable.Kind]) {
@@ -23,10 +30,26 @@ struct SharedColumns {
     mutating func addRow(_ value: (Int) -> OpaquePointer?) {
         for column in values.indices { add(value(column), to: column) }
         count += 1
+        guard count - (ends.last ?? 0) >= Self.portion.rows || bytes >= Self.portion.bytes else {
+            return
+        }
+        ends.append(count)
+        bytes = 0
+    }
+
+    /// The arrays in portions, in order; none of no rows.
+    var portions: [[PostgresValue]] {
+        guard let last = ends.last else { return count > 0 ? [values] : [] }
+        let ends = last < count ? ends + [count] : ends
+        guard ends.count > 1 else { return [values] }
+        return zip([0] + ends, ends).map { first, end in
+            values.map { $0.slice(first..<end) }
+        }
     }
 
     private mutating func add(_ value: OpaquePointer?, to column: Int) {
         let given = value.flatMap { sqlite3_value_type($0) == SQLITE_NULL ? nil : $0 }
+        bytes += given.map(Self.size) ?? 0
         // Taken out of its place while it grows: else each row would copy all of them.
         switch values[column] {
         case .integers(var array):
@@ -48,12 +71,30 @@ struct SharedColumns {
         }
     }
 
+    /// How many bytes a value has there, about.
+    private static func size(of value: OpaquePointer) -> Int {
+        sqlite3_value_type(value) == SQLITE_INTEGER ? 8 : Int(sqlite3_value_bytes(value))
+    }
+
     /// What a value holds, as long as its row is not left.
     private static func bytes(_ value: OpaquePointer) -> UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(
             start: sqlite3_value_blob(value),
             count: Int(sqlite3_value_bytes(value))
         )
+    }
+}
+
+extension PostgresValue {
+    /// A part of an array, as an array.
+    fileprivate func slice(_ range: Range<Int>) -> Self {
+        switch self {
+        case .integers(let array): .integers(Array(array[range]))
+        case .texts(let array): .texts(Array(array[range]))
+        case .byteStrings(let array): .byteStrings(Array(array[range]))
+        // No columns.
+        case .null, .integer, .text, .bytes, .boolean: self
+        }
     }
 }
 
