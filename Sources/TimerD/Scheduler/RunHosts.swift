@@ -30,7 +30,8 @@ struct RunHosts: Sendable {
     var limit: Int
     private(set) var hosts: [String: Host]
     private var places: [FireID: String] = [:]
-    /// Fires that no host could take as they had their turn, by what they ask for; some of them may have left.
+    /// Fires that no host could take as they had their turn, by what they ask for; some of them may have left,
+    /// or ask for another one by now.
     private var lines: [String: Line] = [:]
     private var waiting: [FireID: String] = [:]
     /// How many fires wait for a host, by the label that they ask for; an empty one for those that may run anywhere.
@@ -194,7 +195,7 @@ struct RunHosts: Sendable {
         left = 0
         for (wish, var line) in lines {
             line.fires = line.fires.compactMapValues { fires in
-                let rest = fires.filter { waiting[$0] != nil }
+                let rest = fires.filter { waiting[$0] == wish }
                 return rest.isEmpty ? nil : rest
             }
             line.users.removeAll { line.fires[$0] == nil }
@@ -213,7 +214,7 @@ struct RunHosts: Sendable {
             }
             var fires = line.fires.removeValue(forKey: user) ?? []
             var next = fires.popFirst()
-            while let fire = next, waiting[fire] == nil { next = fires.popFirst() }
+            while let fire = next, waiting[fire] != wish { next = fires.popFirst() }
             if !fires.isEmpty {
                 line.users.append(user)
                 line.fires[user] = fires
