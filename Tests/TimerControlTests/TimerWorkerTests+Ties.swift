@@ -54,6 +54,31 @@ extension TimerWorkerTests {
         #expect(server.methods.filter { $0 == "task.finish" }.count == 1)
     }
 
+    @Test("A tie that is refused for now is tried again, though no task has ended meanwhile")
+    func tieRefusedForNow() async throws {
+        let tasks = Tasks([1])
+        let (tied, tie) = AsyncStream<Void>.makeStream()
+        let ties = Atomic<Int>(0)
+        let server = try ScriptedServer { call in
+            guard call.method == "task.extend" else { return Self.usual(call, tasks) }
+            if ties.add(1, ordering: .relaxed).oldValue == 0 {
+                return .error(ControlError(.storageFailed, "the disk is full"))
+            }
+            tie.yield()
+            return Self.usual(call, tasks)
+        }
+        defer { server.close() }
+        var settings = settings(server)
+        settings.lease = "1h"
+        let worker = TimerWorker(settings) { _ in
+            server.dropConnections()
+            for await _ in tied { break }
+            return .finished
+        }
+        try await worker.run()
+        #expect(server.methods.filter { $0 == "task.finish" }.count == 1)
+    }
+
     @Test("What several tasks are refused at once makes the pause longer once")
     func refusedTogether() async {
         let link = WorkerLink("/nowhere", longestPause: .seconds(3600))
