@@ -29,7 +29,8 @@ extension TimerWorkerTests {
         worker.stop()
         mayAnswer.signal()
         try await run
-        #expect(server.methods == ["task.reserve", "task.release"])
+        // What is to keep what is in progress may find the task in between, and tie it.
+        #expect(server.methods.filter { $0 != "task.extend" } == ["task.reserve", "task.release"])
     }
 
     @Test("What is in progress is tied anew where a busy worker has lost its connections")
