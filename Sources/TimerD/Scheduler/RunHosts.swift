@@ -157,7 +157,7 @@ struct RunHosts: Sendable {
 
     /// Gives back the fire's host, or has it wait no more; returns a fire that has waited for such a host.
     mutating func leave(_ fire: FireID) -> FireID? {
-        if endWait(of: fire) { noteLeft() }
+        leaveLine(fire)
         guard let name = places.removeValue(forKey: fire) else { return nil }
         hosts[name]?.taken -= 1
         guard let host = hosts[name], host.standing.trouble == nil, !waiting.isEmpty else {
@@ -167,6 +167,11 @@ struct RunHosts: Sendable {
             if let next = takeFirst(of: wish, for: host) { return next }
         }
         return nil
+    }
+
+    /// Has the fire wait for a host no more; one that has a host keeps it.
+    mutating func leaveLine(_ fire: FireID) {
+        if endWait(of: fire) { noteLeft() }
     }
 
     /// Takes all fires that wait for a host, by their age.
