@@ -320,7 +320,10 @@ extension ClusterError {
         switch (self, other) {
         case (.refused(let one), .refused(let other)): one == other
         case (.refused, _), (_, .refused): false
-        default: true
+        // Who holds the lease is told whatever was the matter before; what comes in between tells nothing against it.
+        case (.away(let one), .away(let other)): one == other
+        case (.database, .away): false
+        case (_, .database): true
         }
     }
 }

@@ -10,7 +10,7 @@ extension TimerWorker {
         let tying = stopping.withLock { state -> Task<Void, any Error>? in
             guard !state.isAsked, state.tied !== client else { return nil }
             let tying = Task { try await extend(over: client, whileConnected: true) }
-            state.tying = tying
+            (state.tied, state.tying) = (nil, tying)
             return tying
         }
         guard let tying else { return }

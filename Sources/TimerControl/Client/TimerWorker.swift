@@ -41,7 +41,7 @@ public final class TimerWorker: Sendable {
 
     struct Stopping {
         var isAsked = false
-        /// The connection that what is in progress is tied to.
+        /// The connection that what is in progress is tied to; nil where that was refused for now.
         var tied: ControlClient?
         /// What ties it to a connection that was made anew to reserve on.
         var tying: Task<Void, any Error>?
@@ -125,6 +125,8 @@ public final class TimerWorker: Sendable {
 
     var isStopped: Bool { stopping.withLock { $0.isAsked } }
 
+    private var isTied: Bool { stopping.withLock { $0.tied != nil } }
+
     /// The length of a lease.
     var lease: Duration { Self.lease(of: settings) }
 
@@ -139,7 +141,7 @@ public final class TimerWorker: Sendable {
             while !isStopped {
                 let free = settings.concurrency - running.count
                 // Also with no place free it has a connection that what is in progress is tied to.
-                if free <= 0, await reserving.stands() {
+                if free <= 0, isTied, await reserving.stands() {
                     _ = await wake.next()
                     continue
                 }

@@ -57,7 +57,11 @@ extension Scheduler {
             leavePlace(id)
             hosts.wait(fire)
             if !isStored { record(of: fire.job) { try $0.waitForPlace(id) } }
-        } else if places.enter(id, of: fire.job.owner.uid, isLate: fire.isLate) {
+            return
+        }
+        // Its job may have been given this host as it waited for another.
+        hosts.leaveLine(id)
+        if places.enter(id, of: fire.job.owner.uid, isLate: fire.isLate) {
             begin(id)
         } else if !isStored {
             record(of: fire.job) { try $0.waitForPlace(id) }

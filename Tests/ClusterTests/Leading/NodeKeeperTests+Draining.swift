@@ -63,9 +63,9 @@ extension NodeKeeperTests {
     @Test("A node that drains leads in place of one that cannot, until that may be mended")
     func drainsBesideOneThatCannot() async throws {
         let database = try NodeDatabase()
-        let first = try WatchedNode("first", on: database, length: 3000)
+        let first = try WatchedNode("first", on: database, length: 6000)
         try first.leads()
-        let second = try WatchedNode("second", on: database, length: 3000)
+        let second = try WatchedNode("second", on: database, length: 6000)
         try second.waitFor(.leader("first"))
         try await second.keeper.drain("first", true)
         try second.waitFor(.lead(2))
@@ -78,7 +78,7 @@ extension NodeKeeperTests {
         let asideUntil = "SELECT stands_aside_until::text FROM timerd.nodes WHERE name = 'second'"
         let connection = try database.connect()
         var seen: Set<String> = []
-        while seen.count < 4 {
+        while seen.count < 3 {
             if let until = try connection.execute(asideUntil, within: .patient).text(0, 0) {
                 seen.insert(until)
             }

@@ -13,6 +13,7 @@ final class WatchedNode: Sendable {
         case leader(String?)
         case refused(ClusterRefusal.Code)
         case away
+        case trouble(String)
         case recovered
         case formerName(String)
         case held(by: Int64?)
@@ -23,7 +24,6 @@ final class WatchedNode: Sendable {
     let keeper: NodeKeeper
     private let told: Monitor<[Told]>
     private let former: Monitor<Int64?>
-    private let trouble: Monitor<String?>
 
     /// Of tables without jobs.
     static let makingStore = ClusterTables.makingStore(version: 0, fingerprint: 0)
@@ -45,7 +45,6 @@ final class WatchedNode: Sendable {
         let told = Monitor<[Told]>([])
         let box = Monitor<NodeKeeper?>(nil)
         let former = Monitor<Int64?>(nil)
-        let trouble = Monitor<String?>(nil)
         let add: @Sendable (Told) -> Void = { one in
             told.withLock { $0.append(one) }
             told.wakeAll()
@@ -68,11 +67,11 @@ final class WatchedNode: Sendable {
                 },
                 onLeaderChange: { add(.leader($0)) },
                 onTrouble: { error in
-                    trouble.withLock { $0 = error.description }
                     if case .refused(let refusal) = error {
                         add(.refused(refusal.code))
                     } else {
                         add(.away)
+                        add(.trouble(error.description))
                     }
                 },
                 onRecovered: { add(.recovered) },
@@ -82,7 +81,6 @@ final class WatchedNode: Sendable {
         )
         self.told = told
         self.former = former
-        self.trouble = trouble
         let keeper = keeper
         // The keeper's listeners hold it, until the test's process ends.
         box.withLock { $0 = keeper }
@@ -91,8 +89,6 @@ final class WatchedNode: Sendable {
 
     /// What it was told, as it began to lead, of the clock of the node that led before.
     var formerClock: Int64? { former.withLock { $0 } }
-    /// The last that it was told of, in words.
-    var lastTrouble: String? { trouble.withLock { $0 } }
     var all: [Told] { told.withLock { $0 } }
 
     /// The first that fits, once it was told; `fits` must not ask this node for anything.

@@ -132,6 +132,17 @@ import TimerControl
         #expect(hosts.leave(FireID(rawValue: 1)) == FireID(rawValue: 200))
     }
 
+    @Test("One that waits for another host by now keeps none that waits behind it from the former")
+    func waitsForAnother() throws {
+        var hosts = Self.three(limit: 1)
+        #expect(hosts.enter(try Self.fire(1, on: "b"))?.node == "b")
+        for id in 2...3 as ClosedRange<Int64> { hosts.wait(try Self.fire(id, on: "b")) }
+        #expect(hosts.leave(FireID(rawValue: 2)) == nil)
+        hosts.wait(try Self.fire(2, on: "north"))
+        #expect(hosts.leave(FireID(rawValue: 1)) == FireID(rawValue: 3))
+        #expect(hosts.waits == ["north": 1])
+    }
+
     @Test("Who waits for a host that is not there is told; not who waits for room")
     func absent() throws {
         var hosts = Self.three(limit: 1)

@@ -30,7 +30,8 @@ struct RunHosts: Sendable {
     var limit: Int
     private(set) var hosts: [String: Host]
     private var places: [FireID: String] = [:]
-    /// Fires that no host could take as they had their turn, by what they ask for; some of them may have left.
+    /// Fires that no host could take as they had their turn, by what they ask for; some of them may have left,
+    /// or ask for another one by now.
     private var lines: [String: Line] = [:]
     private var waiting: [FireID: String] = [:]
     /// How many fires wait for a host, by the label that they ask for; an empty one for those that may run anywhere.
@@ -156,7 +157,7 @@ struct RunHosts: Sendable {
 
     /// Gives back the fire's host, or has it wait no more; returns a fire that has waited for such a host.
     mutating func leave(_ fire: FireID) -> FireID? {
-        if endWait(of: fire) { noteLeft() }
+        leaveLine(fire)
         guard let name = places.removeValue(forKey: fire) else { return nil }
         hosts[name]?.taken -= 1
         guard let host = hosts[name], host.standing.trouble == nil, !waiting.isEmpty else {
@@ -166,6 +167,11 @@ struct RunHosts: Sendable {
             if let next = takeFirst(of: wish, for: host) { return next }
         }
         return nil
+    }
+
+    /// Has the fire wait for a host no more; one that has a host keeps it.
+    mutating func leaveLine(_ fire: FireID) {
+        if endWait(of: fire) { noteLeft() }
     }
 
     /// Takes all fires that wait for a host, by their age.
@@ -194,7 +200,7 @@ struct RunHosts: Sendable {
         left = 0
         for (wish, var line) in lines {
             line.fires = line.fires.compactMapValues { fires in
-                let rest = fires.filter { waiting[$0] != nil }
+                let rest = fires.filter { waiting[$0] == wish }
                 return rest.isEmpty ? nil : rest
             }
             line.users.removeAll { line.fires[$0] == nil }
@@ -213,7 +219,7 @@ struct RunHosts: Sendable {
             }
             var fires = line.fires.removeValue(forKey: user) ?? []
             var next = fires.popFirst()
-            while let fire = next, waiting[fire] == nil { next = fires.popFirst() }
+            while let fire = next, waiting[fire] != wish { next = fires.popFirst() }
             if !fires.isEmpty {
                 line.users.append(user)
                 line.fires[user] = fires

@@ -46,7 +46,7 @@ struct OpenRuns: Sendable {
         let found = try await runningReply.runs
         let rest = try await openReply
         if let job {
-            running = found.filter { $0.job == job.id }
+            running = Self.running(of: job.id, found, open: rest.rows, isAll: rest.cursor == nil)
             hasMoreRunning = rest.cursor != nil && found.count >= Self.whole
             allRunning = nil
         } else {
@@ -55,6 +55,14 @@ struct OpenRuns: Sendable {
         }
         waiting = rest.rows.filter { $0.state != .running && $0.isShown(now) }
         hasMoreWaiting = rest.cursor != nil
+    }
+
+    /// What runs of one job.
+    ///
+    /// Those of all jobs of its owner, `found`, may be more than a page holds, and it is among what is `open` of the job where
+    /// that is all of it.
+    static func running(of job: JobID, _ found: [Run], open: [Run], isAll: Bool) -> [Run] {
+        isAll ? open.filter { $0.state == .running } : found.filter { $0.job == job }
     }
 
     private static func request(_ change: (inout ListRuns) -> Void) -> ListRuns {

@@ -109,6 +109,19 @@ struct StandingTests {
         }
     }
 
+    @Test("What runs of a job is known though more runs of its owner than a page holds")
+    func behindOthers() {
+        let now = Timestamp.now
+        func run(_ job: Int64, _ state: Run.State) -> Run {
+            Run(job: JobID(rawValue: job), fire: FireID(rawValue: 9), state: state, fireDate: now)
+        }
+        let (job, own) = (JobID(rawValue: 1), run(1, .running))
+        let others = [run(2, .running), run(3, .running)]
+        let open = [run(1, .waiting), own]
+        #expect(OpenRuns.running(of: job, others, open: open, isAll: true) == [own])
+        #expect(OpenRuns.running(of: job, others + [own], open: [open[0]], isAll: false) == [own])
+    }
+
     @Test("Why a task waits is on its job's page, which then goes by the events of all jobs")
     func waiting() async throws {
         let daemon = try await TestDaemon()

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Cluster
+import Postgres
+import Testing
+
+/// What holds the row of the lease, or its table, on a PostgreSQL.
+extension NodeKeeperTests {
+    /// Its node has had another connection since, or has given the lease back.
+    @Test(
+        "What was cut off while it held the lease's row is in no other node's way",
+        arguments: [
+            ("SELECT FROM timerd.lease FOR KEY SHARE", true),
+            ("SELECT FROM timerd.lease FOR KEY SHARE", false),
+            ("UPDATE timerd.lease SET until = until", false),
+        ]
+    )
+    func cutOff(statement: String, isGivenBack: Bool) async throws {
+        let database = try NodeDatabase()
+        let first = try WatchedNode("first", on: database)
+        try first.leads()
+        let second = try WatchedNode("second", on: database)
+        try second.waitFor(.leader("first"))
+        let (cut, next) = (try database.connect("timerd"), try database.connect("timerd"))
+        try cut.script("BEGIN; \(statement)", within: .patient)
+        first.keeper.setStoreBackend(next.backendPID)
+        if isGivenBack {
+            await first.keeper.release(coreHasStopped: true)
+        } else {
+            await first.keeper.stop()
+        }
+        try second.leads()
+        #expect(throws: PostgresError.self) { try cut.script("COMMIT", within: .patient) }
+        // One that holds nothing is left alone.
+        try next.script("SELECT 1", within: .patient)
+        await second.keeper.stop()
+    }
+
+    @Test(
+        "A session that is no node's, and holds the row of the lease, is left alone and told of, whatever its name begins with",
+        arguments: ["psql", "timerd-admin"]
+    )
+    func held(name: String) async throws {
+        let database = try NodeDatabase()
+        let first = try WatchedNode("first", on: database)
+        try first.leads()
+        let second = try WatchedNode("second", on: database)
+        try second.waitFor(.leader("first"))
+        let stranger = try database.connect(name)
+        try stranger.script("BEGIN; SELECT FROM timerd.lease FOR KEY SHARE", within: .patient)
+        await first.keeper.stop()
+        try second.waitFor(.held(by: Int64(stranger.backendPID)))
+        try stranger.script("COMMIT", within: .patient)
+        try second.leads()
+        try second.waitFor(.held(by: nil))
+        await second.keeper.stop()
+    }
+
+    @Test("Who keeps the table locked, such that no node can write even its own row, is told")
+    func lockedTable() async throws {
+        let database = try NodeDatabase()
+        let node = try WatchedNode("node", on: database, length: 5000)
+        try node.leads()
+        let stranger = try database.connect("psql")
+        let words = LeaseHolders.words(ofStranger: Int64(stranger.backendPID))
+        try stranger.script("BEGIN; LOCK TABLE timerd.lease IN SHARE MODE", within: .patient)
+        try node.waitFor(.trouble(words))
+        try stranger.script("COMMIT", within: .patient)
+        try node.waitFor(.recovered)
+        await node.keeper.stop()
+    }
+
+    @Test("Who holds the lease is told also where something else was the matter before")
+    func lockedAfterTrouble() async throws {
+        let database = try NodeDatabase()
+        let node = try WatchedNode("node", on: database)
+        try node.leads()
+        let stranger = try database.connect("psql")
+        let words = LeaseHolders.words(ofStranger: Int64(stranger.backendPID))
+        let rename = "ALTER TABLE timerd.lease RENAME"
+        try stranger.script("\(rename) until TO away", within: .patient)
+        try node.waitFor(.away)
+        try stranger.script("BEGIN; \(rename) away TO until", within: .patient)
+        try node.waitFor(.trouble(words))
+        try stranger.script("COMMIT", within: .patient)
+        try node.waitFor(.recovered)
+        await node.keeper.stop()
+    }
+}
