@@ -40,7 +40,7 @@ enum { PORTION = 512, PASSES = 8, FIRST_ROOM = 1024 };
 struct found {
     pid_t *pids;
     size_t done, count, room;
-    // There was no memory for more.
+    // Not all could be found, or have their turn.
     bool is_cut;
 };
 
@@ -133,36 +133,42 @@ static bool send_to_fresh(const struct found *found, const struct delivery *deli
     return true;
 }
 
-// Sends to each member once. SIGKILL goes also to those that begin meanwhile. Another signal does not: they may be what a
-// member's trap has begun at that signal, to clean up.
-static void send_to_members(const struct delivery *delivery, struct tally *tally) {
-    struct found found = {0};
-    for (int pass = 0; pass < PASSES; pass++) {
-        bool is_whole = each_member(delivery->members, add, &found) == 0 && !found.is_cut;
-        if (!is_whole) tally->is_unknown = true;
-        if (found.count == found.done) break;
-        sort_fresh(&found);
-        if (!send_to_fresh(&found, delivery, tally)) {
-            tally->is_unknown = true;
-            break;
-        }
-        if (!is_whole || (tally->is_sent && delivery->signal != SIGKILL)) break;
-        qsort(found.pids, found.count, sizeof *found.pids, compare);
-        found.done = found.count;
+// Looks for members that have not had their turn.
+static void find_fresh(const struct delivery *delivery, struct found *found, struct tally *tally) {
+    if (each_member(delivery->members, add, found) != 0 || found->is_cut) tally->is_unknown = found->is_cut = true;
+    if (found->count > found->done) sort_fresh(found);
+}
+
+// Sends to each member that was found once. SIGKILL goes also to those that begin meanwhile.
+static void send_to_members(const struct delivery *delivery, struct found *found, struct tally *tally) {
+    for (int pass = 1; found->count > found->done; pass++) {
+        if (!send_to_fresh(found, delivery, tally)) tally->is_unknown = found->is_cut = true;
+        if (found->is_cut || pass == PASSES || (tally->is_sent && delivery->signal != SIGKILL)) break;
+        qsort(found->pids, found->count, sizeof *found->pids, compare);
+        found->done = found->count;
+        find_fresh(delivery, found, tally);
     }
-    free(found.pids);
+}
+
+static void send_to_process_group(const struct delivery *delivery, struct tally *tally) {
+    int code = kill(-delivery->leader, delivery->signal);
+    if (code == -1 && errno == ESRCH && delivery->or_leader) code = kill(delivery->leader, delivery->signal);
+    tally_up(tally, code);
+    // A stopped process heeds no other signal until it is continued.
+    if (delivery->signal != SIGKILL) kill(-delivery->leader, SIGCONT);
 }
 
 enum answer deliver(const struct delivery *delivery) {
     struct tally tally = {false, false, false};
-    if (delivery->leader > 0) {
-        int code = kill(-delivery->leader, delivery->signal);
-        if (code == -1 && errno == ESRCH && delivery->or_leader) code = kill(delivery->leader, delivery->signal);
-        tally_up(&tally, code);
-        // A stopped process heeds no other signal until it is continued.
-        if (delivery->signal != SIGKILL) kill(-delivery->leader, SIGCONT);
-    }
-    if (delivery->members != -1) send_to_members(delivery, &tally);
+    struct found found = {0};
+    bool has_members = delivery->members != -1;
+    // Who gets it is found before the first has got it: what begins from then on may be what a trap has begun at it, to clean
+    // up. Of SIGKILL there is no trap: it goes to the process group at once, before that can make more of itself.
+    if (has_members && delivery->signal != SIGKILL) find_fresh(delivery, &found, &tally);
+    if (delivery->leader > 0) send_to_process_group(delivery, &tally);
+    if (has_members && delivery->signal == SIGKILL) find_fresh(delivery, &found, &tally);
+    if (has_members) send_to_members(delivery, &found, &tally);
+    free(found.pids);
     return tally.is_sent      ? answer_sent
            : tally.is_refused ? answer_refused
            : tally.is_unknown ? answer_unknown

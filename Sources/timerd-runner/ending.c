@@ -77,8 +77,9 @@ static void answered(struct ending *ending, enum answer answer) {
         tell(run, news_signalled);
     }
     if (answer != answer_refused) ending->all_refused = false;
-    bool is_sent = answer == answer_sent || answer == answer_unknown;
-    if (is_sent && is_with_all(ending) && !run->is_timed_out) run->is_interrupted = true;
+    ending->is_sent = answer == answer_sent;
+    bool may_be_sent = answer == answer_sent || answer == answer_unknown;
+    if (may_be_sent && is_with_all(ending) && !run->is_timed_out) run->is_interrupted = true;
     if (ending->cause == cause_survivors) {
         if (!survives(run)) return finish(run);
     } else if (answer == answer_gone || (answer == answer_refused && is_first && is_asked(ending))) {
@@ -213,8 +214,34 @@ struct teardown rules_of_command(const struct run *run) {
     return by;
 }
 
+// Whether that is the signal that all of a run have got last by one of its endings.
+static bool have_all_got(const struct run *run, int signal) {
+    for (int i = 0; i < ENDINGS; i++) {
+        const struct ending *ending = &run->endings[i];
+        bool has_begun = ending->cause != cause_none && ending->next > 0 && ending->is_sent;
+        if (has_begun && ending->by.steps[ending->next - 1].signal == signal) return true;
+    }
+    return false;
+}
+
+// Takes the first signal out where all of a run have got it already: they heed it, and what has begun since may be what a
+// trap has begun at it, to clean up. Again it would end that half way, as many programs do that get it twice. Signal 0, which
+// nobody heeds, is sent for the answer, whether the owner may signal any of them; the time for it is the same.
+static void leave_out_what_all_have(const struct run *run, struct teardown *by) {
+    struct step *first = &by->steps[0];
+    if (first->signal != SIGKILL && have_all_got(run, first->signal)) first->signal = 0;
+}
+
+struct teardown rules_of_survivors(const struct run *run, int wait_status) {
+    struct teardown by = run->rules;
+    // One that has ended in another way may have begun them since.
+    if (WIFSIGNALED(wait_status) && WTERMSIG(wait_status) == by.steps[0].signal) leave_out_what_all_have(run, &by);
+    return by;
+}
+
 void end_command(struct run *run, enum cause cause) {
     struct teardown by = rules_of_command(run);
+    leave_out_what_all_have(run, &by);
     end_run(run, &by, cause, false);
 }
 

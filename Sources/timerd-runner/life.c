@@ -123,20 +123,17 @@ static void process_ended(struct run *run, int status, const struct rusage *used
     run->peak_memory = peak > run->peak_before ? peak : 0;
     remove_process(run);
     read_status(run);
-    // What was written before the end is in the pipes. More than a pipe holds is a flood from whoever else has
-    // the other end.
-    for (int i = 0; i < 2; i++)
-        for (size_t count = 0, more; count < PIPE_LIMIT && (more = read_stream(run, i)) > 0;) count += more;
-    close_run(run);
+    end_input(run);
     alarm_clear(&run->timeout);
     run->is_interrupted = is_ended_with_all(run, status);
+    struct teardown rules = rules_of_survivors(run, status);
     stop_ending(run);
     // Those that a timeout could not end may have ended since.
     run->survivor_count = 0;
     run->phase = phase_surviving;
     if (run->group ? remove_group(run) : !survives(run)) return finish(run);
     if (run->group) watch_group(run->group);
-    end_run(run, &run->rules, cause_survivors, false);
+    end_run(run, &rules, cause_survivors, false);
 }
 
 void process_lost(struct run *run) {
@@ -183,6 +180,11 @@ void withdraw(struct run *run) {
 }
 
 void finish(struct run *run) {
+    // What was written before the end is in the pipes. More than a pipe holds is a flood from whoever else has
+    // the other end. They stay open until now: what its own process has left behind is to clean up, and may say so.
+    for (int i = 0; i < 2; i++)
+        for (size_t count = 0, more; count < PIPE_LIMIT && (more = read_stream(run, i)) > 0;) count += more;
+    close_run(run);
     leave(run);
     run->phase = phase_ended;
     tell(run, news_ended);

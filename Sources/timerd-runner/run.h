@@ -83,6 +83,8 @@ struct ending {
     /// How often the signal was refused to a process that was not the owner's yet.
     int tries;
     bool all_refused;
+    /// Whether it is known that the last one was sent.
+    bool is_sent;
     /// When the grace of the last signal is over, and how long to wait until it is looked who is left.
     int64_t until, pause;
 };
@@ -229,6 +231,9 @@ bool has_signalled(const struct run *run);
 
 /// The rules that a run was started with, for its own process.
 struct teardown rules_of_command(const struct run *run);
+
+/// The rules for what its own process has left behind, which has ended with that status.
+struct teardown rules_of_survivors(const struct run *run, int wait_status);
 
 /// Begins to end a run whose own process lives, by the run's rules.
 void end_command(struct run *run, enum cause cause);
