@@ -133,36 +133,45 @@ static bool send_to_fresh(const struct found *found, const struct delivery *deli
     return true;
 }
 
-// Sends to each member once. SIGKILL goes also to those that begin meanwhile. Another signal does not: they may be what a
-// member's trap has begun at that signal, to clean up.
-static void send_to_members(const struct delivery *delivery, struct tally *tally) {
-    struct found found = {0};
-    for (int pass = 0; pass < PASSES; pass++) {
-        bool is_whole = each_member(delivery->members, add, &found) == 0 && !found.is_cut;
-        if (!is_whole) tally->is_unknown = true;
-        if (found.count == found.done) break;
-        sort_fresh(&found);
-        if (!send_to_fresh(&found, delivery, tally)) {
+// Finds the members that have not had their turn; false if not all of them could be read.
+static bool find_fresh(const struct delivery *delivery, struct found *found, struct tally *tally) {
+    bool is_whole = each_member(delivery->members, add, found) == 0 && !found->is_cut;
+    if (!is_whole) tally->is_unknown = true;
+    return is_whole;
+}
+
+// Sends to each of those found once. SIGKILL goes also to those that begin meanwhile. Another signal does not: they may be
+// what a member's trap has begun at that signal, to clean up.
+static void send_to_members(const struct delivery *delivery, struct found *found, bool is_whole, struct tally *tally) {
+    for (int pass = 0; pass < PASSES && found->count > found->done; pass++) {
+        sort_fresh(found);
+        if (!send_to_fresh(found, delivery, tally)) {
             tally->is_unknown = true;
-            break;
+            return;
         }
-        if (!is_whole || (tally->is_sent && delivery->signal != SIGKILL)) break;
-        qsort(found.pids, found.count, sizeof *found.pids, compare);
-        found.done = found.count;
+        if (!is_whole || (tally->is_sent && delivery->signal != SIGKILL)) return;
+        qsort(found->pids, found->count, sizeof *found->pids, compare);
+        found->done = found->count;
+        is_whole = find_fresh(delivery, found, tally);
     }
-    free(found.pids);
 }
 
 enum answer deliver(const struct delivery *delivery) {
     struct tally tally = {false, false, false};
+    struct found found = {0};
+    bool has_members = delivery->members != -1, is_last = delivery->signal == SIGKILL, is_whole = true;
+    // Before any has got it: what the leader's trap begins may have left its process group at once, as timeout(1) does.
+    if (has_members && !is_last) is_whole = find_fresh(delivery, &found, &tally);
     if (delivery->leader > 0) {
         int code = kill(-delivery->leader, delivery->signal);
         if (code == -1 && errno == ESRCH && delivery->or_leader) code = kill(delivery->leader, delivery->signal);
         tally_up(&tally, code);
         // A stopped process heeds no other signal until it is continued.
-        if (delivery->signal != SIGKILL) kill(-delivery->leader, SIGCONT);
+        if (!is_last) kill(-delivery->leader, SIGCONT);
     }
-    if (delivery->members != -1) send_to_members(delivery, &tally);
+    if (has_members && is_last) is_whole = find_fresh(delivery, &found, &tally);
+    if (has_members) send_to_members(delivery, &found, is_whole, &tally);
+    free(found.pids);
     return tally.is_sent      ? answer_sent
            : tally.is_refused ? answer_refused
            : tally.is_unknown ? answer_unknown
