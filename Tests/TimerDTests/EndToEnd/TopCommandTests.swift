@@ -187,8 +187,8 @@ struct TopCommandTests {
             )
             kill(top.pid, SIGSTOP)
             #expect(await top.waits { top.state == "T" })
-            kill(top.pid, SIGCONT)
             let count = top.raw.count
+            kill(top.pid, SIGCONT)
             #expect(await top.waits { top.raw.count > count })
             top.type("q")
             #expect(await top.end() == 0)
