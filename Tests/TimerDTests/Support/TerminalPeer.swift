@@ -169,7 +169,7 @@ final class TerminalPeer: @unchecked Sendable {
 
     /// Returns whether `condition` comes to hold; looked at often, for a while.
     func waits(_ condition: () -> Bool) async -> Bool {
-        let end = ContinuousClock.now + .seconds(10)
+        let end = ContinuousClock.now + .seconds(60)
         while !condition() {
             if ContinuousClock.now > end { return false }
             try? await Task.sleep(for: .milliseconds(20))
