@@ -2,7 +2,6 @@
 
 // `stat` belongs to CoreFoundation if any module of the program imports that, and to Glibc otherwise.
 import CoreFoundation
-import Foundation
 import Glibc
 
 /// The kernel's list of locks, proc_locks(5).
@@ -10,14 +9,27 @@ enum LockTable {
     /// The process that took a lock of flock(2) on the file; nil if that cannot be told.
     static func holder(of descriptor: Int32) -> Int32? {
         var file = stat()
-        guard fstat(descriptor, &file) == 0,
-            let bytes = FileManager.default.contents(atPath: "/proc/locks")
-        else { return nil }
-        return holder(
-            device: UInt64(file.st_dev),
-            inode: UInt64(file.st_ino),
-            in: String(decoding: bytes, as: UTF8.self)
-        )
+        guard fstat(descriptor, &file) == 0 else { return nil }
+        let (device, inode) = (UInt64(file.st_dev), UInt64(file.st_ino))
+        // More than once: where locks come and go between two reads of it, a line may be left out.
+        for _ in 0..<3 {
+            guard let table = read() else { return nil }
+            if let holder = holder(device: device, inode: inode, in: table) { return holder }
+        }
+        return nil
+    }
+
+    /// The whole list, of which a read has a page at most: Foundation takes that for all there is.
+    private static func read() -> String? {
+        let file = open("/proc/locks", O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { return nil }
+        defer { close(file) }
+        var bytes: [UInt8] = []
+        var part = [UInt8](repeating: 0, count: 16_384)
+        while case let count = Glibc.read(file, &part, part.count), count > 0 {
+            bytes += part[..<count]
+        }
+        return String(decoding: bytes, as: UTF8.self)
     }
 
     /// Of lines such as "7: FLOCK  ADVISORY  WRITE 1234 fd:01:5678 0 EOF"; those behind "->" wait.

@@ -10,7 +10,7 @@
 /// A signal, and who gets it.
 struct delivery {
     int signal;
-    /// The leader of a process group, which gets it at once, and so before it can make more of itself; 0 for none.
+    /// The leader of a process group, which gets it at once, and so SIGKILL before it can make more of itself; 0 for none.
     pid_t leader;
     /// Whether the leader gets it alone where there is no such group: it has not made it yet.
     bool or_leader;

@@ -4,6 +4,7 @@ import Foundation
 import Locks
 import Subprocess
 import SystemPackage
+import Testing
 
 /// A real `timerd`, in a folder of its own; and `timerctl` beside it.
 final class DaemonProcess: Sendable {
@@ -93,6 +94,13 @@ final class DaemonProcess: Sendable {
         try? peer.endAll()
     }
 
+    /// Returns once what goes on without a daemon is over; the next one hears how it ended.
+    func awaitRuns() {
+        // try?: there is no runner any more, or it ends as it is asked. Then nothing goes on.
+        guard let peer = try? RunnerPeer(path: database + "-runner") else { return }
+        try? peer.awaitEnds()
+    }
+
     /// Starts the daemon and returns once it answers.
     ///
     /// `wrapper`: a program and its arguments that execute the daemon. `isPlaced`: whether it is
@@ -140,6 +148,15 @@ final class DaemonProcess: Sendable {
         let status = await ended?.value
         state.withLock { $0.pid = nil }
         return status
+    }
+
+    /// Has all its threads stand still, until SIGCONT: one may go on for a moment after the signal is sent.
+    func standStill() async throws {
+        let pid = pid
+        kill(pid, SIGSTOP)
+        try await eventually("the daemon is stopped") {
+            readFile("/proc/\(pid)/stat")?.contains(") T ") == true
+        }
     }
 
     /// What `timerctl` said.

@@ -24,6 +24,8 @@ import Testing
         _ = try await daemon.timerctl("add", "--every", "30ms", "--name", "told")
         while !FileManager.default.fileExists(atPath: traces) { try Task.checkCancellation() }
         await daemon.end(SIGKILL)
+        // What it had begun may write until then.
+        daemon.awaitRuns()
         return traces
     }
 

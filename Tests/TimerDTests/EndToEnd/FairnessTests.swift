@@ -19,7 +19,7 @@ struct FairnessTests {
                 .write(toFile: file, atomically: false, encoding: .utf8)
             try await daemon.start(["--config", file])
 
-            let job = #"{"schedule":{"in":"1ms"},"command":["sleep","0.05"]}"#
+            let job = #"{"schedule":{"in":"1ms"},"command":["sleep","0.2"]}"#
             let jobs = Array(repeating: job, count: 500).joined(separator: ",")
             let added = try await daemon.ask(
                 as: ann,

@@ -210,9 +210,14 @@ struct LogsTests {
             let oops = next()
             #expect(oops.message == "oops")
             #expect(oops.record.contains("PRIORITY=3\n"))
-            // What is said to the runner later is behind how far this came: else a line may come again.
-            try await daemon.timerctl("add", "--in", "1ms", "--", "true")
+            // Else a line may come again: with a later record how far the one before came is on its way to the runner, and
+            // what is said to the runner later is behind that.
+            let mark = ["add", "--in", "1ms", "--output", "journal", "--", "echo", "mark"]
+            #expect(try await daemon.timerctl(mark).status == 0)
+            #expect(next().message == "mark")
             _ = try await daemon.finishedRun("2")
+            try await daemon.timerctl("add", "--in", "1ms", "--", "true")
+            _ = try await daemon.finishedRun("3")
             await daemon.end(SIGKILL)
             turns.gates[1].open()
             try await daemon.start(through: wrapper)

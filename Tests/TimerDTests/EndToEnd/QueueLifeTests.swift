@@ -90,8 +90,8 @@ struct QueueLifeTests {
                     .contains(#""attempt":0"#)
             }
             // A daemon that stands still cannot answer before the worker is gone.
-            kill(daemon.pid, SIGSTOP)
             defer { kill(daemon.pid, SIGCONT) }
+            try await daemon.standStill()
             try worker.send(
                 #"{"jsonrpc":"2.0","id":2,"method":"task.reserve","#
                     + #""params":{"queues":["mails"],"lease":"1h"\#(parameters)}}"# + "\n"

@@ -46,8 +46,9 @@ struct ReloadTests {
                 try await daemon.timerctl("add", "--in", "1ms", "--", "sh", "-c", gate.wait)
             }
             _ = try await daemon.event(.runStarted)
-            let waiting = try await daemon.timerctl("runs", "--json").output
-            #expect(waiting.contains(#""state":"waiting""#))
+            while try await !daemon.timerctl("runs", "--json").output
+                .contains(#""state":"waiting""#)
+            { try Task.checkCancellation() }
             try reload(#"{"maxRuns": 2, "logLevel": "error"}"#)
             let started = try await daemon.timerctl(
                 "watch",

@@ -135,7 +135,10 @@ struct RunnerLifeTests {
     func timeout() async throws {
         try await DaemonProcess.with { daemon in
             let gate = Gate(folder: daemon.folder)
-            let (job, _) = try await begin(daemon, gate, ["--timeout", "1s"])
+            let words = ["add", "--in", "1ms", "--timeout", "1s", "--", "sh", "-c", gate.script]
+            let job = try await daemon.timerctl(words).output.trimmingCharacters(in: .newlines)
+            // Not until the daemon says so: it may have timed out by then.
+            try await gate.wait()
             let runner = daemon.runner
             await daemon.end(SIGKILL)
             try await eventually("it has timed out") { !hasChild(runner) }
@@ -178,9 +181,9 @@ struct RunnerLifeTests {
             await daemon.end(SIGKILL)
             gate.open()
             try await eventually("its shell has ended") { !hasChild(runner) }
-            let before = Timestamp(Date())
             kill(runner, SIGTERM)
             try await eventually("the runner has ended") { !isAlive(runner) }
+            let before = Timestamp(Date())
             let kept = daemon.database + "-runner-ends"
             #expect(access(kept, F_OK) == 0)
             try await daemon.start()

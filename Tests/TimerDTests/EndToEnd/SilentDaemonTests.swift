@@ -9,8 +9,8 @@ import Testing
     @Test("Clients of a daemon that is stuck end with a sentence, doctor among them")
     func stuck() async throws {
         try await DaemonProcess.with { daemon in
-            kill(daemon.pid, SIGSTOP)
             defer { kill(daemon.pid, SIGCONT) }
+            try await daemon.standStill()
             async let list = daemon.timerctl("list")
             async let watch = daemon.timerctl("watch")
             async let doctor = daemon.timerctl("doctor")

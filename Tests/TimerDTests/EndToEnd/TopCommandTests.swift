@@ -187,8 +187,8 @@ struct TopCommandTests {
             )
             kill(top.pid, SIGSTOP)
             #expect(await top.waits { top.state == "T" })
-            kill(top.pid, SIGCONT)
             let count = top.raw.count
+            kill(top.pid, SIGCONT)
             #expect(await top.waits { top.raw.count > count })
             top.type("q")
             #expect(await top.end() == 0)
@@ -244,7 +244,8 @@ struct TopCommandTests {
             try await daemon.start()
             try await daemon.timerctl("add", "--every", "1h", "--name", "beta", "--event")
             #expect(await top.shows("beta"))
-            #expect(!top.lines.contains { $0.contains("trying again") })
+            // What is drawn may come in parts.
+            #expect(await top.waits { !top.lines.contains { $0.contains("trying again") } })
             top.type("jjf")
             #expect(await top.shows("fired, fire"))
             top.type("q")

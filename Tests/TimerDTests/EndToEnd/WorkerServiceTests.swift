@@ -19,7 +19,12 @@ struct WorkerServiceTests {
             let settings = TimerWorker.Settings(socket: daemon.socket, queues: ["mails"])
             let worker = TimerWorker(settings) { _ in
                 begins.yield()
-                for await _ in mayEnd { break }
+                // The worker has heard of it before: its own handler is the older one.
+                await withGracefulShutdownHandler {
+                    for await _ in mayEnd { break }
+                } onGracefulShutdown: {
+                    ends.yield()
+                }
                 return .finished
             }
             let group = ServiceGroup(
@@ -35,7 +40,6 @@ struct WorkerServiceTests {
             }
             for await _ in began { break }
             await group.triggerGracefulShutdown()
-            ends.yield()
             try await running.value
             let queue = try #require(try await client.listQueues().first)
             // Of the two the second was not taken any more.

@@ -133,10 +133,11 @@ import Testing
         let directory = try TemporaryDirectory()
         let file = "\(directory.path)/file"
         let runner = test
-        let request = TestRunner.script(
+        var request = TestRunner.script(
             "trap 'echo asked; exit 3' TERM; echo >\(file); sleep 1000 & wait"
         )
-        let run = Task { await runner.run(request) { _ in } }
+        request.teardown = .terminate(killAfter: .seconds(30))
+        let run = Task { [request] in await runner.run(request) { _ in } }
         try await eventually("the script is ready") { access(file, F_OK) == 0 }
         run.cancel()
         let result = await run.value

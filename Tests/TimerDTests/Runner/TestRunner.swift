@@ -44,6 +44,9 @@ final class TestRunner: Sendable {
     /// The connection would stay for as long as the loop that all tests share, and its runner with it.
     deinit { Task { [runner] in await runner.detach() } }
 
+    /// Of the program; nil before it is known.
+    var pid: pid_t? { runner.known.pid }
+
     static func request(_ argv: [String], input: [UInt8] = []) -> RunRequest {
         RunRequest(
             run: lastRun.add(1, ordering: .relaxed).newValue,

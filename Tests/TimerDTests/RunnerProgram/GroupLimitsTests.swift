@@ -106,7 +106,7 @@ import Testing
     )
     func tasks() throws {
         let (end, text) = try ScriptedRun.end(
-            "for i in 1 2 3 4 5 6; do sleep 0.2 & done 2>&1; echo no; wait"
+            "for i in 1 2 3 4 5 6; do sleep 20 & done 2>&1; echo no; wait"
         ) {
             $0.limits.tasksMax = 4
         }

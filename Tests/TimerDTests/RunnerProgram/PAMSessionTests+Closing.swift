@@ -50,7 +50,7 @@ extension PAMSessionTests {
                 _ = try peer.next { if case .ended = $0 { true } else { nil } }
             }
         }
-        try await eventually("one of them is given up", within: .seconds(30)) {
+        try await eventually("one of them is given up") {
             holders(of: pid).count == 1 + 256
         }
         #expect(holders(of: pid).isSuperset(of: older), "it is another user's")

@@ -31,14 +31,22 @@ import Testing
         try peer.send(ScriptedRun.start(ScriptedRun.request(1, "exit 3")))
         #expect(try peer.end(of: 1).end.outcome == .exited)
         try begin(2, loop, peer)
-        try begin(3, "trap 'exit 4' TERM; \(loop)", peer)
+        try begin(3, "trap 'exit 4' TERM; \(loop)", peer) {
+            $0.teardown = .terminate(killAfter: .seconds(30))
+        }
         try begin(4, "trap '' TERM; \(loop)", peer) {
             $0.teardown = .terminate(killAfter: .milliseconds(50))
         }
-        // Its timeout came before, and has not ended it yet.
-        try begin(5, loop, peer) {
-            $0.timeout = .zero
-            $0.teardown = Teardown(steps: [.init(signal: SIGWINCH, grace: .seconds(1))])
+        // Its timeout came before, and has hardly ended it yet.
+        var timed = ScriptedRun.request(5, loop)
+        timed.timeout = .zero
+        timed.teardown = Teardown(steps: [.init(signal: SIGWINCH, grace: .seconds(1))])
+        try peer.send(ScriptedRun.start(timed))
+        _ = try peer.next { report -> Bool? in
+            switch report {
+            case .started(5, _), .ended(5, _): true
+            default: nil
+            }
         }
         // The time for what it leaves behind is not its own.
         try begin(6, loop, peer) {

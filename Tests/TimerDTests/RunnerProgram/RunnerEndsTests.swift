@@ -23,9 +23,10 @@ import Testing
             try peer.send(.start(ScriptedRun.request(4, ""), files: ["/nonexistent/shell"]))
             before = try Self.ends(4, peer)
             // It is ended with all, and chooses its status.
-            try peer.send(
-                Self.start(5, "trap 'exit 4' TERM; echo there; while :; do sleep 0.01; done")
-            )
+            let script = "trap 'exit 4' TERM; echo there; while :; do sleep 0.01; done"
+            var request = ScriptedRun.request(5, script)
+            request.teardown = .terminate(killAfter: .seconds(30))
+            try peer.send(ScriptedRun.start(request))
             _ = try peer.next { if case .output(5, _, _, _, _) = $0 { true } else { nil } }
         }
         let file = folder.file("runner-ends")

@@ -5,7 +5,9 @@ import CSpawn
 import Foundation
 import Glibc
 import SystemPackage
+import Testing
 
+@testable import LinuxSystem
 @testable import Runner
 @testable import TimerD
 
@@ -79,7 +81,8 @@ final class RunnerProcess {
     /// The memory that it has now, without that of the libraries of Swift: a build for tests alone has these.
     var residentKilobytes: Int {
         get throws {
-            let maps = try String(contentsOfFile: "/proc/\(pid)/smaps", encoding: .utf8)
+            // Not by Foundation, which reads one page of a file of /proc.
+            let maps = try #require(ProcessStatus.text(at: "/proc/\(pid)/smaps"))
             var isCounted = true
             var sum = 0
             for line in maps.split(separator: "\n") {
@@ -168,6 +171,19 @@ final class RunnerPeer {
         try send(.endAll)
         // Until it closes the connection.
         while true { _ = try next() }
+    }
+
+    /// Returns once all runs have ended; what was asked for over another connection, and not read, does not begin.
+    func awaitEnds() throws {
+        try send(.hello(version: RunnerProtocol.current.version))
+        var open: Set<Int64> = []
+        _ = try next { report in
+            if case .known(let run, let known) = report, known.phase != .ended { open.insert(run) }
+            return if case .synced = report { true } else { nil }
+        }
+        while !open.isEmpty {
+            open.remove(try next { if case .ended(let run, _) = $0 { run } else { nil } })
+        }
     }
 
     func send(_ frame: [UInt8]) throws {

@@ -141,9 +141,10 @@ import TimerControl
     func timeout() throws {
         let runner = try RunnerProcess()
         var peer: RunnerPeer? = try runner.connect()
-        var order = request(1, "trap '' TERM; while :; do sleep 0.01; done")
+        var order = request(1, "while :; do sleep 0.01; done")
         order.timeout = .milliseconds(50)
-        order.teardown = .terminate(killAfter: .milliseconds(50))
+        // Nobody heeds the first signal, however far he has come by then.
+        order.teardown = Teardown(steps: [.init(signal: SIGWINCH, grace: .milliseconds(50))])
         try peer?.send(.start(order, files: ["/bin/sh"]))
         _ = try peer?.next { if case .started = $0 { true } else { nil } }
         peer = nil
@@ -229,9 +230,10 @@ import TimerControl
     func terminated() throws {
         let runner = try RunnerProcess()
         let peer = try runner.connect()
-        try peer.send(
-            start(1, "trap 'echo told; exit 4' TERM; echo ready; while :; do sleep 0.01; done")
-        )
+        let script = "trap 'echo told; exit 4' TERM; echo ready; while :; do sleep 0.01; done"
+        var order = request(1, script)
+        order.teardown = .terminate(killAfter: .seconds(30))
+        try peer.send(.start(order, files: ["/bin/sh"]))
         _ = try peer.next { if case .output = $0 { true } else { nil } }
         kill(runner.pid, SIGTERM)
         let (end, stdout, _) = try peer.end(of: 1)
