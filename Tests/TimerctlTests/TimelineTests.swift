@@ -232,7 +232,7 @@ import TimerWords
             ($0.firedAt, $0.startedAt) = ($0.fireDate, $0.fireDate)
         }
         let skipped = run(.skipped) {
-            ($0.fire, $0.fireDate) = (FireID(rawValue: 2), testNow - Self.minutes(10))
+            ($0.fire, $0.fireDate) = (FireID(rawValue: 2), testNow - Self.minutes(100))
         }
         let start = testNow - Self.minutes(360)
         let row = TimelinePicture.Row(job, RunsReply(runs: [skipped, long]), from: start)
