@@ -8,7 +8,7 @@ import Testing
 @testable import Runner
 @testable import TimerD
 
-@Suite("Runs of commands", .timeLimit(.minutes(1))) struct RunTests {
+@Suite("Runs of commands", .timeLimit(.minutes(3))) struct RunTests {
     let test: TestRunner
 
     init() throws {
