@@ -110,7 +110,8 @@ class Renew(unittest.TestCase):
         go = self.daemon.folder / "go"
         job = self.daemon.add(name="writes", schedule={"in": "1ms"}, command=["sh", "-c",
             f"echo first; while [ ! -e {go} ]; do sleep 0.05; done; echo last"])
-        run = self.daemon.after(lambda run: run["state"] == "running", job)["id"]
+        # One that is killed before a run has begun begins it under another number.
+        run = self.daemon.after(lambda run: run["state"] == "running" and "startedAt" in run, job)["id"]
         self.daemon.kill()
         self.browser.open(f"{self.web.origin}/runs/{run}")
         self.browser.until("document.querySelector('#away .away')", "the page says that no daemon answers")
