@@ -15,7 +15,7 @@ struct HandsTests {
             "--since",
             "0",
             "--type",
-            "job.finished",
+            "run.finished",
             "--job",
             job,
             "-n",
