@@ -154,7 +154,7 @@ import TimerControl
         #expect(copy.whileConnected == nil && copy.schedule == other.definition.schedule)
         #expect(
             notes == [
-                "it goes without the key 'K', which stands for job 7 (a)",
+                "it goes without the key 'K', which stands for one job",
                 "it goes without the tag 'applied:web', by which job 7 (a) is found again",
                 "it goes without the tag 'crontab:-', by which job 7 (a) is found again",
                 "it does not end with a connection, as job 7 (a) does",

@@ -87,7 +87,7 @@ enum CopiedDefinition {
         }
         // It stands for one job: with it this would be that one, and no copy.
         if let key = definition.key {
-            notes.append("it goes without the key '\(key)', which stands for \(job.title)")
+            notes.append("it goes without the key '\(key)', which stands for one job")
         }
         (definition.key, definition.keyKept) = (nil, nil)
         // Whoever looks there for what it came from would end the copy, or change it.

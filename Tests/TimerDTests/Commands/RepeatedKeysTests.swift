@@ -54,6 +54,31 @@ import TimerControl
         }
     }
 
+    @Test("Who has more jobs than a lowered limit repeats a key and replaces a job, and adds none")
+    func lowered() async throws {
+        try await TestScheduler.with { test in
+            var named = definition("c")
+            named.name = "c"
+            #expect(try await add(test, [definition("a"), definition("b"), named]) == [])
+            var settings = await test.scheduler.settings
+            settings.maxJobsPerUser = 2
+            await test.scheduler.reload(settings)
+
+            #expect(try await add(test, ["a", "b"].map { definition($0) }) == ids(1, 2))
+            named.key = nil
+            let replaced = Request.addJobs(AddJobs([named], replace: true))
+            let reply = try await test.handler().handle(replaced, from: Self.uid).get()
+            #expect(try #require(reply as? JobsReply).jobs.map(\.id) == ids(3))
+            let more = [definition("a"), definition("d")]
+            await #expect(
+                throws: ControlError(
+                    .limitReached,
+                    "uid 1000 has 3 live jobs, with 1 more it would be above maxJobsPerUser, which is 2"
+                )
+            ) { try await add(test, more) }
+        }
+    }
+
     @Test(
         "A key that is said again and again is refused where much would be told of its job, and nothing is stored"
     )

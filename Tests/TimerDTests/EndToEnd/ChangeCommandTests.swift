@@ -127,7 +127,7 @@ struct ChangeCommandTests {
             #expect(copy.output == "2\n")
             #expect(
                 copy.errors.hasPrefix(
-                    "timerctl: note: it goes without the key 'K', which stands for job 1\n"
+                    "timerctl: note: it goes without the key 'K', which stands for one job\n"
                 )
             )
             #expect(try await daemon.job(2)["key"] == nil)

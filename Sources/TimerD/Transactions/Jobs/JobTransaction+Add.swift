@@ -59,10 +59,12 @@ extension JobTransaction {
                 try $0.definition.name.map { try self.jobs.id(named: $0, owner: ownerID) } != nil
             }
             : 0
-        guard live + jobs.count - replaced > limit else { return }
+        let more = jobs.count - replaced
+        // Who has more than a limit that was lowered still repeats a key, and replaces a job: that is none more.
+        guard more > 0, live + more > limit else { return }
         throw ControlError(
             .limitReached,
-            "uid \(owner.uid) has \(live) live jobs, with \(jobs.count - replaced) more it would be "
+            "uid \(owner.uid) has \(live) live jobs, with \(more) more it would be "
                 + "above maxJobsPerUser, which is \(limit)"
         )
     }
