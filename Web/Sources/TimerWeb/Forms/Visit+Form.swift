@@ -73,14 +73,16 @@ extension Visit {
         let drafted = draft.definition(changing: job?.restated, dates)
         let definition = drafted.definition
         var errors = drafted.errors
-        var times = RunTimes([])
-        if let job {
-            var request = ListRuns()
-            request.job = job.id
-            request.limit = 50
-            times = RunTimes(try await client.listRuns(request).runs)
+        let runs = try await job.mapAsync {
+            try await JobRuns(of: $0.id, atMost: RunTimes.most, at: dates.now, client)
         }
-        let preview = SchedulePreview(definition, of: job, times, dates)
+        let preview = SchedulePreview(
+            definition,
+            of: job,
+            RunTimes(runs?.come ?? []),
+            dates,
+            without: runs.map { $0.come + $0.dropped } ?? []
+        )
         // An empty form is not wrong yet.
         if let error = preview.error, !draft[.schedule].isEmpty || isSaved {
             errors.add(error.contains("zone '") || error.contains("'tz'") ? .tz : .schedule, error)
@@ -168,7 +170,7 @@ extension JobForm {
 }
 
 extension Optional {
-    fileprivate func mapAsync<Value>(
+    func mapAsync<Value>(
         _ transform: (Wrapped) async throws -> Value
     ) async rethrows -> Value? {
         guard let self else { return nil }
