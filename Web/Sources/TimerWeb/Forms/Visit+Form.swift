@@ -143,8 +143,7 @@ extension Visit {
             job.nextFire.map { "; it fires next \(dates.distance($0)), \(dates.short($0))" } ?? ""
         return .done(
             group {
-                "Job "
-                Parts(self).jobName(job)
+                Parts(self).jobSentence(job.definition.name, job.id)
                 " was \(before == nil ? "added" : "changed")\(job.state == .scheduled ? next : "")."
                 for note in notes { " \(note.asSentence)" }
                 before.flatMap { Revert.obstacle(from: $0.definition, to: job.definition) }
