@@ -74,7 +74,7 @@ extension Visit {
         let definition = drafted.definition
         var errors = drafted.errors
         let runs = try await job.mapAsync {
-            try await JobRuns(of: $0.id, atMost: RunTimes.most, at: dates.now, client)
+            try await NewestRuns(of: $0.id, atMost: RunTimes.most, at: dates.now, client)
         }
         let preview = SchedulePreview(
             definition,

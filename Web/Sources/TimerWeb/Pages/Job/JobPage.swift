@@ -9,7 +9,7 @@ import TimerWords
 struct JobPage {
     private let parts: Parts
     private let job: Job
-    private let runs: JobRuns
+    private let runs: NewestRuns
     private let history: JobHistory
     private let facts: JobFacts
     /// What of it runs or waits, however much has happened since that began.
@@ -28,7 +28,7 @@ struct JobPage {
         let client = session.client
         status = session.status
         job = try await client.job(.id(id))
-        runs = try await JobRuns(of: id, atMost: JobHistory.bars, at: visit.dates.now, client)
+        runs = try await NewestRuns(of: id, atMost: JobHistory.bars, at: visit.dates.now, client)
         let shown = runs.shown(atMost: JobHistory.bars)
         history = JobHistory(job: job, runs: shown, parts: parts)
         facts = JobFacts(job: job, status: status, parts: parts)

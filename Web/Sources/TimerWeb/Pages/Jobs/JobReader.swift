@@ -64,7 +64,7 @@ struct JobReader: Sendable {
             for (index, job) in jobs.enumerated() {
                 group.addTask {
                     // What is claimed ahead of its date is listed first.
-                    let runs = try await JobRuns(of: job.id, atMost: 3, at: .now, client)
+                    let runs = try await NewestRuns(of: job.id, atMost: 3, at: .now, client)
                     var job = job
                     job.last = runs.come.first { $0.state != .claimed }
                     return (index, job)

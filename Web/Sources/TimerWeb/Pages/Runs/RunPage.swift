@@ -27,7 +27,7 @@ struct RunPage {
             job = nil
         }
         let runs = try await job.mapAsync {
-            try await JobRuns(of: $0.id, atMost: RunTimes.most, at: visit.dates.now, client)
+            try await NewestRuns(of: $0.id, atMost: RunTimes.most, at: visit.dates.now, client)
         }
         times = RunTimes(runs?.come ?? [])
         let defaults = job.map { session.status.defaultWords(of: $0.definition) } ?? []

@@ -3,8 +3,8 @@
 import Schedules
 import TimerControl
 
-/// The newest rows of a job whose dates have come, however many dates ahead were dropped: a list has those first.
-struct JobRuns: Sendable {
+/// The newest rows whose dates have come, however many dates ahead were dropped: a list has those first.
+struct NewestRuns: Sendable {
     /// The newest first.
     private(set) var come: [Run]
     /// The dates ahead that will not fire, the farthest first.
@@ -13,8 +13,13 @@ struct JobRuns: Sendable {
     /// How many of the dates ahead stand beside what has come.
     private static let shownAhead = 10
 
-    init(of job: JobID, atMost limit: Int, at now: Timestamp, _ client: ControlClient) async throws
-    {
+    /// `job`: of that one alone.
+    init(
+        of job: JobID? = nil,
+        atMost limit: Int,
+        at now: Timestamp,
+        _ client: ControlClient
+    ) async throws {
         var request = ListRuns()
         (request.job, request.limit) = (job, limit)
         var ahead: [Run] = []
