@@ -121,7 +121,7 @@ struct Doctor: AsyncParsableCommand {
                 return Diagnosis.queues(queues, areAll: areAll)
             },
             await Self.finding("runs", isShared: isShared) { () throws(Failure) in
-                Diagnosis.runs(try await daemon.runs(ListRuns(), atMost: 100).page.runs)
+                Diagnosis.runs(try await daemon.newestRuns(100))
             },
             await Self.finding("notices", isShared: isShared) { () throws(Failure) in
                 let waiting = Request.listNotices(ListNotices(limit: Limits.page))

@@ -38,13 +38,7 @@ extension Daemon {
         var request = ListRuns()
         request.job = job
         var found = RunsFound(JobRows.number, now: .now)
-        var come: [Run] = []
-        repeat {
-            request.limit = found.limit
-            let page = try await ask(.listRuns(request), for: RunsReply.self).value
-            come += found.take(page.runs.map { RunsFound.Row(run: $0) }).map(\.run)
-            request.cursor = page.cursor
-        } while request.cursor != nil && !found.isFull
+        let come = try await come(&found, &request)
         var rows = JobRows(found.ahead.map(\.run) + come)
         if !found.ahead.isEmpty { rows.dropped = try await datesDropped(of: job)[job] ?? [] }
         if request.cursor != nil {
@@ -52,6 +46,28 @@ extension Daemon {
             rows.add(open: try await runs(request, atMost: .max).page.runs)
         }
         return rows
+    }
+
+    /// The newest rows of all jobs whose dates have come, however many dates ahead were dropped.
+    func newestRuns(_ number: Int) async throws(Failure) -> [Run] {
+        var found = RunsFound(number, now: .now)
+        var request = ListRuns()
+        return try await come(&found, &request)
+    }
+
+    /// The rows of a list whose dates have come, as many as are to be found.
+    private func come(
+        _ found: inout RunsFound,
+        _ request: inout ListRuns
+    ) async throws(Failure) -> [Run] {
+        var come: [Run] = []
+        repeat {
+            request.limit = found.limit
+            let page = try await ask(.listRuns(request), for: RunsReply.self).value
+            come += found.take(page.runs.map { RunsFound.Row(run: $0) }).map(\.run)
+            request.cursor = page.cursor
+        } while request.cursor != nil && !found.isFull
+        return come
     }
 
     /// The rows of dates that are still ahead and will not fire, as they were dropped, by their jobs; of all jobs where none is

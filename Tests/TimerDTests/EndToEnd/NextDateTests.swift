@@ -61,4 +61,19 @@ struct NextDateTests {
             #expect(lines.count <= 2, "\(agenda.output)")
         }
     }
+
+    @Test("doctor tells of what has failed behind any number of dates ahead that were dropped")
+    func doctor() async throws {
+        try await DaemonProcess.with { daemon in
+            let words = ["--cron", "0 0 1 1 *", "--tz", "UTC", "--", "false"]
+            #expect(try await daemon.timerctl(["add"] + words).status == 0)
+            #expect(try await daemon.timerctl("fire", "--wait", "1").status == 1)
+            let client = try await ControlClient.connect(to: daemon.socket)
+            let job = JobSelection.ids([JobID(rawValue: 1)])
+            for _ in 0..<101 { try await client.skipJobs(SkipJobs(jobs: job)) }
+            await client.close()
+            let doctor = try await daemon.timerctl("doctor").output
+            #expect(doctor.contains("of the last 1, some failed: job 1"), "\(doctor)")
+        }
+    }
 }

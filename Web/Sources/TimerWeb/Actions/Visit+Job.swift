@@ -151,8 +151,7 @@ extension Visit {
 
     private func sentence(_ job: Job, _ words: String) -> Node {
         group {
-            "Job "
-            Parts(self).jobName(job.definition.name, job.id)
+            Parts(self).jobSentence(job.definition.name, job.id)
             words
         }
     }
@@ -224,8 +223,8 @@ extension Visit {
             case .skip:
                 question("Skip dates of", "Skip", choice: count(job)) {
                     p {
-                        "The next dates are dropped, and have that reason in the history. It cannot be undone: "
-                        "no date fires that was dropped."
+                        "The next dates are dropped, and have that reason in the history. It cannot be undone; "
+                        "a job that is moved back onto such a date fires then."
                     }
                 }
             case .move:

@@ -33,8 +33,7 @@ extension Visit {
                         to: Link("jobs", "\(run.job)"),
                         .done(
                             group {
-                                "Job "
-                                Parts(self).jobName(reply.job)
+                                Parts(self).jobSentence(reply.job.definition.name, reply.job.id)
                                 " was fired: it runs again."
                             }
                         )

@@ -17,13 +17,15 @@ struct FormErrors: Sendable {
     /// An error of the daemon, at the field that it names.
     mutating func add(_ error: ControlError) {
         // Its place among others says nothing where it is the only one.
-        let error = ControlError(error.reason, error.message.replacing("change[0]: ", with: ""))
+        let message = error.message.replacing("change[0]: ", with: "")
+            .replacing("'change[0].", with: "'")
+        let error = ControlError(error.reason, message)
         add(Self.field(error), error.message)
     }
 
     private static func field(_ error: ControlError) -> JobDraft.Field? {
         if error.reason == .nameTaken { return .name }
-        // "parameter 'change[0].timeout' …"
+        // "parameter 'schedule.tz' …"
         let quoted = error.message.split(separator: "'", maxSplits: 2)
         if error.message.hasPrefix("parameter '"), quoted.count > 1 {
             let parts = quoted[1].split { $0 == "." || $0 == "[" || $0 == "]" }

@@ -18,14 +18,23 @@ struct SchedulePreview: Sendable {
     /// How many dates are looked at for one that daylight saving moves.
     private static let looked = 400
 
+    /// What a definition means.
+    ///
     /// `job`: the job that is changed: with the schedule that it has, it keeps its dates.
-    init(_ definition: JobDefinition, of job: Job?, _ times: RunTimes, _ dates: LocalDate) {
+    /// `runs`: some of its rows; dates ahead that have one, as they were dropped, are left out.
+    init(
+        _ definition: JobDefinition,
+        of job: Job?,
+        _ times: RunTimes,
+        _ dates: LocalDate,
+        without runs: [Run] = []
+    ) {
         if var job, job.definition.schedule == definition.schedule {
             // Another jitter puts off the next date by another time.
             let isPutOff = job.definition.jitter == definition.jitter
             if !isPutOff { job.dueDate = nil }
             sentence = job.scheduleSentence(dates) ?? ""
-            coming = job.comingDates(dates, atMost: Self.count)
+            coming = job.comingDates(dates, atMost: Self.count, without: runs)
             conflict = times.conflict(definition, coming)
             let note =
                 isPutOff ? job.jitterNote(of: coming) : definition.jitterNote(hasNext: false)

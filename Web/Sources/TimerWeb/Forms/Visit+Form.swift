@@ -73,14 +73,16 @@ extension Visit {
         let drafted = draft.definition(changing: job?.restated, dates)
         let definition = drafted.definition
         var errors = drafted.errors
-        var times = RunTimes([])
-        if let job {
-            var request = ListRuns()
-            request.job = job.id
-            request.limit = 50
-            times = RunTimes(try await client.listRuns(request).runs)
+        let runs = try await job.mapAsync {
+            try await NewestRuns(of: $0.id, atMost: RunTimes.most, at: dates.now, client)
         }
-        let preview = SchedulePreview(definition, of: job, times, dates)
+        let preview = SchedulePreview(
+            definition,
+            of: job,
+            RunTimes(runs?.come ?? []),
+            dates,
+            without: runs.map { $0.come + $0.dropped } ?? []
+        )
         // An empty form is not wrong yet.
         if let error = preview.error, !draft[.schedule].isEmpty || isSaved {
             errors.add(error.contains("zone '") || error.contains("'tz'") ? .tz : .schedule, error)
@@ -141,8 +143,7 @@ extension Visit {
             job.nextFire.map { "; it fires next \(dates.distance($0)), \(dates.short($0))" } ?? ""
         return .done(
             group {
-                "Job "
-                Parts(self).jobName(job)
+                Parts(self).jobSentence(job.definition.name, job.id)
                 " was \(before == nil ? "added" : "changed")\(job.state == .scheduled ? next : "")."
                 for note in notes { " \(note.asSentence)" }
                 before.flatMap { Revert.obstacle(from: $0.definition, to: job.definition) }
@@ -168,7 +169,7 @@ extension JobForm {
 }
 
 extension Optional {
-    fileprivate func mapAsync<Value>(
+    func mapAsync<Value>(
         _ transform: (Wrapped) async throws -> Value
     ) async rethrows -> Value? {
         guard let self else { return nil }

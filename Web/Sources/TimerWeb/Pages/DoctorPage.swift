@@ -35,11 +35,13 @@ struct DoctorPage {
     init(_ visit: Visit, _ session: Session) async throws {
         parts = Parts(visit)
         status = session.status
-        var failed = ListRuns()
-        failed.limit = 100
         var held = ListJobs()
         (held.held, held.limit) = (true, 5)
-        let runs = try await session.client.listRuns(failed).runs
+        let runs = try await NewestRuns(
+            atMost: 100,
+            at: visit.dates.now,
+            session.client
+        ).come
         let (jobs, next) = try await ListReader.rows(from: nil) { start in
             held.cursor = start
             let reply = try await session.client.listJobs(held)

@@ -36,6 +36,14 @@ struct Parts {
         if let name { bdi { name } } else { "job \(id)" }
     }
 
+    /// The beginning of a sentence: "Job backup", or by its number.
+    func jobSentence(_ name: String?, _ id: JobID) -> Node {
+        group {
+            "Job "
+            if let name { bdi { name } } else { "\(id)" }
+        }
+    }
+
     func state(_ word: StateWord, _ link: Link? = nil) -> Node {
         let classes = "state \(word.kind.rawValue)"
         guard let link else { return span(.class(classes)) { word.word } }

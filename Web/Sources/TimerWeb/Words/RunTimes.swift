@@ -10,6 +10,9 @@ struct RunTimes: Hashable, Sendable {
     var average = TimeSpan.zero
     var longest = TimeSpan.zero
 
+    /// How many rows of a job are looked at for them.
+    static let most = 50
+
     /// Of its own command alone, and of runs that are over.
     init(_ runs: [Run]) {
         let spans = runs.compactMap { run -> TimeSpan? in

@@ -298,6 +298,8 @@ import TimerWords
         var errors = FormErrors()
         errors.add(error)
         #expect(errors.all.first?.field == field)
+        // It is the only one that is changed.
+        #expect(errors.all.first?.message.contains("change[0]") == false)
     }
 
     @Test(

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import HTML
 import Schedules
 import Testing
 import TimerControl
@@ -75,6 +76,36 @@ struct CalendarTests {
             #expect(dates.status == 200)
             #expect(dates.body.contains("<bdi>hourly</bdi>"))
             #expect(dates.body.contains("24 times"))
+        }
+    }
+
+    @Test("A row of many dates is shown in each stretch that has one of them, and in no other")
+    func across() async throws {
+        let daemon = try await TestDaemon()
+        try await daemon.connected { client in
+            let daily = JobDefinition(
+                schedule: ScheduleWords(every: "1d", from: "2099-01-01T09:30:00Z")
+            )
+            let job = try await client.addJob(daily).job
+            let first = try #require(job.fireDate)
+            _ = try await client.skipJobs(SkipJobs(jobs: .ids([job.id]), count: 10))
+            let day = TimeSpan.seconds(86_400)
+            let now = first + .seconds(30 * 86_400)
+            let session = try await Session(client)
+            func page(_ from: Timestamp) async throws -> String {
+                let link = Link("calendar", "dates").with("from", from.rfc3339)
+                    .with("before", (from + .seconds(3600)).rfc3339)
+                let visit = daemon.visit(link, now: now)
+                return text(try await CalendarDatesPage(visit, session).page.content)
+            }
+            var date = first
+            for _ in 0..<10 {
+                #expect(try await page(date).contains("dropped on request"))
+                #expect(try await page(date + .seconds(7200)).contains("Nothing was due."))
+                date = date + day
+            }
+            #expect(try await page(date).contains("Nothing was due."))
+            #expect(try await page(first - day).contains("Nothing was due."))
         }
     }
 

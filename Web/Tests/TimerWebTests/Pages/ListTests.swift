@@ -153,7 +153,8 @@ struct ListTests {
             let preview = try await server.post(path, "\(fields)&do=preview")
             #expect(preview.body.contains(words))
             let changed = try await server.follow(path, "\(fields)&do=save")
-            #expect(changed.body.contains("was changed") && changed.body.contains(words))
+            #expect(changed.body.contains("Job \(job.id) was changed"))
+            #expect(changed.body.contains(words))
         }
     }
 

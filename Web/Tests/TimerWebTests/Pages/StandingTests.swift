@@ -84,6 +84,50 @@ struct StandingTests {
     }
 
     @Test(
+        "Dates ahead that were dropped are none to come, and hide nothing that has run",
+        .timeLimit(.minutes(1))
+    )
+    func dropped() async throws {
+        let daemon = try await TestDaemon()
+        let (id, dates) = try await daemon.connected { client in
+            var job = JobDefinition(schedule: ScheduleWords(cron: "0 0 1 1 *", tz: "UTC"))
+            job.command = ["false"]
+            try await client.subscribe()
+            let added = try await client.addJob(job).job
+            try await client.fireJob(.id(added.id))
+            for try await event in client.events where event.type == .runFinished { break }
+            var dates = [try #require(added.fireDate)]
+            // More than any page looks at.
+            for _ in 0..<101 {
+                let skipped = try await client.skipJobs(SkipJobs(jobs: .ids([added.id])))
+                dates.append(try #require(skipped.jobs.first?.fireDate))
+            }
+            // Back on the first of them the others stay dropped.
+            _ = try await client.setFireDate(of: .id(added.id), to: dates[0].rfc3339)
+            return (added.id, dates)
+        }
+        try await TestServer.run(socket: daemon.socket) { server in
+            let page = try await server.get("/jobs/\(id)").body
+            let history = try #require(page.firstRange(of: "id=\"h-hist\"")).lowerBound
+            #expect(page[history...].contains("href=\"/runs/1\""))
+            // The nearest of those that were dropped are among what is shown.
+            #expect(page[history...].contains("datetime=\"\(dates[1].rfc3339)\""))
+            let form = try await server.get("/jobs/\(id)/change").body
+            for text in [page[..<history], form[...]] {
+                for (index, date) in dates.enumerated() {
+                    let isToCome = index == 0 || index == dates.count - 1
+                    #expect(text.contains("datetime=\"\(date.rfc3339)\"") == isToCome)
+                }
+            }
+            // In an order of our own each job's last date is asked for, else the daemon tells it.
+            for address in ["/jobs?sort=name", "/jobs"] {
+                #expect(try await server.get(address).body.contains("class=\"state failed\""))
+            }
+            #expect(try await server.get("/doctor").body.contains("some failed"))
+        }
+    }
+
+    @Test(
         "Of many fires that wait a job's page looks at some, and it has what runs behind them",
         .timeLimit(.minutes(1))
     )

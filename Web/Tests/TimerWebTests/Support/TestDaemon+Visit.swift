@@ -8,13 +8,13 @@ import TimerWords
 
 extension TestDaemon {
     /// A visit to a page that shows this daemon, for what makes a page without a server.
-    func visit(now: Timestamp = .now) -> Visit {
+    func visit(_ link: Link = Link(), now: Timestamp = .now) -> Visit {
         let site = Site(
             access: Access(way: .loopback(port: 1)),
             options: WebOptions(socket: socket, listening: .port(0), zone: .utc)
         )
         let dates = LocalDate(now: now, zone: .utc)
-        return Visit(link: Link(), form: [], back: nil, dates: dates, site: site)
+        return Visit(link: link, form: [], back: nil, dates: dates, site: site)
     }
 }
 

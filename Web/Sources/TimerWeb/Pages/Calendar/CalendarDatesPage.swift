@@ -72,7 +72,26 @@ struct CalendarDatesPage {
             }
             return (shown, reply.cursor)
         }
-        return (Array(found.prefix(rows)), found.count > rows || next != nil)
+        let (across, more) = try await runs(across: from, before, request, client)
+        let all = across + found
+        return (Array(all.prefix(rows)), all.count > rows || next != nil || more)
+    }
+
+    /// The rows of several dates that go on behind the stretch: the list has each by its last one.
+    private static func runs(
+        across from: Timestamp,
+        _ before: Timestamp,
+        _ request: ListRuns,
+        _ client: ControlClient
+    ) async throws -> ([Run], Bool) {
+        var request = request
+        (request.since, request.outcome) = (before, .skipped)
+        let (found, next) = try await ListReader.rows(rows, from: nil) { start in
+            request.cursor = start
+            let reply = try await client.listRuns(request)
+            return (reply.runs.filter { $0.hasDates(from, before: before) }, reply.cursor)
+        }
+        return (found, next != nil)
     }
 
     private var dates: LocalDate { parts.dates }
@@ -170,5 +189,17 @@ extension CalendarDatesPage: PageContent {
             " "
             if let first = job.dates.first { parts.when(first) }
         }
+    }
+}
+
+extension Run {
+    /// Whether one of several dates lies there, as the calendar counts them: spread evenly over their time.
+    func hasDates(_ from: Timestamp, before: Timestamp) -> Bool {
+        guard let last = through, fireDate < before, last >= from else { return false }
+        guard let dates, dates > 1, last > fireDate else { return fireDate >= from }
+        let gap = Double((last - fireDate).microseconds) / Double(dates - 1)
+        // The first one from there on.
+        let steps = (Double((from - fireDate).microseconds) / gap).rounded(.up)
+        return max(steps, 0) * gap < Double((before - fireDate).microseconds)
     }
 }

@@ -9,7 +9,7 @@ import TimerWords
 struct JobPage {
     private let parts: Parts
     private let job: Job
-    private let runs: [Run]
+    private let runs: NewestRuns
     private let history: JobHistory
     private let facts: JobFacts
     /// What of it runs or waits, however much has happened since that began.
@@ -28,15 +28,13 @@ struct JobPage {
         let client = session.client
         status = session.status
         job = try await client.job(.id(id))
-        var request = ListRuns()
-        request.job = id
-        request.limit = JobHistory.bars
-        runs = try await client.listRuns(request).runs
-        history = JobHistory(job: job, runs: runs, parts: parts)
+        runs = try await NewestRuns(of: id, atMost: JobHistory.bars, at: visit.dates.now, client)
+        let shown = runs.shown(atMost: JobHistory.bars)
+        history = JobHistory(job: job, runs: shown, parts: parts)
         facts = JobFacts(job: job, status: status, parts: parts)
         open = try await OpenRuns(session, visit.dates.now, of: job)
         // The daemon does not count tasks among what is open.
-        let all = open.all + runs
+        let all = open.all + shown
         isOpen = all.contains(where: \.isOpen)
         var queue: TaskQueue?
         if let name = job.definition.queue, all.contains(where: \.waitsForWorker) {
@@ -142,7 +140,7 @@ extension JobPage: PageContent {
     }
 
     private var coming: [Timestamp] {
-        job.comingDates(dates, atMost: Self.dates, without: runs)
+        job.comingDates(dates, atMost: Self.dates, without: runs.come + runs.dropped)
     }
 
     private var nextDates: Node {

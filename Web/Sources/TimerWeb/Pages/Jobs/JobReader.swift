@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TimerControl
+import TimerWords
 
 /// Reads the jobs that a query means.
 struct JobReader: Sendable {
@@ -62,13 +63,10 @@ struct JobReader: Sendable {
         return try await withThrowingTaskGroup { group in
             for (index, job) in jobs.enumerated() {
                 group.addTask {
-                    var request = ListRuns()
                     // What is claimed ahead of its date is listed first.
-                    (request.job, request.limit) = (job.id, 3)
+                    let runs = try await NewestRuns(of: job.id, atMost: 3, at: .now, client)
                     var job = job
-                    job.last = try await client.listRuns(request).runs.first {
-                        $0.state != .claimed
-                    }
+                    job.last = runs.come.first { $0.state != .claimed }
                     return (index, job)
                 }
             }

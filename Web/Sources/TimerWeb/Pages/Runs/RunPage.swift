@@ -26,10 +26,10 @@ struct RunPage {
         } catch let error as ControlError where error.reason == .notFound {
             job = nil
         }
-        var request = ListRuns()
-        request.job = run.job
-        request.limit = 50
-        times = RunTimes(job == nil ? [] : try await client.listRuns(request).runs)
+        let runs = try await job.mapAsync {
+            try await NewestRuns(of: $0.id, atMost: RunTimes.most, at: visit.dates.now, client)
+        }
+        times = RunTimes(runs?.come ?? [])
         let defaults = job.map { session.status.defaultWords(of: $0.definition) } ?? []
         retries =
             job?.definition.retries
