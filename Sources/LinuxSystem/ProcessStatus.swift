@@ -35,17 +35,6 @@ package struct ProcessStatus: Sendable {
         return nil
     }
 
-    /// The real uid of a process; nil if there is none.
-    static func user(of pid: pid_t) -> UInt32? {
-        guard let bytes = contents(of: pid, "status") else { return nil }
-        let lines = bytes.split(separator: UInt8(ascii: "\n"))
-        let words = lines.first { $0.starts(with: "Uid:".utf8) }?.split(
-            separator: UInt8(ascii: "\t")
-        )
-        guard let words, words.count > 1 else { return nil }
-        return UInt32(String(decoding: words[1], as: UTF8.self))
-    }
-
     /// A file of a process, 1 MiB of it at most; nil if it cannot be read.
     static func contents(of pid: pid_t, _ name: String) -> [UInt8]? {
         contents(at: "/proc/\(pid)/\(name)")

@@ -19,14 +19,6 @@ struct TimerDescriptor: Sendable {
         descriptor = FileDescriptor(rawValue: timer)
     }
 
-    /// Sets it to a time from now.
-    func set(after delay: Duration) {
-        let (seconds, attoseconds) = delay.components
-        // Zero would turn it off.
-        let nanoseconds = max(Int(attoseconds / 1_000_000_000), seconds > 0 ? 0 : 1)
-        set(timespec(tv_sec: Int(seconds), tv_nsec: nanoseconds), flags: 0)
-    }
-
     /// Sets it to a date of the wall clock, its clock; it is readable then, and when the clock is stepped.
     ///
     /// - Returns: whether the clock was stepped since it was last set or read: then no read tells it any more.
@@ -35,13 +27,8 @@ struct TimerDescriptor: Sendable {
         let (seconds, rest) = date.microseconds.quotientAndRemainder(dividingBy: 1_000_000)
         // TFD_TIMER_CANCEL_ON_SET, which Swift does not see.
         let flags = CInt(TFD_TIMER_ABSTIME) | (1 << 1)
-        return set(timespec(tv_sec: Int(seconds), tv_nsec: Int(rest) * 1000), flags: flags)
-    }
-
-    @discardableResult
-    private func set(_ time: timespec, flags: CInt) -> Bool {
         var value = itimerspec()
-        value.it_value = time
+        value.it_value = timespec(tv_sec: Int(seconds), tv_nsec: Int(rest) * 1000)
         // It fails only for a bad descriptor or time, and with ECANCELED after a step of the clock; then it is
         // set all the same.
         return timerfd_settime(descriptor.rawValue, flags, &value, nil) != 0 && errno == ECANCELED

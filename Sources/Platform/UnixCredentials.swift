@@ -9,8 +9,6 @@ public struct UnixCredentials: Sendable {
     public var uid: UInt32 = 0
     public var gid: UInt32 = 0
 
-    public init() {}
-
     /// Asks the kernel (SO_PEERCRED): who connected, or, where `socket` connected itself, who called listen(2).
     public init(peerOf socket: FileDescriptor) throws(Errno) {
         var size = socklen_t(MemoryLayout<Self>.size)

@@ -58,6 +58,7 @@ struct EncodedParameters {
         _ body: (CInt, LibPQ.Texts?, UnsafePointer<CInt>?, UnsafePointer<CInt>?) -> Result
     ) -> Result {
         buffer.withUnsafeBytes { bytes in
+            // libpq takes all bytes as char, and reads as many as `lengths` says.
             let base = bytes.baseAddress?.assumingMemoryBound(to: CChar.self)
             pointers.removeAll(keepingCapacity: true)
             for start in starts { pointers.append(start < 0 ? nil : base.map { $0 + start }) }

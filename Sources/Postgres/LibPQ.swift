@@ -128,7 +128,6 @@ struct LibPQ: Sendable {
         static let tuplesOK: CInt = 2
         static let copyOut: CInt = 3
         static let copyIn: CInt = 4
-        static let fatalError: CInt = 7
         static let copyBoth: CInt = 8
         static let singleTuple: CInt = 9
         static let pipelineSync: CInt = 10

@@ -20,6 +20,7 @@ final class Notices {
             connection,
             { context, result in
                 guard let context, let result else { return }
+                // Not retained here: `context` is this object, which outlives the connection.
                 Unmanaged<Notices>.fromOpaque(context).takeUnretainedValue().note(result)
             },
             Unmanaged.passUnretained(self).toOpaque()

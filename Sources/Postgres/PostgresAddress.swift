@@ -31,6 +31,7 @@ package struct PostgresAddress: Sendable {
         }
         defer { library.conninfoFree(parsed) }
         var options: [Option] = []
+        // PQconninfoParse returns an array of PQconninfoOption, whose last element has no keyword.
         var next = parsed.assumingMemoryBound(to: LibPQ.ConnectOption.self)
         while let keyword = next.pointee.keyword {
             if let value = next.pointee.value {

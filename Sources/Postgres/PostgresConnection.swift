@@ -88,6 +88,7 @@ package final class PostgresConnection {
         let connection = try begin()
         var notifications: [PostgresNotification] = []
         while let pointer = library.notifies(connection) {
+            // PQnotifies returns a PGnotify, which is this caller's to free.
             let notification = pointer.assumingMemoryBound(to: LibPQ.Notify.self)
             notifications.append(
                 PostgresNotification(

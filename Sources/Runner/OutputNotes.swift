@@ -28,8 +28,6 @@ struct OutputNotes: Sendable {
     /// As many as the runner has where so many bytes are kept.
     static func limit(for kept: Int) -> Int { min(max(kept / 32, 64), 8192) }
 
-    var count: Int { notes.count }
-
     /// Of clocks that may say anything.
     private static func distance(_ one: Int64, _ other: Int64) -> UInt64 {
         UInt64(bitPattern: max(one, other)) &- UInt64(bitPattern: min(one, other))

@@ -124,7 +124,7 @@ public struct DatabaseRestore {
             }
             try Migrator(.released).migrate(file)
             // So that the daemon gives out no number again.
-            try file.prepare("UPDATE daemon_state SET copied_at_us = ?1").run(now)
+            try DaemonState.markCopied(file, at: now)
             _ = try DaemonState.read(file, now: now)
             try KnownZoneRules.read(file)
             // Copies the log into the file, which is synced; SQLite's last errno of the log goes with it, below.

@@ -219,3 +219,21 @@ extension Run {
         }
     }
 }
+
+extension Run {
+    /// How it has ended, in a word or two: "exit 1", "signal 9", "given back".
+    public var outcomeWords: String {
+        switch outcome {
+        case .exited: "exit \(status ?? 0)"
+        case .signalled: "signal \(signal ?? 0)"
+        case .timedOut: "timed out"
+        case .notStarted: "not started"
+        case .interrupted: "interrupted"
+        case .finished: "finished"
+        case .failed: "failed"
+        case .released: "given back"
+        case .lost: "lost"
+        case nil: failed == true ? "failed" : "done"
+        }
+    }
+}

@@ -49,12 +49,12 @@ static void part(const char *why, int error) {
     outgoing = (struct buffer){0};
     is_greeted = is_waiting = is_paused = false;
     forget_news();
-    // The next one is to find the runner.
+    // The next daemon is to find the runner: its socket's file may have been removed.
     keep_place();
 }
 
 void tell_refusal(uint64_t run, int error) {
-    // With the connection, where there is no memory: the next greeting does not have the run, which says the same.
+    // Without memory for it the connection is closed: the next greeting does not name the run, which says the same.
     if (is_greeted && !put_refusal(&outgoing, run, error)) part("cannot tell the daemon of a refusal", ENOMEM);
 }
 
@@ -108,7 +108,7 @@ static uint32_t size_at(const uint8_t *bytes) {
 }
 
 static int carry_out_next(const uint8_t *bytes, size_t size) {
-    // It is first, and comes once.
+    // `hello` comes first, and once.
     if (is_hello(bytes) == is_greeted) return EPROTO;
     int error = carry_out(bytes, size, &outgoing);
     if (error == 0) is_greeted = true;
@@ -174,7 +174,7 @@ static bool is_trusted(int connection) {
 static void listen_again(struct alarm *alarm) {
     for (int i = 0; i < 2; i++) {
         int error = listeners[i].descriptor == -1 ? 0 : loop_watch(&listeners[i], false);
-        // The other one may be watched all the time.
+        // EEXIST: this listener is watched already, and the other one was not.
         if (error != 0 && error != EEXIST) alarm_set(alarm, loop_now() + LISTEN_AGAIN);
     }
 }
@@ -184,7 +184,7 @@ static void daemon_arrives(struct source *source) {
     int connection = accept4(source->descriptor, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (connection == -1) {
         if (!lacks_room(errno)) return;
-        // The connection waits, of which the loop would tell without end.
+        // The connection goes on waiting; with the watch the loop would call this again at once, without end.
         say_why("cannot take a daemon's connection yet", errno);
         loop_forget(source);
         return alarm_set(&again, loop_now() + LISTEN_AGAIN);

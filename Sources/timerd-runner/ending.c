@@ -83,8 +83,8 @@ static void answered(struct ending *ending, enum answer answer) {
     if (ending->cause == cause_survivors) {
         if (!survives(run)) return finish(run);
     } else if (answer == answer_gone || (answer == answer_refused && is_first && is_asked(ending))) {
-        // Who may signal nobody ends nobody. At a timeout, and at the end of all, the later signals are tried all the
-        // same: the command may have become another program by then.
+        // Whoever asked and may signal none of the processes ends nothing. At a timeout, and at the end of all, the later
+        // signals are tried all the same: the command may have become another program by then, which may be signalled.
         ending->cause = cause_none;
         return;
     }
@@ -119,18 +119,19 @@ bool has_ended(const struct run *run) {
 static enum sending try_next(struct ending *ending, enum answer *answer) {
     struct run *run = ending->run;
     int signal = ending->by.steps[ending->next].signal;
-    // It keeps the end that it has. What it has left behind is ended by its rules.
+    // The run's own process has ended by itself: that is its end. What it has left behind is ended by the run's rules.
     if (is_with_all(ending) && has_ended(run)) {
         *answer = answer_gone;
         return sending_done;
     }
-    // The run is over, and what it has left had its time: none of it outlives the group, whosever it is by now.
+    // The run's process has ended, and what it has left had its time: all of the group is ended, whosever processes these are
+    // by now.
     if (ending->cause == cause_survivors && run->group && signal == SIGKILL) {
         int error = kill_group(run->group);
         *answer = answer_sent;
         return lacks_room(error) ? sending_later : sending_done;
     }
-    // What the owner may not end would outlive the runner, and be minded by nobody.
+    // At the end of all the runner itself ends what the owner may not: it would outlive the runner, and nobody would mind it.
     bool as_runner = ending->as_runner || (ending->cause == cause_end_of_all && signal == SIGKILL);
     return send_signal(run, signal, (int)(ending - run->endings), as_runner, answer);
 }
@@ -188,7 +189,8 @@ bool has_signalled(const struct run *run) { return run->endings[1].next > 0; }
 void end_run(struct run *run, const struct teardown *teardown, enum cause cause, bool as_runner) {
     struct ending *ending = place_for(run, cause);
     bool was_sending = ending->is_sending;
-    // That signal may be what ends it, whatever is asked meanwhile.
+    // The signal that is on its way may be what ends the run, whatever is asked meanwhile: so the run counts as ended with
+    // all.
     if (was_sending && ending->cause == cause_asked_with_all) cause = cause_asked_with_all;
     alarm_clear(&ending->alarm);
     leave_queue(ending);
@@ -224,9 +226,9 @@ static bool have_all_got(const struct run *run, int signal) {
     return false;
 }
 
-// Takes the first signal out where all of a run have got it already: they heed it, and what has begun since may be what a
-// trap has begun at it, to clean up. Again it would end that half way, as many programs do that get it twice. Signal 0, which
-// nobody heeds, is sent for the answer, whether the owner may signal any of them; the time for it is the same.
+// Puts signal 0 in place of the first signal if all of a run have got that one already. What has begun since may be what a
+// trap has begun to clean up: the same signal once more would end that half way. Signal 0 is heeded by nobody; its answer
+// says whether the owner may signal any of them. The grace stays the same.
 static void leave_out_what_all_have(const struct run *run, struct teardown *by) {
     struct step *first = &by->steps[0];
     if (first->signal != SIGKILL && have_all_got(run, first->signal)) first->signal = 0;
@@ -234,7 +236,8 @@ static void leave_out_what_all_have(const struct run *run, struct teardown *by) 
 
 struct teardown rules_of_survivors(const struct run *run, int wait_status) {
     struct teardown by = run->rules;
-    // One that has ended in another way may have begun them since.
+    // Only if that signal has ended the command: else it may have begun the survivors after the signal, so they have not got
+    // it.
     if (WIFSIGNALED(wait_status) && WTERMSIG(wait_status) == by.steps[0].signal) leave_out_what_all_have(run, &by);
     return by;
 }

@@ -47,7 +47,7 @@ static bool find_paths(void) {
 static const char damaged[] = "it was written in part, or changed", of_before[] = "it is of another boot";
 static const char no_boot[] = "the system does not say which boot this is";
 
-// Reads the file; why not, or NULL: where there is none, too.
+// Reads the file. Returns NULL, also if there is no file; or the reason if it cannot be read.
 static const char *load(uint8_t **bytes, size_t *size) {
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (file == -1) return errno == ENOENT ? NULL : strerror(errno);
@@ -94,7 +94,7 @@ static void take_end(struct run *run, struct reader *from) {
     run->user_time = take_u64(from);
     run->system_time = take_u64(from);
     run->peak_memory = take_u64(from);
-    // What it wrote has gone with the runner that had it: so much came, and nothing of it is kept.
+    // What it wrote has gone with the runner that had it. Only how many bytes came is known.
     for (int i = 0; i < 2; i++) run->output.tails[i].end = take_u64(from);
     uint32_t survivors = take_u32(from);
     for (uint32_t i = 0; i < survivors && i < SURVIVOR_LIMIT; i++)
@@ -108,7 +108,7 @@ static void take_end(struct run *run, struct reader *from) {
     run->failure_size = failure.count;
 }
 
-// Takes up a run by what a daemon would have been told of it; why not, or NULL.
+// Takes up a run from the reports that a daemon would have got of it. Returns NULL, or the reason if it could not.
 static const char *take_run(struct reader *file) {
     struct reader known = take_frame(file, report_known), ended = take_frame(file, report_ended);
     uint64_t id = take_u64(&known);

@@ -57,13 +57,13 @@ static uint64_t take_file(uint64_t ends) {
     bool is_own = fstat(file, &status) == 0 && is_of_runner(&status, LENGTH - 1);
     ssize_t count = is_own ? read(file, text, sizeof text - 1) : -1;
     close(file);
-    // Before it counts: this runner's own runs make it untrue.
+    // The file is removed before its epoch counts: from this runner's first run on it would be untrue.
     if (count <= 0 || unlink(path) == -1) return 0;
     size_t length = strlen(this_boot());
     if (length == 0 || strncmp(text, boot, length) != 0 || text[length] != ' ') return 0;
     char *end;
     uint64_t found = strtoull(text + length + 1, &end, 10);
-    // What ended, and is not known, would look as if it had never begun.
+    // Ends that were kept with this epoch and are not known here would look like runs that never began.
     if (*end == ' ' && strtoull(end + 1, &end, 16) != ends) {
         say("takes a new epoch, not that of '%s': not all ends that were kept with it are known", path);
         return 0;
@@ -97,15 +97,15 @@ static int write_file(uint64_t ends) {
     int error = dprintf(file, "%s %" PRIu64 "%s\n", boot, number, key) > 0 ? 0 : errno;
     // Some file systems say only here that there was no room.
     if (close(file) == -1 && error == 0) error = errno;
-    // A part of it would tell others that this runner has ended.
+    // A file that was written in part could be taken for the epoch of a runner that has ended.
     if (error != 0) unlink(path);
     return error;
 }
 
 bool hand_epoch_on(uint64_t ends) {
     static bool is_done, is_said;
-    // Where there is no place for it, or no boot to count for, no runner can take it. Of a socket that was removed there is no
-    // next one, and what lies beside another runner's is that one's.
+    // No runner can take the epoch if the socket has no path, or if the boot that it counts for is not known. If the socket
+    // was removed no runner follows this one; if another runner has the place, the file there is that one's.
     if (is_done || !path[0] || !this_boot()[0] || is_deserted()) return true;
     int error = write_file(ends);
     is_done = error == 0;

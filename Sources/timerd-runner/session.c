@@ -94,7 +94,7 @@ void forget_session(pid_t pid) {
 
 // MARK: - In the runner
 
-// There will be no command: the reason is what the process has said, if it has.
+// No command will begin. The session's process has said why, or has ended without a word.
 static void fail_opening(struct run *run) {
     struct cspawn_report report = {.step = cspawn_step_session_opening, .error = 0, .file = -1};
     struct cspawn_report told;
@@ -116,7 +116,7 @@ static void session_ready(struct source *source) {
     ssize_t count = read(source->descriptor, &beginning, sizeof beginning);
     if (count == -1 && (errno == EAGAIN || errno == EINTR)) return;
     if (count != sizeof beginning) {
-        // Of a command that has begun the session's process says nothing more; its end is the session's.
+        // Once the command has begun, the session's process says nothing more: when it ends, the session is closed.
         if (is_opening(run)) return fail_opening(run);
         return close_session(run);
     }
@@ -128,7 +128,8 @@ static void session_ready(struct source *source) {
     siginfo_t info;
     bool is_there = waitid(P_PID, (id_t)beginning.pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
     if (!is_there) return process_lost(run);
-    // It waits for this before it does anything. Not its owner's yet, it would wait for ever where there is no memory to say it.
+    // The command's process waits for this byte before it does anything. If the byte cannot be sent, for want of memory, the
+    // process would wait for ever.
     if (send(source->descriptor, "g", 1, MSG_NOSIGNAL) == -1) kill(run->pid, SIGKILL);
 }
 
@@ -139,7 +140,7 @@ static void opening_took_long(struct alarm *alarm) {
 
 int open_session(struct run *run, const struct plan *plan, int status, const char *service, const char *user) {
     int ends[2];
-    // Sessions that are being closed are not bounded by the runs.
+    // Counted apart from the runs: sessions that are being closed have no run any more.
     if (holder_count >= run_limit) return EAGAIN;
     struct holder *holder = calloc(1, sizeof *holder);
     if (!holder) return ENOMEM;

@@ -117,7 +117,7 @@ static bool keep_input(struct run *run, struct span input) {
 
 // MARK: - The order
 
-// The run ends before it has a process: as if the process had said why.
+// Ends a run that has no process, with the same report that its process would have sent.
 static void refuse(struct run *run, int error) {
     struct cspawn_report report = {.step = cspawn_step_none, .error = error, .file = -1};
     memcpy(run->failure, &report, sizeof report);
@@ -131,7 +131,7 @@ bool is_for_now(int error) { return lacks_room(error) || error == EAGAIN || erro
 
 static void ring_timeout(struct alarm *alarm) {
     struct run *run = (struct run *)((char *)alarm - offsetof(struct run, timeout));
-    // Its end is about to be told.
+    // The command has ended by itself, and the runner has not reaped it yet.
     if (has_ended(run)) return;
     run->is_timed_out = true;
     end_command(run, cause_timeout);
@@ -141,7 +141,7 @@ int start_run(uint64_t id, struct reader *frame) {
     if (find_run(id)) return EEXIST;
     struct order_start order = {0};
     int error = take_order(frame, &order);
-    // It has waited here, and may begin elsewhere by now.
+    // The order has waited too long: by now the run may begin on another node.
     if (error == 0 && loop_now() > order.latest) error = ETIMEDOUT;
     uint64_t reserved = sizeof(struct run) + 2 * (uint64_t)order.keep + note_limit(order.keep) * sizeof(struct note)
                         + order.input.count;

@@ -94,8 +94,6 @@ package final class PostgresServer {
     /// As a URI, through TCP, where it listens there.
     package var tcpAddress: String { "postgresql://postgres@127.0.0.1:\(port ?? 0)/postgres" }
 
-    package var processID: Int32? { postmaster }
-
     /// What the server has written to its log.
     package var log: String { PostgresPrograms.contents(of: folder + "/log") }
 

@@ -52,7 +52,6 @@ import TimerControl
         #expect(policy.retries == 3)
         #expect(policy.backoff == Backoff(first: .seconds(10), max: .seconds(300)))
         #expect(policy.successCodes == [0, 3])
-        #expect(policy.onFailure == ["mail", "me"])
         #expect(policy.output == .journal)
         #expect(policy.outputKept == 16_777_216)
         #expect(policy.on == "gpu")

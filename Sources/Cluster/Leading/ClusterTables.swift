@@ -7,14 +7,14 @@ package enum ClusterTables {
     /// Of the tables that this version makes and understands.
     package static let format: Int64 = 1
 
-    /// By what the server that has the tables knows them, in SQL: another number after a dump was put in place, there or on
-    /// another server, and after a promotion.
+    /// A number, in SQL, that identifies these tables on this server: it is another one once a dump was put in place, here or
+    /// on another server, and once this server was promoted.
     ///
-    /// The number of the table's file is another one from a TRUNCATE on, which a dump of data alone needs before it; and from a
-    /// VACUUM FULL on, which has numbers be skipped for nothing, and does no harm.
+    /// The number of the table's file changes with a TRUNCATE, which must come before a dump of data alone is put in place.
+    /// It changes with a VACUUM FULL as well: then numbers are skipped for nothing, which does no harm.
     ///
-    /// The timeline is that of the next record, which is another one from the promotion on; pg_control_checkpoint() still says
-    /// the former one then. A server that recovers has none, and fails.
+    /// The timeline is that of the next record, so it changes with the promotion, after which pg_control_checkpoint() still
+    /// has the former one. A server in recovery writes no record: there this fails.
     package static let origin = """
         hashtextextended(concat_ws(' ', 'timerd.store'::regclass::oid,
             pg_relation_filenode('timerd.store'),
@@ -40,7 +40,7 @@ package enum ClusterTables {
         do throws(ClusterError) {
             if try check(connection, limit) { return }
         } catch {
-            // Half of them, as while a dump is put in place statement by statement.
+            // Only some of the tables are there, as while a dump is put in place statement by statement.
             if hadThem, case .refused(let refusal) = error, refusal.code == .otherProgram {
                 throw gone
             }
@@ -50,7 +50,7 @@ package enum ClusterTables {
         do throws(PostgresError) {
             try connection.script(making, within: limit)
         } catch {
-            // Read-only only since the check, as at a failover.
+            // The server has become read-only since the check, as at a failover.
             guard error.sqlState != "25006" else { throw readOnly("it takes no changes") }
             throw .from(error, doing: "make its tables")
         }
@@ -94,7 +94,7 @@ package enum ClusterTables {
             return false
         }
         guard found.boolean(0, 3) == true else {
-            // Made for it by who manages the database.
+            // The schema is empty: whoever manages the database has made it for timerd.
             if found.integer(0, 5) == 0 { return false }
             throw otherProgram
         }
@@ -162,7 +162,7 @@ package enum ClusterTables {
         )
     }
 
-    /// It is not made anew under nodes that run: of one that leads nobody else would know.
+    /// The row is not made anew while nodes run: the others would not know of one that leads.
     static var leaseGone: ClusterError {
         refusal(
             .tablesGone,

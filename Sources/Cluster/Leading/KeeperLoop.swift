@@ -98,7 +98,7 @@ final class KeeperLoop {
             let connection = try connected(within: within)
             let sent = Fence.now()
             let answer = try ask(request, on: connection, within: within)
-            // Before anybody is told who has it.
+            // Noted before anybody is told who has the lease.
             mailbox.noteLease(endingAt: Fence.now() + max(answer.lease.remaining, 0))
             if answer.lease.remaining > 0 { tell(holder: nil) }
             perform(.answered(request, answer, sent: sent))
@@ -108,9 +108,9 @@ final class KeeperLoop {
                 listeners.onRecovered()
             }
         } catch {
-            // With the next it looks at the tables, and is registered, anew.
+            // With the next connection it looks at the tables and registers anew.
             if case .refused = error { connection?.close() }
-            // A dump of another build was put in place: the next connection adds what that lacks.
+            // A dump of another build was put in place: the next connection adds the columns that its tables lack.
             if error.isOfColumns { connection?.close() }
             if connection?.isUsable == false { connection = nil }
             perform(error.lasts ? .refused(request) : .failed(request))
@@ -172,7 +172,7 @@ final class KeeperLoop {
         on connection: PostgresConnection,
         within: Int64
     ) throws(ClusterError) -> LeaseAnswer {
-        // In this order: where the thread has to wait in between, the round trip has that, too.
+        // Read in this order, so that the round trip includes it if the thread has to wait in between.
         let (sent, before) = (Fence.now(), Self.wallClock())
         let reply: LeaseStatements.Reply?
         do throws(PostgresError) {
@@ -195,7 +195,7 @@ final class KeeperLoop {
             case .store: throw ClusterTables.storeGone(making: settings.makingStore)
             case nil: break
             }
-            // Registered again with the next connection, unless another has the name.
+            // The next connection registers the node again, unless another one has its name by then.
             connection.close()
             throw .away("the row of node '\(settings.node.name)' is of another process, or is gone")
         }
@@ -266,7 +266,7 @@ final class KeeperLoop {
 
     private func leave() {
         guard let connection, connection.isUsable else { return }
-        // try?: it goes either way; the row is over by itself soon.
+        // try?: the node leaves in any case, and its row runs out by itself soon.
         try? NodeTable.leave(
             settings.node,
             on: connection,
@@ -295,7 +295,8 @@ final class KeeperLoop {
 }
 
 extension ClusterError {
-    /// Whether trying again soon is of no use: one that cannot be written may be another by then.
+    /// Whether trying again soon is of no use; false for a server that is read-only, as its name may lead to another one by
+    /// then.
     fileprivate var lasts: Bool {
         if case .refused(let refusal) = self { refusal.code != .readOnly } else { false }
     }
@@ -315,12 +316,13 @@ extension ClusterError {
         if case .refused(let refusal) = self { refusal.code == .tablesGone } else { false }
     }
 
-    /// Whether nothing new is told by `other`.
+    /// Whether `other` is nothing new after this error, so that it is not told.
     fileprivate func isLike(_ other: Self) -> Bool {
         switch (self, other) {
         case (.refused(let one), .refused(let other)): one == other
         case (.refused, _), (_, .refused): false
-        // Who holds the lease is told whatever was the matter before; what comes in between tells nothing against it.
+        // `away` may say who holds the lease: that is told after any other error, and an error of the database in between
+        // does not make it new.
         case (.away(let one), .away(let other)): one == other
         case (.database, .away): false
         case (_, .database): true

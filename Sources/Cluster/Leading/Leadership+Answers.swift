@@ -62,15 +62,15 @@ extension Leadership {
         lookedAt = sent
         if let known = lease, known.lease.epoch == seen.epoch, known.lease.until == seen.until {
             lease?.lease = seen
-            // Where it should be over and is not, the clock of one of both was set. Before that, the first sight of it
-            // counts: a database's clock that jumps ahead ends no lease.
+            // If it should be over by now and is not, this clock or the database's was set, and the new answer counts. Until
+            // then the first answer counts: a database's clock that jumps ahead ends no lease.
             if now >= known.end { lease?.end = now + seen.remaining }
         } else {
-            // The answer was under way for a while: rather too late by that than too early.
+            // The answer was under way for a while, so this end is late by up to that: better than early.
             lease = SeenLease(lease: seen, end: now + max(seen.remaining, 0), seenAt: now)
-            // It was renewed since the last look, so that it cannot be over this soon: the database's clock has
-            // jumped ahead. Of a look that is longer ago nothing can be told, and the whole length has to pass.
-            // A jump by less than lies between two looks is not seen.
+            // The lease was renewed since the last look. If it would be over sooner than that allows, the database's clock
+            // has jumped ahead, and the whole length has to pass; so it has where the last look is longer ago than a lease
+            // lasts. A jump by less than the time between two looks is not seen.
             if let last {
                 let least = seen.length - (now - last)
                 if least <= 0 || seen.remaining < least - terms.margin / 2 {
@@ -84,7 +84,7 @@ extension Leadership {
         } else if seen.holder == nil {
             takeAt = max(now, min(takeAt ?? .max, now + terms.spread(ofRank: rank)))
         } else {
-            // A try that came too early by a hair is not repeated within the same hair.
+            // At least 1 ms from now: a try that came a little too early is not repeated at once.
             let end = max(min(lease.end, lease.surelyOver), now + 1000)
             takeAt = end + terms.spread(ofRank: rank)
         }
@@ -98,7 +98,7 @@ extension Leadership {
         _ effects: inout [Effect]
     ) {
         let end = sent + terms.length - terms.margin
-        // An answer that came this late is good for nothing but to take the lease again.
+        // An answer that came this late opens no fence: the lease has to be taken again.
         guard now < end, role == .standsBy else { return }
         guard !leaves, !isToStandBy else {
             role = .givesBack(epoch: epoch, end: end)
@@ -114,7 +114,7 @@ extension Leadership {
         switch role {
         case .leads(epoch, _): role = .leads(epoch: epoch, end: end)
         case .handsOver(epoch, _): role = .handsOver(epoch: epoch, end: end)
-        // It came too late: the core was told to stop.
+        // The renewal came too late: the core was told to stop.
         default: return
         }
         effects.append(.openFence(until: end))
@@ -128,7 +128,7 @@ extension Leadership {
     ) {
         switch role {
         case .leads(epoch, _), .handsOver(epoch, _):
-            // Where it was lost within this very statement, the lease is still shown as it was.
+            // If the lease was lost during this very statement, the answer still shows it as it was before.
             let isCurrent = lease.epoch != epoch
             stop(.leaseLost(to: isCurrent ? lease.holder : nil), &effects)
             if !isCurrent { renewAt = now }
@@ -139,7 +139,7 @@ extension Leadership {
     private mutating func givenBack(_ now: Int64) {
         guard case .givesBack = role else { return }
         role = .standsBy
-        // The others first.
+        // The other nodes may take the lease first.
         takeAt = now + terms.renewal
     }
 }

@@ -16,11 +16,6 @@ package struct RunPolicy: Hashable, Sendable {
     package var backoff: Backoff?
     /// The exit statuses that are no failure.
     package var successCodes = RunPolicy.zeroAlone
-    /// Run once when a fire has failed for good.
-    package var onFailure: [String]?
-    /// Run once when a fire has succeeded.
-    package var onSuccess: [String]?
-
     package var output = JobDefinition.Output.keep
     /// How many bytes of each stream are kept; nil for as many as the settings say.
     package var outputKept: Int?
@@ -48,14 +43,8 @@ package struct RunPolicy: Hashable, Sendable {
             // With these ends what reads the files of variables where it cannot: the command did not begin.
             if definition.envFile?.isEmpty == false { successCodes.subtract([65, 66]) }
         }
-        if let command = definition.onFailure {
-            try JobOption.onFailure.check(.texts(command))
-            onFailure = command
-        }
-        if let command = definition.onSuccess {
-            try JobOption.onSuccess.check(.texts(command))
-            onSuccess = command
-        }
+        if let command = definition.onFailure { try JobOption.onFailure.check(.texts(command)) }
+        if let command = definition.onSuccess { try JobOption.onSuccess.check(.texts(command)) }
         output = definition.output ?? .keep
         if let text = definition.outputKept {
             outputKept = try JobOption.outputKept.bytes(text)

@@ -31,7 +31,7 @@ package enum RetryDecision: Hashable, Sendable {
         case _ where job.policy.run.isSuccess(outcome): self = handle(.onSuccess)
         case .interrupted where mayBegin && job.definition.rerunInterrupted == true:
             self = .retry(after: .zero)
-        // What follows a task is decided by its store: see `TaskStep`.
+        // What follows an attempt at a task is decided where that is stored: in the transactions of queues.
         case .failed, .released, .lost, .finished: self = .done
         case .exited, .signalled, .outOfMemory, .timedOut, .notStarted, .interrupted:
             let backoff = defaults.backoff(of: job)

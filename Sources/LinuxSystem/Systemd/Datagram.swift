@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// `timeval` is of CLinux or of Glibc, by which of the two the compiler reads first.
+import CLinux
 import Glibc
 import Platform
 package import SystemPackage

@@ -47,11 +47,6 @@ final class AwaitedConnections: NodeConnections {
             return next
         }
         guard let descriptor else { throw RunnerUnreachable("its node has not come") }
-        do throws(Errno) {
-            return try SocketRunnerLink(on: loop, descriptor, take: take, ended: ended)
-        } catch {
-            descriptor.closeForGood()
-            throw RunnerUnreachable("cannot watch its connection: \(error.text)")
-        }
+        return try SocketRunnerLink(on: loop, descriptor, take: take, ended: ended)
     }
 }

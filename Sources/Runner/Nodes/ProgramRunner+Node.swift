@@ -102,7 +102,6 @@ extension ProgramRunner {
     }
 
     private func sendOffer(_ request: RunRequest, over link: any RunnerLink) {
-        state.withLock { $0.entries[request.run]?.isOffered = true }
         guard link.send(.offer(run: request.run, request.offer)) else {
             refuse(request.run, StartRefusal("what it is to run is longer than 8 MiB"))
             return noteAnswer(to: request.run, over: link)

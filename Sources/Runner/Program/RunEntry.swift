@@ -13,8 +13,6 @@ struct RunEntry: Sendable {
     var started: @Sendable (KnownRun) -> Void = { _ in }
     /// Who waits for its end.
     var done: CheckedContinuation<Result<RunResult, RunBreak>, Never>?
-    /// Whether the agent of its node has been asked whether it could begin it.
-    var isOffered = false
     /// Whether the runner has been asked to start it; how to end it then, if somebody wanted that before.
     var isOrdered = false
     var wish: RunEnding?

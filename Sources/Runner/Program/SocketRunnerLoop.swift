@@ -39,13 +39,7 @@ struct SocketRunnerLoop: RunnerLoop {
         take: @escaping @Sendable (RunnerReport) -> Void,
         ended: @escaping @Sendable (_ reason: String) -> Void
     ) throws(RunnerUnreachable) -> any RunnerLink {
-        let descriptor = try connect()
-        do throws(Errno) {
-            return try SocketRunnerLink(on: loop, descriptor, take: take, ended: ended)
-        } catch {
-            descriptor.closeForGood()
-            throw RunnerUnreachable("cannot watch its connection: \(error.text)")
-        }
+        try SocketRunnerLink(on: loop, try connect(), take: take, ended: ended)
     }
 }
 
@@ -53,23 +47,28 @@ struct SocketRunnerLoop: RunnerLoop {
 final class SocketRunnerLink: RunnerLink {
     private let socket: FrameSocket
 
-    /// Takes over `descriptor`; it and all else is to be called on the loop's thread.
+    /// Takes over `descriptor`, and closes it where it cannot be watched; it and all else is to be called on the loop's thread.
     init(
         on loop: EpollLoop,
         _ descriptor: FileDescriptor,
         take: @escaping @Sendable (RunnerReport) -> Void,
         ended: @escaping @Sendable (_ reason: String) -> Void
-    ) throws(Errno) {
-        socket = try FrameSocket(
-            on: loop,
-            descriptor,
-            take: { frame in
-                guard let report = RunnerReport(frame) else { return false }
-                take(report)
-                return true
-            },
-            ended: ended
-        )
+    ) throws(RunnerUnreachable) {
+        do throws(Errno) {
+            socket = try FrameSocket(
+                on: loop,
+                descriptor,
+                take: { frame in
+                    guard let report = RunnerReport(frame) else { return false }
+                    take(report)
+                    return true
+                },
+                ended: ended
+            )
+        } catch {
+            descriptor.closeForGood()
+            throw RunnerUnreachable("cannot watch its connection: \(error.text)")
+        }
     }
 
     @discardableResult

@@ -29,7 +29,8 @@ extension Scheduler {
         begin(entry, claim, going, end: end)
         if next != nil { arm(id) }
         guard end != nil else { return }
-        // The store has nothing to say of such an end that would have the free place filled.
+        // The scheduler does not hear of the store's answer to such an end (`StoreOutcome.isNothing`), so it fills the free
+        // place now.
         loadWindowIfDue()
         announceLoadDate()
     }

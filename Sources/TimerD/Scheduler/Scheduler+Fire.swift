@@ -19,8 +19,8 @@ extension Scheduler {
         guard canNumber else { return awaitNumbers(for: id) }
         armed.stopTimer(of: id)
         let owner = entry.job.owner.uid
-        // Behind others of its user: what it is to do is looked at in its turn. What only has to start is to come
-        // through at once, however many are due with it.
+        // Other fires of its user wait: what to do with this one is decided in its turn. A fire that only has to start is
+        // begun at once, however many are due with it.
         if !isItsTurn, !entry.hasHadTurn, turns.isBehind(owner) { return awaitTurn(entry) }
         let moment = clock.now()
         let now = moment.reading(of: entry.job.clock)
@@ -95,7 +95,7 @@ extension Scheduler {
         if let queue = entry.job.policy.queue?.queue {
             let (job, moment) = (entry.job, clock.now())
             let key = QueueKey(owner: job.ownerID, name: queue)
-            // What is asked of the store right behind it wakes the store, for both.
+            // Where `serveAhead` asks the store right behind this record, that request wakes the store for both.
             replace(entry, within: canServeAhead(key) ? .milliseconds(50) : .zero) {
                 try $0.recordTask($1)
             } durable: { scheduler, isTask in
@@ -309,7 +309,8 @@ extension Scheduler {
                 firedAt: moment.wall,
                 told: told
             )
-            // Who reads the log finds the job's end behind all else of it, whatever a crash leaves to be told again.
+            // With `seesAll` the job's end is stored behind all other events of the job: a crash leaves none of these to be
+            // told after it.
             scheduler.record(of: job, within: delay, share: share, seesAll: told.end != nil) {
                 try write(&$0, begun)
             }

@@ -52,11 +52,11 @@ extension Scheduler {
     /// - Throws: where `isNeeded`, that it does not answer.
     private func attachRunners(isNeeded: Bool) async throws -> KnownRuns {
         let own = hosts.own
-        // Weak, as all that the scheduler's parts keep of it: they are its own, and would keep it for ever.
+        // Weak, as is each reference that the scheduler's own parts have to it: else neither would ever be freed.
         let known = try await runner.attach { [weak self] change in
             self?.perform { $0.runnerChanged(change, of: own) }
         }
-        // Who only ends runs can do nothing without it.
+        // A start that is only to end runs can do nothing without the runner.
         if isNeeded, let silence = known.silence {
             throw RunnerUnreachable("timerd-runner does not answer: \(silence)")
         }
@@ -87,10 +87,10 @@ extension Scheduler {
 
     /// Goes on with what was decided; nothing in here may fail.
     private func takeUp(_ recovered: Recovered, tied: [TiedJob]) {
-        // Before any timer of these jobs: what is left running, or waits, keeps them busy.
+        // Before any timer of these jobs is armed: what is left running, or waits, keeps them busy.
         adoptFires(of: recovered)
         held.leftOpen = recovered.leftOpen
-        // Else they are the next daemon's.
+        // If this daemon stops already, the next one tells them.
         if !isStopping {
             for fired in recovered.untoldByHand { fireByHand(fired, isRedelivery: true) }
         }
@@ -106,7 +106,7 @@ extension Scheduler {
     /// Adopts the fires that the daemon before this one left running or waiting; they keep their jobs
     /// busy.
     func adoptFires(of recovered: Recovered) {
-        // Once: it is made anew each time that it is asked for.
+        // Asked for once: `known` is made anew with each call.
         let known = runner.known.runs
         for left in recovered.running {
             left.isKnown
@@ -129,7 +129,7 @@ extension Scheduler {
             if goesOn, isUnknown { warnOfEnd(ofUnknown: run, on: hosts.own) }
             runner.stop(run.rawValue, by: .standard)
         } else if goesOn, run.rawValue > 0, let process {
-            // Its job may begin anew beside it; a number below zero is a notice's, which has no row.
+            // Told because its job may begin another run beside it. A number below 0 is a try of a notice, which has no row.
             log.warning(
                 "a run goes on that the database does not have in progress, as after a restore",
                 metadata: ["run": "\(run)", "pid": "\(process.pid)"]

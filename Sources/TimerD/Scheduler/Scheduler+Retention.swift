@@ -37,7 +37,7 @@ extension Scheduler {
         let limits = retention.limits
         let progress = retention.progress
         let removesAged = retention.removesAged(now: moment.elapsed)
-        // All events up to the last that is stored are counted, so none may come behind it.
+        // `seesAll`: the events up to the last stored one count as counted, so none with a lower number may be stored later.
         store.submit(seesAll: true) { database in
             var pruner = Pruner(
                 database,

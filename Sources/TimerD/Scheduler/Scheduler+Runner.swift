@@ -130,7 +130,7 @@ extension Scheduler {
         let known = runner.known
         let standing = hosts.standing
         let isAway = standing.away != nil
-        // Whose they are is not known.
+        // Their owners are not known, so only administrators are told of them.
         let strays = named ? self.strays : []
         return StatusReply.Runner(
             pid: isAway ? nil : known.pid,

@@ -78,7 +78,7 @@ extension Scheduler {
     }
 
     private func started(_ command: RunningCommand, _ known: KnownRun) {
-        // This daemon may hear of it long after that.
+        // The run may have begun long before this daemon hears of it.
         let date = Timestamp(microseconds: known.startedAtMicroseconds)
         fires.noteStarted(command.run)
         noteLimits(of: command)
@@ -95,13 +95,14 @@ extension Scheduler {
             hosts.noteStranger(command.job.owner.name, on: node)
         }
         guard let now = fires[command.run] else { return }
-        // Its job may have been ended and restored since: of what had not begun by then nothing comes back.
+        // Its job may have been ended and restored since: a run that had not begun at the end does not come back with the
+        // job.
         guard !now.isStopped, !now.start.isWithdrawn else {
             let date = clock.now().wall.microseconds
             return ended(command, .notStarted(.withdrawn, at: date))
         }
         if isStopping { return putBack(command) }
-        // A want of room was told, with its reason; each run that waits finds it again once a second.
+        // That the host is full was logged with its reason; each run that waits would log it again once a second.
         let isKnown = !isStranger && hosts.isFull(command.place.node ?? hosts.own)
         log.log(
             level: isKnown ? .debug : .notice,
@@ -170,7 +171,7 @@ extension Scheduler {
             try $0.recordFinished(command.run, of: command.job, ended)
         } durable: { scheduler, finished in
             scheduler.noteEnd(of: command, ended.outcome, finished.job)
-            // Until here it is told again to each daemon.
+            // Until the runner hears this, it tells the end again to each daemon.
             scheduler.runner.stored(command.run.rawValue)
             scheduler.follow(command.fire, finished, expected)
         } dropped: { scheduler, _ in
@@ -188,7 +189,8 @@ extension Scheduler {
 
     /// What follows a run as far as is known here; the store decides, by its job as that is by then.
     func expectation(after ended: EndedRun, of fire: CommandFire) -> RetryDecision {
-        // Of a job that is another since, or may be, an attempt may follow, and a fire that waits must not overtake that.
+        // If the job was changed since, or is being changed, another attempt may follow, and a fire that waits must not
+        // overtake it.
         if ended.isFollowed, fires.isChanged(fire.job) || fireLocks.covers(fire.job) {
             return .retry(after: .zero)
         }
@@ -204,9 +206,10 @@ extension Scheduler {
     /// Gives back the place of a run that is over, whose record is on its way to the store.
     func awaitRecord(of fire: CommandFire, _ expected: RetryDecision) {
         var fire = fire
-        // As most often; what waits for its end goes on at once then. If the store finds otherwise, it comes back.
+        // This is the most frequent case: what waits for the run's end goes on at once. If the store decides otherwise, the
+        // fire comes back.
         if expected == .done { return drop(fire.id) }
-        // It keeps the job busy no more than what is expected of it.
+        // A fire whose handler is expected does not keep its job busy.
         if case .handle(let handler) = expected { fire.handler = handler }
         fires.insert(fire, .waiting(.record))
         leavePlace(fire.id)

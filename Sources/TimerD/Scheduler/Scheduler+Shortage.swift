@@ -8,7 +8,7 @@ import TimerControl
 
 /// Where this process lacks descriptors or memory, its commands wait as for room in the runner.
 extension Scheduler {
-    /// There is no result of a command now.
+    /// The run of a command was broken off without a result.
     func noteBreak(_ reason: RunBreak, of command: RunningCommand) {
         switch reason {
         case .notBegun(let reason): notBegun(command, reason)

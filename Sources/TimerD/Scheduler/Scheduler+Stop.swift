@@ -32,7 +32,7 @@ extension Scheduler {
         // Records that are under way may still make commands ready; `begun` puts those back.
         await flush()
         takeAll()
-        // Oldest first, so that each time is as the other.
+        // Oldest first, so that the order is the same each time.
         for entry in fires.all.sorted(by: { $0.fire.id < $1.fire.id }) {
             if case .ready(let command) = entry.state { putBack(command) }
         }
@@ -110,7 +110,7 @@ extension Scheduler {
 
     /// Begins to end all runs; returns how long that may take at most.
     ///
-    /// That this is why they end is the runner's to tell: the daemon may be gone by then.
+    /// The runner tells that they ended for this reason: the daemon may be gone by then.
     func endRuns() -> Duration {
         let commands = ownCommands.sorted { $0.run < $1.run }
         for command in commands { command.task?.cancel() }
@@ -127,7 +127,7 @@ extension Scheduler {
     private func leaveRuns() {
         for command in fires.all.compactMap(\.command) {
             log.notice(
-                // Why this node leads no more may be that another server has taken over, which lacks the run.
+                // This node may lead no more because another database server has taken over, which lacks the run.
                 fence == nil
                     ? "a run goes on; the next daemon takes it up"
                     : "a run goes on; the node that leads next takes it up if the database has it",

@@ -78,7 +78,7 @@ extension Scheduler {
                 // Which of them it is shows if each is ended alone.
                 scheduler.endTied(piece[...], of: user, size: 1, unstarted: unstarted)
             } else {
-                // Its tie is still stored: the next daemon ends it.
+                // The job's tie is still stored: the next daemon ends the job.
                 for id in piece { scheduler.hold(id, dropped: error) }
                 scheduler.letGo([.ids(piece)], caller: Self.itself)
             }
@@ -134,7 +134,8 @@ extension Scheduler {
                     continue
                 }
                 refusal = error
-                // Others may have a place still: each has a share, and administrators some that nobody else gets.
+                // Other users' jobs may still be tied: each user has a share, and administrators have some that nobody else
+                // gets.
                 if case .system = error { return error }
                 full.insert(tied.owner)
             }

@@ -15,7 +15,7 @@ extension Scheduler {
     /// Takes back a piece; the next one once that is durable, behind the writes that came in between.
     private func takeBack(_ given: ArraySlice<TaskReference>) {
         guard !given.isEmpty else { return }
-        // Where the daemon stops nobody waits behind them, and no other piece may follow.
+        // If the daemon stops, nobody waits behind this write, and no further piece could follow it.
         let count = isStopping ? given.count : Self.longWrite
         let (piece, rest) = (given.prefix(count), given.dropFirst(count))
         record { [isStopping] in
@@ -54,7 +54,7 @@ extension Scheduler {
     /// Gives a piece of the tasks back that were tied to a connection; the next one once that is durable, behind the writes
     /// that came in between.
     private func lose(_ runs: ArraySlice<RunID>, of life: ConnectionLife) {
-        // With the daemon's end every connection ends: its workers go on, and the next daemon knows their leases.
+        // When the daemon stops every connection ends, and its workers go on: the next daemon knows their leases.
         guard !runs.isEmpty, !isStopping else { return }
         let (piece, rest) = (runs.prefix(Self.longWrite), runs.dropFirst(Self.longWrite))
         let gone = taskWaits.take(piece, of: life)

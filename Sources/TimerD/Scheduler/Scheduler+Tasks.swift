@@ -90,7 +90,7 @@ extension Scheduler {
                     waiter.isGone ? CancellationError() : stopRefusal
                 waiter.answer.keep(.failure(error))
             } else if waiter.life?.isSilent == true {
-                // They would be lost with the answer, which counts as an attempt.
+                // Tasks in an answer that reaches nobody would be lost, and count as attempts.
                 unwanted += references
                 taskWaits.remove(number)
                 waiter.answer.keep(.success([]))
@@ -150,7 +150,7 @@ extension Scheduler {
         ask(for: numbers, of: key, isAhead: isAhead)
     }
 
-    /// Serves the queues that were held by somebody for whom the store was being asked, who may have an answer by now.
+    /// Serves the queues that were held for a waiter for whom the store was being asked, if it has answered by now.
     ///
     /// That is no new reason to look at them: who is still being asked for would be asked for again, and again hold them.
     private func serveHeld() {

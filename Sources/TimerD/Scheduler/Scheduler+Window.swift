@@ -95,13 +95,13 @@ extension Scheduler {
         let step = clocksBack
         record {
             try $0.followClockBack(disarmed: jobs)
-            // With the first piece, which is all of most databases.
+            // Together with the first piece, which in most databases is all.
             return try $0.followClockBack(after: JobID(rawValue: 0))
         } durable: { scheduler, next in
             scheduler.releaseWallJobs()
             scheduler.followClockBack(of: step, after: next)
         } dropped: { scheduler, error in
-            // None of them is known here any more: each goes on from what is stored of it.
+            // The jobs are not armed any more: each is held, and goes on from what is stored of it.
             for job in jobs { scheduler.hold(job.id, dropped: error) }
             scheduler.releaseWallJobs()
         }

@@ -39,7 +39,7 @@ extension Scheduler {
             changes.over.contains($0) && before.stale[$0] == changes.stale[$0]
         }
         fireLocks.rules = changes.over
-        // Those whose rules are back.
+        // Arms the jobs again whose rules are back: their timers were taken out.
         for entry in armed.all where entry.timer == nil && entry.isBy(before.over) {
             arm(entry.job.id)
         }

@@ -85,6 +85,11 @@ struct DaemonState: Hashable, Sendable {
         try database.prepare(SQL.skipRuns).run(run)
     }
 
+    /// Has the next daemon on this copy, which was made at `now`, skip the numbers that its original may give out: see `leaveCopy`.
+    static func markCopied(_ database: Database, at now: Timestamp) throws {
+        try database.prepare(SQL.markCopied).run(now)
+    }
+
     /// On a copy that a backup made, skips the numbers that its original may have given out since.
     ///
     /// No number of an event, fire, run, notice or job is used twice. All but jobs go on from the time in
@@ -98,6 +103,7 @@ struct DaemonState: Hashable, Sendable {
     }
 
     enum SQL {
+        static let markCopied = "UPDATE daemon_state SET copied_at_us = ?1"
         static let skipNumbers = """
             UPDATE daemon_state SET event_seq_end = max(event_seq_end, ?1), copied_at_us = NULL,
                 fires_through = max(fires_through, ?1), runs_through = max(runs_through, ?1),

@@ -27,6 +27,14 @@ extension ControlError {
         Self(.notFound, "no live job has the tag '\(tag)'; 'timerctl list' shows the jobs")
     }
 
+    /// `owner`: the name or the uid of a user.
+    static func noJobs(of owner: String) -> Self {
+        Self(
+            .notFound,
+            "'\(owner)' has added no job; 'timerctl list --all' shows each job's owner to root"
+        )
+    }
+
     /// `owner`: whose job was asked for; nil for the caller's own.
     static func noKeptJob(named name: String, of owner: String? = nil) -> Self {
         Self(

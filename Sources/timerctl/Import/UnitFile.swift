@@ -112,11 +112,6 @@ struct UnitFile: Hashable {
         return result
     }
 
-    /// The last value of a setting; nil if it is not given, or was removed.
-    func value(_ name: String, in section: String) -> String? {
-        values(name, in: section).last
-    }
-
     /// The last one of some settings; nil if none is given, or all were removed.
     func last(of names: [String], in section: String) -> Setting? {
         let given = names.flatMap { settings($0, in: section) }

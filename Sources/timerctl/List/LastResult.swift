@@ -36,7 +36,7 @@ struct LastResult {
             word = "unreadable"
             style = .red
         case .done:
-            word = Self.isSuccess(run) ? "ok" : Self.failure(run)
+            word = Self.isSuccess(run) ? "ok" : run.outcomeWords
             style = run.failed == true ? .red : nil
         }
     }
@@ -49,19 +49,4 @@ struct LastResult {
     /// Whether a run did what it was to do: its worker has done the task, or it ended with an exit status that its job
     /// counted as a success then.
     static func isSuccess(_ run: Run) -> Bool { RunWord.success.isOf(run) }
-
-    private static func failure(_ run: Run) -> String {
-        switch run.outcome {
-        case .exited: "exit \(run.status ?? 0)"
-        case .signalled: "signal \(run.signal ?? 0)"
-        case .timedOut: "timed out"
-        case .notStarted: "not started"
-        case .interrupted: "interrupted"
-        case .finished: "finished"
-        case .failed: "failed"
-        case .released: "given back"
-        case .lost: "lost"
-        case nil: run.failed == true ? "failed" : "done"
-        }
-    }
 }

@@ -6,7 +6,6 @@ import Locks
 
 /// A node of a test: its relay, and the socket that its clients connect to.
 final class TestNode: Sendable {
-    let name: String
     let relay: Relay
     let listener: TestListener
     private let box = NewsBox()
@@ -17,7 +16,6 @@ final class TestNode: Sendable {
         limits: RelayLimits = RelayLimits(),
         userName: @escaping @Sendable (UInt32) throws -> String? = { "user\($0)" }
     ) throws {
-        self.name = name
         listener = try TestListener()
         relay = try Relay(
             node: name,

@@ -224,3 +224,16 @@ struct SignalRightsTests {
         }
     }
 }
+
+extension ProcessStatus {
+    /// The real uid of a process; nil if there is none.
+    fileprivate static func user(of pid: pid_t) -> UInt32? {
+        guard let bytes = contents(of: pid, "status") else { return nil }
+        let lines = bytes.split(separator: UInt8(ascii: "\n"))
+        let words = lines.first { $0.starts(with: "Uid:".utf8) }?.split(
+            separator: UInt8(ascii: "\t")
+        )
+        guard let words, words.count > 1 else { return nil }
+        return UInt32(String(decoding: words[1], as: UTF8.self))
+    }
+}

@@ -79,10 +79,6 @@ final class TestRunner: Sendable {
     @discardableResult
     func stop(_ run: Int64, by teardown: Teardown) -> Bool { runner.stop(run, by: teardown) }
 
-    func kill(_ run: Int64, by teardown: Teardown, asDaemon: Bool) async -> SignalAnswer? {
-        await runner.kill(run, by: teardown, asDaemon: asDaemon)
-    }
-
     func run(script: String, input: [UInt8] = []) async -> RunResult {
         await run(Self.script(script, input: input))
     }

@@ -76,7 +76,7 @@ import TimerControl
         func fire(_ id: Int64, revision: Int64) throws {
             var job = try StoredJob.sample(id: 1, of: 7)
             job.definition.env = ["REVISION": "\(revision)"]
-            job.policy.run.onFailure = ["echo", "\(revision)"]
+            job.policy.run.successCodes = [Int32(revision)]
             job.definitionRevision = revision
             definitions.append(Definition(storage: job.definition.storage))
             fires.insert(Self.fire(id, of: job), .waiting(.place))
@@ -89,7 +89,7 @@ import TimerControl
         let jobs = fires.of(JobID(rawValue: 1)).map(\.fire.job)
         #expect(jobs.count == 101)
         #expect(jobs.allSatisfy { $0.definition.env == ["REVISION": "100"] })
-        #expect(jobs.allSatisfy { $0.policy.run.onFailure == ["echo", "100"] })
+        #expect(jobs.allSatisfy { $0.policy.run.successCodes == [100] })
         #expect(jobs.allSatisfy { $0.definitionRevision == 100 })
     }
 

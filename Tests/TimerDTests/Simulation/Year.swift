@@ -12,7 +12,6 @@ import TimerControl
 /// `seed` decides all of it: the same zone and seed are the same year.
 final class Year {
     let zone: AwkwardZone
-    let seed: UInt64
     var dice: Dice
     private(set) var jobs: [YearJob] = []
     var told: [ToldFire] = []
@@ -35,7 +34,6 @@ final class Year {
 
     init(_ zone: AwkwardZone, seed: UInt64) async throws {
         self.zone = zone
-        self.seed = seed
         dice = Dice(seed: zone.name.utf8.reduce(seed) { $0 &* 31 &+ UInt64($1) })
         end = zone.start + .days(365)
         test = try await TestScheduler(

@@ -47,8 +47,6 @@ import Testing
         "RELEASE step", "ROLLBACK TO step", "PRAGMA journal_mode = WAL", "PRAGMA user_version",
         "PRAGMA page_size", "PRAGMA application_id",
         "PRAGMA integrity_check(100)", "VACUUM INTO ?1",
-        // One row.
-        "UPDATE daemon_state SET copied_at_us = ?1",
         // Tables in memory.
         "INSERT OR IGNORE INTO touched VALUES (?1)", "INSERT OR IGNORE INTO named VALUES (?1)",
         "INSERT OR IGNORE INTO keyed VALUES (?1)",

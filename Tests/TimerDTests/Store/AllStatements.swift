@@ -14,6 +14,7 @@ enum AllStatements {
     )
 
     private static let daemonState = [
+        ("DaemonState.SQL.markCopied", DaemonState.SQL.markCopied),
         ("DaemonState.SQL.read", DaemonState.SQL.read),
         ("DaemonState.SQL.skipNumbers", DaemonState.SQL.skipNumbers),
         ("DaemonState.SQL.skipRuns", DaemonState.SQL.skipRuns),

@@ -299,3 +299,10 @@ extension SystemdTests {
         #expect(SystemdAnalyze.dates(in: berlin) == [first])
     }
 }
+
+extension UnitFile {
+    /// The last value of a setting; nil if it is not given, or was removed.
+    func value(_ name: String, in section: String) -> String? {
+        values(name, in: section).last
+    }
+}

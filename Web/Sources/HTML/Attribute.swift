@@ -20,7 +20,6 @@ public struct Attribute: Hashable, Sendable {
     public static func name(_ name: String) -> Self { Self("name", name) }
     public static func value(_ value: String) -> Self { Self("value", value) }
     public static func type(_ type: String) -> Self { Self("type", type) }
-    public static func title(_ text: String) -> Self { Self("title", VisibleText.shown(text)) }
     public static func `for`(_ id: String) -> Self { Self("for", id) }
     public static func datetime(_ date: String) -> Self { Self("datetime", date) }
     public static func placeholder(_ text: String) -> Self { Self("placeholder", text) }

@@ -9,11 +9,6 @@ extension Tag {
         let content = content()
         return .element(self, attributes.compactMap(\.self), content == .empty ? [] : [content])
     }
-
-    /// One whose content is a text.
-    public func callAsFunction(_ attributes: Attribute?..., text: String) -> Node {
-        .element(self, attributes.compactMap(\.self), [.text(text)])
-    }
 }
 
 // The elements by their names, so that a page reads as what it becomes.
@@ -63,10 +58,8 @@ public var legend: Tag { .legend }
 public var label: Tag { .label }
 public var input: Tag { .input }
 public var button: Tag { .button }
-public var select: Tag { .select }
 public var option: Tag { .option }
 public var textarea: Tag { .textarea }
-public var output: Tag { .output }
 public var datalist: Tag { .datalist }
 public var details: Tag { .details }
 public var summary: Tag { .summary }

@@ -8,7 +8,7 @@ public enum Tag: String, Hashable, Sendable, CaseIterable {
     case figure, figcaption
     case ul, ol, li, dl, dt, dd
     case table, caption, thead, tbody, tr, th, td
-    case form, fieldset, legend, label, input, button, select, option, textarea, output, datalist
+    case form, fieldset, legend, label, input, button, select, option, textarea, datalist
     case details, summary
     case svg, rect, line, path, circle
 

@@ -75,9 +75,6 @@ struct FireTurns: Sendable {
 
     func isLimited(_ owner: UInt32) -> Bool { owner != 0 && owner != limits.exempt }
 
-    /// Whether the fire of a job waits for its turn.
-    func isWaiting(_ job: JobID) -> Bool { waiting.contains(job) }
-
     /// Whether fires of the user wait, so that one which is due now comes after them.
     func isBehind(_ owner: UInt32) -> Bool { users[owner]?.isWaiting ?? false }
 

@@ -24,7 +24,7 @@ final class TargetWatch: Sendable {
         case gone
         /// The limit is reached: `watched` processes for this user, or in all.
         case tooMany(watched: Int, isUsers: Bool)
-        /// What descriptors are left are the daemon's own, or other users', for that reason.
+        /// The descriptors that are left are reserved for the daemon or for other users; the text says why.
         case reserved(String)
         /// The system has no descriptor for it, or no memory.
         case system(Errno)
@@ -145,7 +145,7 @@ extension TargetWatch {
         if isNewToUser { state.perUser[user] = own + 1 }
     }
 
-    /// One user's may not be all that there are, unless others are his to decide on.
+    /// One user may not have all of them, unless he is an administrator, who decides about the others too.
     private func requireShare(of user: UInt32, watched own: Int) throws(Refusal) {
         if own >= Self.mostPerUser { throw .tooMany(watched: own, isUsers: true) }
         guard administrators.contains(user) || own < max(most / 2, 1) else {
@@ -210,7 +210,7 @@ extension TargetWatch {
             let jobs = target?.jobs ?? [:]
             state.targets[process]?.hasGone = true
             state.targets[process]?.jobs = [:]
-            // It says so again and again, and there may be a job that is being added.
+            // The watch ends now, as it would tell this again and again. The entry stays: a job may be about to be tied.
             if let watch = target?.watch { end(watch) }
             for job in jobs.keys {
                 guard let (process, user) = state.byJob.removeValue(forKey: job) else { continue }

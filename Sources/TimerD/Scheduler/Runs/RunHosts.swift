@@ -11,7 +11,7 @@ import TimerControl
 struct RunHosts: Sendable {
     struct Host: Sendable {
         var standing = RunnerStanding()
-        /// What it is called in a job's `on` beside its name.
+        /// What a job's `on` may say to mean this host, beside its name.
         var labels: Set<String> = []
         /// How many fires have it.
         fileprivate(set) var taken = 0

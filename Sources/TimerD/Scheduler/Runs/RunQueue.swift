@@ -143,7 +143,7 @@ struct RunQueue: Sendable {
     /// Which limit leaves no room for it; nil if there is room.
     private func limit(of place: Place) -> Run.PlaceLimit? {
         guard used[place.user, default: 0] < limits.perUser else {
-            // No lower than that of all, the limit of a user is no limit of its own.
+            // A user's limit counts as its own reason only where it is below the limit of all.
             return limits.perUser < limits.all
                 ? .init(.maxRunsPerUser, limits.perUser) : .init(.maxRuns, limits.all)
         }
@@ -178,7 +178,7 @@ struct RunQueue: Sendable {
     }
 
     private mutating func serveNext() -> FireID? {
-        // Else none of these would ever begin, and their jobs would not go on.
+        // Else late fires would never begin, and their jobs would not go on.
         let isTurnOfLate = waitingLate > 0 && passedBy >= Self.dueAtMost
         if isTurnOfLate, let fire = serveOne(late: true) { return fire }
         return serveOne(late: false) ?? serveOne(late: true)

@@ -24,9 +24,9 @@ struct Retention: Sendable {
     private var event: Int64
     /// From when on the ended jobs of such users are looked at from the first on.
     private var endedFromStart = Timestamp.distantPast
-    /// Whether a user had more stored than the limit since they were last looked at so.
+    /// Whether a user had more stored than the limit since the ended jobs were last looked at from the first on.
     private var isEndedLookOwed = false
-    /// Whether that was said while a look was under way, which may have been past it.
+    /// Whether a user had too much while a look was under way, which may have been past that user's jobs.
     private var isLookOwed = false
 
     /// The first look comes at once: a daemon may never live for long.

@@ -85,7 +85,7 @@ struct DatabaseCopy {
             )
         }
         if let now {
-            try copy.prepare("UPDATE daemon_state SET copied_at_us = ?1").run(now)
+            try DaemonState.markCopied(copy, at: now)
         } else {
             try copy.prepare(RunStore.SQL.forgetRunners).run()
         }

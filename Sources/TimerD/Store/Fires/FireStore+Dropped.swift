@@ -14,10 +14,10 @@ import TimerControl
 /// A task that was taken from its worker is such a fire, too, and the only one of which a run has no end: see
 /// `TaskStore.revoke`.
 extension FireStore {
-    /// Drops the job's fires that wait, for `reason`; returns how many of its `fires` they were, and are no more.
+    /// Drops the job's fires that wait, for `reason`; returns how many of them its `fires` counts, and is to count no more.
     ///
-    /// With `replaced` those stay whose handler waits. With `changed` a notice tells of those that were to be tried again: they
-    /// have failed for good.
+    /// With `replaced` fires stay whose handler waits. With `changed` fires that were to be tried again have failed for good:
+    /// a notice tells of them.
     func drop(of job: JobID, _ reason: FireReason) throws -> Int {
         let counted: Int = try database.prepare(SQL.countNotBegun).value(job) ?? 0
         try database.prepare(SQL.drop).run(job, reason)
@@ -33,12 +33,12 @@ extension FireStore {
         return fires
     }
 
-    /// Makes a fire whose next attempt was about to begin one that was dropped.
+    /// Marks a fire as dropped whose next attempt was about to begin.
     func dropAttempt(of fire: FireID) throws { try database.prepare(SQL.dropAttempt).run(fire) }
 
-    /// Notes of the job's fires in state `running` that its command is another one since: they have no further attempt.
+    /// Marks the job's fires in state `running`: the job has another command now, so they have no further attempt.
     ///
-    /// That is a `waits_until_us` of 0, which no wait has.
+    /// The mark is a `waits_until_us` of 0, which no wait has.
     func markOvertaken(of job: JobID) throws { try database.prepare(SQL.markOvertaken).run(job) }
 
     /// Whether its job has another command than the fire in state `running` has begun with.

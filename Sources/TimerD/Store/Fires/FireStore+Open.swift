@@ -78,7 +78,7 @@ extension FireStore {
         } ?? false
     }
 
-    /// A fire whose command waits, or that was dropped as it did; nil for one that is something else (by now).
+    /// The fire, if its command waits or if it was dropped while its command waited; nil for any other.
     func waiting(_ fire: FireID) throws -> WaitingFire? {
         try database.prepare(SQL.waiting).first(fire) {
             WaitingFire(
@@ -94,7 +94,7 @@ extension FireStore {
         }
     }
 
-    /// Notes of the job's fires that wait that they are none of its `fires` any more.
+    /// Marks the job's fires that wait as not counted in its `fires` any more.
     func beginCountAnew(of job: JobID) throws { try database.prepare(SQL.beginCountAnew).run(job) }
 
     func job(of fire: FireID) throws -> JobID? { try database.prepare(SQL.job).value(fire) }

@@ -66,7 +66,7 @@ struct SharedColumns {
             values[column] = .null
             array.append(given.map { Array(Self.bytes($0)) })
             values[column] = .byteStrings(array)
-        // Made above, and nothing else.
+        // `init` makes no other kind of value.
         case .null, .integer, .text, .bytes, .boolean: break
         }
     }
@@ -92,7 +92,7 @@ extension PostgresValue {
         case .integers(let array): .integers(Array(array[range]))
         case .texts(let array): .texts(Array(array[range]))
         case .byteStrings(let array): .byteStrings(Array(array[range]))
-        // No columns.
+        // No other kind stands for a column.
         case .null, .integer, .text, .bytes, .boolean: self
         }
     }

@@ -158,7 +158,8 @@ actor WriteQueue {
             storePostponed()
             carryOut(command)
         } catch {
-            // What it was refused for may be of a write before it in this batch: if that is not stored, it is not true.
+            // The refusal may rest on an earlier write of this batch. If that is not stored the refusal is not true, and the
+            // failure is told instead.
             completions.append(
                 Completion { failure in command.refuse(isFirst ? error : failure ?? error) }
             )
@@ -242,7 +243,7 @@ actor WriteQueue {
         group = nil
         database.notes.groupTally = nil
         writes = 0
-        // Before anybody is answered: his next request is to find it.
+        // Noted before anybody is answered, so that the user's next request finds it.
         work.end(notingIn: longWrites)
         for completion in told {
             // Whoever waits for all that came before finds it told.
@@ -268,7 +269,7 @@ actor WriteQueue {
     /// Commits; returns how long it took, nil if it failed or nothing had been changed.
     private func commit() -> Duration? {
         guard database.isInTransaction else {
-            // Whoever was refused may have been for what is missing.
+            // A refusal may rest on what is missing from the files by now.
             if lost == nil, !completions.isEmpty || batch.error != nil, let loss = loss() {
                 lost = loss
                 batch = .failed(loss)
@@ -281,7 +282,7 @@ actor WriteQueue {
             try storeGroupTally()
             try database.commit()
             if let home = database.home {
-                // It is stored there, whatever has become of the copy.
+                // The write is stored in the home of the jobs, whatever has become of the copy.
                 lost = home.loss ?? database.loss(afterCommit: true)?.errorOfCopy(path: path)
             } else if let loss = loss(afterCommit: true) {
                 lost = loss

@@ -29,7 +29,7 @@ extension JobTransaction {
     /// a timer.
     mutating func resolveAndBeginTask(_ new: StoredJob) throws -> StoredJob {
         var job = new
-        // Also where a late loop has not moved the window on to now.
+        // Also where the window ends before now, as the loop is late and has not moved it on.
         if goneZone(of: job) == nil { try resolve(&job, isDueAnyway: true) }
         guard job.claim?.isPast == true else { return try resolveAndPut(job) }
         if try recordTask(job) { outcome.tasksAtOnce += 1 }
@@ -42,7 +42,7 @@ extension JobTransaction {
         try attributing(missedFor ?? change) {
             try $0.resolveDates(of: &job, isDueAnyway: isDueAnyway)
         }
-        // A date that it has got here, and that is too far ahead for a claim, may have been dropped.
+        // The job may have got a new date here that is too far ahead for a claim, and that its user has dropped.
         if job.state == .scheduled, !job.isHeld, job.claim == nil, job.fireDate != before {
             try passTaken(&job)
         }
@@ -72,7 +72,7 @@ extension JobTransaction {
                 until: try end(of: job, from: date, until: until, at: now),
                 at: now
             )
-            // Before they are given rows here.
+            // Counted before `skip` gives these dates rows of their own.
             let taken = try resolution.skipped.filter { $0.reason == .coalesced }
                 .map { try countTaken(of: job, from: $0.first, through: $0.last) }
             for var dates in resolution.skipped {

@@ -126,10 +126,12 @@ extension JobTransaction {
         job.ahead = kept
     }
 
-    /// How many of the claims behind the job's next date, which is claimed, can have been told without the store: with its
-    /// count, and with `until`, a job ends.
+    /// How many of the claims behind the job's next date can have been told without the store.
     ///
-    /// `step`: by how much the wall clock has been stepped since.
+    /// A claim behind the job's end, by its `count` or its `until`, cannot have been told. The job's next date is claimed,
+    /// too, and takes one of its `count`.
+    ///
+    /// `step`: by how much the wall clock was stepped after they may have been told.
     private func countTellable(
         _ claims: [ClaimAhead],
         of job: StoredJob,

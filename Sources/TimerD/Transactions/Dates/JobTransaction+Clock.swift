@@ -7,13 +7,13 @@ import TimerControl
 extension JobTransaction {
     /// The machine has started: jobs of `@reboot` are due now.
     ///
-    /// What had begun of the start before goes on; what had not has a row that says why.
+    /// A fire of the start before goes on if it has begun; if not, a row says why it did not fire.
     mutating func machineStarted() throws {
         for id in try jobs.bootIDs() {
             guard var job = try job(id) else { continue }
             guard job.unread == nil else {
                 if job.claim == nil {
-                    // The start before is not carried out any more; its rule is not known.
+                    // The date of the start before is skipped with the reason `held`: the job's misfire rule cannot be read.
                     if let date = job.fireDate {
                         try insertSkipped(date, date, 1, of: &job, .held)
                     }
@@ -38,7 +38,7 @@ extension JobTransaction {
         guard let date = job.fireDate else { return }
         if let claim = job.claim {
             if try fires.knownState(of: claim.fire) != .claimed {
-                // Its command has begun, or begins as soon as the recovery has found that it has not.
+                // Its command has begun; if it has not, the recovery finds that out and begins it.
                 job.claim = nil
                 job.fires += 1
                 return try advance(&job, past: date)

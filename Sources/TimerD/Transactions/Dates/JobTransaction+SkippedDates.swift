@@ -85,7 +85,7 @@ extension JobTransaction {
         unmoved.movedFrom = nil
         let isDate: Bool
         switch job.schedule {
-        // The whole grid moves, so that any date is one.
+        // Any date is one: the whole grid moves to the date that the job is given.
         case .every: isDate = true
         case .once, .cron, .calendar, .reboot:
             isDate = job.schedule.nextFireDate(after: justBefore) == date
@@ -111,11 +111,13 @@ extension JobTransaction {
         throw ControlError(.conflict, "\(use); no date fires twice")
     }
 
-    /// What a date was moved from that was dropped and comes back, so that it stays a moved one: with no jitter, and
-    /// where it is when its job is ended and restored, or its zone gets other rules.
+    /// The date that a dropped date which comes back counts as moved from.
     ///
-    /// A date of the schedule that does not fire again, next to it: the job goes on behind both, and loses none. Nil for a
-    /// date of the schedule itself, and where rows that would say it are kept no more.
+    /// So it stays a moved date: it has no jitter, and it stays where it is when its job is ended and restored, or when its
+    /// zone gets other rules.
+    ///
+    /// It is a date of the schedule next to it that does not fire again: the job goes on behind both, and loses no date. Nil
+    /// for a date of the schedule itself, and where the rows that would show such a date are not kept any more.
     func origin(ofDropped date: Timestamp, _ job: StoredJob) throws -> Timestamp? {
         guard !job.isOfSchedule(date) else { return nil }
         var unmoved = job
@@ -199,10 +201,9 @@ extension JobTransaction {
         }
     }
 
-    /// Up to when the dates from `date` on are to be decided at `now`: the newest of them must have no
-    /// row.
+    /// Up to when the dates from `date` on are to be decided at `now`, so that the newest of them has no row.
     ///
-    /// Nil for `now`, if none of them has a row.
+    /// If none of them has a row: `until`, where nil stands for `now`.
     func end(of job: StoredJob, from date: Timestamp, until: Timestamp?, at now: Timestamp) throws
         -> Timestamp?
     {

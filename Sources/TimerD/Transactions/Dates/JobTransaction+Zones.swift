@@ -19,7 +19,8 @@ extension JobTransaction {
                 if rules.id != id { changes.stale[id] = rules }
             } catch {
                 if error.code == .unreadZone {
-                    // That says nothing of it: it is as the look before has found it.
+                    // That the file could not be read says nothing of the rules: they are taken to be as the look before has
+                    // found them.
                     changes.stale[id] = terms.zones.stale[id]
                     changes.gone[id] = terms.zones.gone[id]
                 } else {
@@ -47,12 +48,15 @@ extension JobTransaction {
         return ids.count == Self.zonePiece ? ids.last : nil
     }
 
-    /// The same for some jobs; those that are under way already are left to the write that records it.
+    /// The same for some jobs.
+    ///
+    /// A job whose fire has begun is left to the write that records the fire.
     mutating func followZones(_ ids: [JobID]) throws {
         for id in ids {
             guard let job = try jobs.job(id), let rules = job.rules else { continue }
             guard job.state.isLive else {
-                // One that may live again goes over with its return, from the dates that it had.
+                // An ended job that may be restored keeps its rules: its restore takes its dates over from them to the new
+                // ones.
                 if let new = terms.zones.stale[rules], try !mayBeRestored(job) {
                     try setRules(new, of: id)
                 }
@@ -80,10 +84,10 @@ extension JobTransaction {
     /// Why the job's zone is gone; nil where it is there.
     func goneZone(of job: StoredJob) -> String? { job.rules.flatMap { terms.zones.gone[$0] } }
 
-    /// Computes the next date of a job without a claim anew, where the rules that it goes by are over.
+    /// Computes the next date of a job without a claim anew, if the rules that the job goes by are over.
     ///
-    /// A local time that has fired, or was dropped, and comes once more has a row in its place; one that has not has
-    /// none. `put` writes the job.
+    /// Where the new rules bring a local time once more that has fired or was dropped, a row keeps it from firing again; a
+    /// local time that has not fired gets no row. `put` writes the job.
     /// - Returns: whether the change has made the next date one that has passed.
     @discardableResult
     mutating func followRules(_ job: inout StoredJob) throws -> Bool {
@@ -97,7 +101,7 @@ extension JobTransaction {
         guard let next = job.movedFrom ?? job.fireDate else { return false }
         let (now, wasAhead) = (moment.wall, next > moment.wall)
         let date = job.schedule.date(inPlaceOf: next, of: old.schedule, at: now)
-        // By the old rules these instants were local times that are over; by the new ones they are others.
+        // These rows drop local times of the old rules; by the new rules the same instants are other local times.
         let begin = date ?? next
         for row in try fires.droppedAhead(of: job.id, before: next, reaching: begin) {
             try cut(row.id, from: row.first, through: begin - TimeSpan(microseconds: 1), of: old)

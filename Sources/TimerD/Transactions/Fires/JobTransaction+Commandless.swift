@@ -4,13 +4,13 @@ import Schedules
 import TimerControl
 
 extension StoredJob {
-    /// Whether it is an event, or of a queue: neither a command of it begins, nor a handler, which is of a command.
+    /// Whether the job is an event, or of a queue: it begins no command, and so no handler of one.
     ///
-    /// What a job is that cannot be read is not known.
+    /// False for a job that cannot be read: nobody knows what it is.
     var isCommandless: Bool { unread == nil && definition.command == nil }
 }
 
-/// Fires that had a command, of a job that has become an event, or one of a queue, since, or has another command.
+/// Open fires of a job that had a command and was changed since: to another command, to an event, or to a job of a queue.
 extension JobTransaction {
     /// Whether anything of the job's fires may begin: not once it was invalidated, or has no command any more.
     func beginsCommands(_ id: JobID) throws -> Bool {
@@ -18,10 +18,11 @@ extension JobTransaction {
         return try jobs.jobWithoutUserInfo(id, of: nil)?.isCommandless != true
     }
 
-    /// Sees to the fires that are open of a job which had `old` until now, and has another command since, or none.
+    /// Sees to the open fires of a job that was `old` until now and has another command now, or none.
     ///
-    /// Without a command none of them can begin. With another one those that have not begun do, but no fire has a further
-    /// attempt: it has failed. Runs in progress go on; what would follow their ends does not, see `recordFinished`.
+    /// If it has no command, none of them begins. If it has another command, the fires that have not begun will begin with
+    /// that one; a fire that waits for its next attempt has failed. Runs in progress go on, and nothing follows their ends:
+    /// see `recordFinished`.
     mutating func closeOvertaken(of job: inout StoredJob, was old: JobDefinition) throws {
         if old.command != job.definition.command { try fires.markOvertaken(of: job.id) }
         if job.isCommandless {
@@ -39,7 +40,8 @@ extension JobTransaction {
 
     /// Closes a fire that has begun, and whose next attempt, or handler, was to come after `last`.
     ///
-    /// `isForGood`: nobody has ended it; so it is told where it has failed. `isHandled`: its job's handler of that begins then.
+    /// `isForGood`: nobody has ended the fire, so its failure is told. `isHandled`: if it has failed, the job's `onFailure`
+    /// begins.
     mutating func close(
         _ fire: FireID,
         after last: Run,
@@ -49,7 +51,7 @@ extension JobTransaction {
     ) throws {
         let isInterrupted =
             last.outcome == .interrupted && last.stopped != true && last.failed != true
-        // It was to be run again, and is not.
+        // An interrupted run that was to be run again, and is not, has failed.
         if isInterrupted, let run = last.id { try runs.markFailed(run, of: job.ownerID) }
         let hasFailed = last.failed == true || isInterrupted
         if hasFailed { try fires.markFailed(fire) }
@@ -84,7 +86,7 @@ extension JobTransaction {
             output: try outputEnd(of: run)
         )
         ended.reason = last.error
-        // It failed by the rules of then, whatever the present ones would say of its status.
+        // It has failed by the job's options of that time, whatever the present ones say of its status.
         try noteEnd(run, of: job, ended, hasFailed: true)
     }
 
@@ -93,7 +95,7 @@ extension JobTransaction {
         let queries = Queries(database)
         let all = OutputPosition(stdout: .max, stderr: .max)
         let written = try queries.output(of: run, after: all)
-        // One more, by which it is seen that the end is not all.
+        // One byte more shows the notice that this is only the end of the output.
         let most = Int64(NoticeDocument.outputLimit + 1)
         let start = OutputPosition(
             stdout: max(0, written.stdout.bytes - most),

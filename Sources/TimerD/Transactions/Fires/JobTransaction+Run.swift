@@ -69,11 +69,11 @@ extension JobTransaction {
         let job = try asStored(begun)
         let next = try decision(after: ended, run, of: job)
         let isTriedAgain = if case .retry = next { true } else { false }
-        // A command's is stored in any case: these are timerd's own words.
+        // This makes room and refuses nothing: the error is timerd's own words, and is stored in any case.
         if let error = ended.error {
             _ = try makeRoom(forReason: error, of: job)
         }
-        // One that is run again has not failed: what was interrupted is made up for.
+        // An interrupted run that `rerunInterrupted` makes up for has not failed.
         let isRunAgain =
             isTriedAgain && ended.outcome == .interrupted
             && job.definition.rerunInterrupted == true
@@ -117,16 +117,16 @@ extension JobTransaction {
         guard next != .done, !job.isCommandless, try !jobs.isInvalidated(job.id)
         else { return .done }
         guard case .retry = next else { return next }
-        // Nor is another command an attempt at this fire, nor is a run tried again that ended by itself as it was about to be
-        // told to.
+        // No further attempt either if the job has another command now, or if the run was about to be told to end as it ended
+        // by itself.
         let isLast = try fires.isOvertaken(ended.fire) || runs.isStopped(run)
         return isLast ? decide(mayBegin: false) : next
     }
 
     /// Records how an attempt at a task has ended, whose fire goes its own way; `isLast`: none follows it by itself.
     ///
-    /// `closes`: none follows because the task is over with this end, as it was taken away or its job has ended. Nobody is told
-    /// of a failure then, but the fire has failed.
+    /// `closes`: none follows because the task is over with this end: it was taken away, or its job has ended. Then the fire
+    /// has failed, and nobody is told of a failure.
     mutating func recordEnd(
         of run: RunID,
         ofTask job: StoredJob,
@@ -140,7 +140,7 @@ extension JobTransaction {
         try tellEnd(of: run, of: job, ended)
     }
 
-    /// `isLast`: whether no attempt follows; `isRunAgain`: whether one does that is no retry.
+    /// `isLast`: no attempt follows; `isRunAgain`: an attempt follows that is no retry.
     private func markEnded(
         _ run: RunID,
         of job: StoredJob,

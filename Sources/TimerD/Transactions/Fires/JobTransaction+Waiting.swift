@@ -101,8 +101,8 @@ extension JobTransaction {
 
     /// Makes a fire wait again whose run was stored and not started.
     ///
-    /// - Returns: whether it waits. Of a job that was invalidated meanwhile nothing begins any more: the run is closed, where it
-    ///   was not by that. Nor of one that has no command any more, or another one than the fire has begun with: the fire is closed.
+    /// - Returns: whether it waits. If its job was invalidated meanwhile, the run is closed, unless the invalidation has
+    ///   closed it. If its job has no command any more, or another one than the fire has begun with, the fire is closed.
     @discardableResult
     mutating func waitAgain(_ fire: CommandFire, after run: RunID) throws -> Bool {
         if try jobs.isInvalidated(fire.job.id) {
@@ -147,8 +147,8 @@ extension JobTransaction {
     /// Drops the job's fires that wait or were not started, for `reason`, so that none of them begins; `put` writes
     /// the job.
     ///
-    /// `replaced`: a newer fire replaces them; their handlers stay then, and it is noted of the runs in progress that they end,
-    /// which the scheduler sees to once this is stored.
+    /// With `replaced` a newer fire takes their place: fires that wait for a handler stay, and runs in progress are marked as
+    /// stopped; the scheduler ends these once this is stored.
     mutating func dropFires(of job: inout StoredJob, for reason: FireReason) throws {
         let open = try fires.begun(of: job.id, sparingHandlers: reason == .replaced)
         var waiting: [FireID] = []
@@ -162,7 +162,7 @@ extension JobTransaction {
             }
         }
         try drop(waiting, of: &job, for: reason)
-        // The scheduler may have taken one up by the record of its run, which came before this.
+        // The scheduler may have one of them wait, by the answer to the record of its run, which came before this.
         if reason == .replaced { outcome.closed += waiting }
     }
 
@@ -194,7 +194,7 @@ extension JobTransaction {
             do {
                 try closeWaiting(fire, of: &job)
             } catch let error as DatabaseError where error.isUnreadableValue {
-                // It stays as it is; the others go.
+                // A fire that cannot be read stays as it is; the others are closed.
                 continue
             }
         }
@@ -239,21 +239,22 @@ extension JobTransaction {
         outcome.ended.append(.init(job: job, handler: handler, outcome: .withdrawn))
     }
 
-    /// Closes a waiting fire: skipped if its command never began, else done; one that was dropped before, for the reason of
-    /// then.
+    /// Closes a waiting fire: as skipped if its command never began, else as done.
     ///
-    /// One that was to be tried again of a job without a command has failed for good: nobody has ended it.
+    /// A fire that was dropped before keeps the reason of its drop.
+    ///
+    /// If it was to be tried again and its job has no command any more, it has failed for good: nobody has ended it.
     mutating func closeWaiting(_ fire: FireID, of job: inout StoredJob) throws {
         guard let row = try fires.waiting(fire) else { return }
         let isLeft = job.isCommandless && job.state != .invalidated
         if let reason = row.skipped {
-            // Its drop has counted it.
+            // Its drop has taken it out of the job's count already.
             return try skip(fire, row.date, of: job, reason, isNoted: row.isNoted)
         }
         if row.isDropped, try closeRevoked(fire, of: job, isReplaced: row.isNoted) { return }
         guard !row.hasBegun else {
             if let last = try runs.last(of: fire) {
-                // Of one whose handler was to come that was told already.
+                // The failure of a fire whose handler was to come was told already.
                 let isForGood = row.isDropped ? row.isNoted : isLeft && !row.isOfHandler
                 return try close(
                     fire,
@@ -263,19 +264,20 @@ extension JobTransaction {
                     isHandled: row.isDropped && row.isHandled
                 )
             }
-            // It was told, and after a crash the runner did not know of its run: what became of it is said all the same.
+            // Its event was told, and after a crash the runner did not know its run: a run that was withdrawn says what
+            // became of it.
             let run = try runs.insert(of: job.id, fire, attempt: 1, at: RunPlace())
             return try withdraw(run, of: job, fire, row.date)
         }
         let reason: FireReason =
-            // By its reason a row is known to be of no date of the schedule.
+            // The reason `manual` or `withdrawn` shows that a row stands for no date of the schedule.
             row.reason == .manual
             ? .withdrawn : job.state == .invalidated ? .invalidated : isLeft ? .changed : .replaced
         if row.isCounted { job.fires -= 1 }
         try skip(fire, row.date, of: job, reason)
     }
 
-    /// `isNoted`: one by hand that was replaced, of which who is told of overlaps is told too.
+    /// `isNoted`: a fire by hand was replaced; whoever is told of overlaps is told of it too.
     private mutating func skip(
         _ fire: FireID,
         _ date: Timestamp,

@@ -46,10 +46,12 @@ extension JobTransaction {
         return true
     }
 
-    /// The same of the next rows behind `place`, which is set to where to go on, to the start in the end.
+    /// The same of the next rows behind `place`.
     ///
-    /// `sparingRuns`: those whose run is kept stay, too: dates that were skipped while it went on are newer, and may be more
-    /// than the history keeps.
+    /// `place` is then where to go on: the start again once all rows were looked at.
+    ///
+    /// `sparingRuns`: rows whose run is kept stay, too. A long run may have more skipped dates behind it than the history
+    /// keeps.
     /// - Returns: whether nothing of them is left to remove.
     private func trimPiece(
         of job: StoredJob,
@@ -70,7 +72,7 @@ extension JobTransaction {
             return true
         }
         guard removed == 0 else { return false }
-        // All of them stay.
+        // None of these rows may go: the next piece begins behind them.
         place.date = last.dates.first
         return true
     }
@@ -82,7 +84,7 @@ extension JobTransaction {
         _ ranges: inout TrimPlace.Ranges,
         _ budget: inout WorkBudget
     ) throws -> Int? {
-        // Those of a job that has ended too: its end may be undone.
+        // Also the dates of a job that has ended: its end may be undone.
         let mayComeAgain = job.clock == .wall && !job.isOneShot
         var removed = 0
         for row in rows {

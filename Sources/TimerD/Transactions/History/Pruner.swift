@@ -266,18 +266,18 @@ struct Pruner {
             guard end <= moment.wall else { return end }
             // With all its parts: what is left of one would be done as if it were the whole.
             try store.delete(oldest.upload, of: oldest.owner)
-            // It may be 32 MiB.
+            // An upload may be 32 MiB, which is 512 parts.
             budget.spend(parts: 512)
             if budget.isSpent { return nil }
         }
-        // Whoever puts one has the date of its end noted.
+        // No upload is kept. Whoever puts one has its end noted, so this date may be late.
         return moment.wall + limits.historyMaxAge
     }
 
     /// - Returns: whether nothing more can be removed.
     private mutating func pruneWords() throws -> Bool {
-        // userInfo may be 64 KiB. Behind as many as were asked for there may be others, also where a rest of the budget is
-        // less than one of them counts for.
+        // A text counts as a part, for userInfo may be 64 KiB. Where as many went as were asked for there may be more, also
+        // if the budget had less left than one part.
         let limit = budget.parts
         let removed = try words.removeUntold(limit: limit)
         budget.spend(parts: removed)

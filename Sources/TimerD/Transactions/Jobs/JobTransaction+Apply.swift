@@ -228,29 +228,30 @@ extension JobTransaction {
     /// Whether the job is to be paused as what it is changed to.
     private func isPaused(_ job: inout StoredJob, as new: NewJob) throws -> Bool {
         if let paused = new.definition.paused {
-            // Who says so means it to stay so.
+            // A stated pause is the user's own: the end of a maintenance does not end it.
             if paused { try leaveMaintenance(&job) }
             return paused
         }
         guard job.state == .paused, job.definition.paused == true else {
             return job.state == .paused
         }
-        // The pause that its definition asked for is over; its owner's maintenance is not.
+        // The job was paused because its definition said so, and it says so no more. The owner's maintenance may still pause
+        // it.
         let isInMaintenance = try owners.maintenance(of: job.ownerID) != nil
         if isInMaintenance { try enterMaintenance(&job) }
         return isInMaintenance
     }
 
-    /// Takes the pause that the job's definition asks for out of it, as that is over: a later one is not the definition's.
+    /// Removes `paused` from the job's definition, as that pause is over: a later one is not the definition's.
     func forgetStatedPause(of job: inout StoredJob) throws {
         guard job.definition.paused == true else { return }
         job.definition.paused = nil
         try jobs.setDefinition(job.definition, of: job.id)
     }
 
-    /// Tells of a job that was changed and has no claim, and has it go on; it may be over by what it is now.
+    /// Tells that a job was changed, which has no claim, and has it go on; by its new options it may be over.
     ///
-    /// `old`: what it had before; its tasks stay where their queue is the same, and wait as long where their end is.
+    /// `old`: its options before. Its tasks move only if its queue has changed, and get another end only if its `until` has.
     mutating func goOn(
         as changed: StoredJob,
         from old: JobPolicy,
@@ -278,7 +279,8 @@ extension JobTransaction {
         guard job.state.isLive else {
             throw ControlError.notLive(job)
         }
-        // Whatever its own name is: to Swift one name in two Unicode forms is the same, to the database it is not.
+        // Asked without a comparison with its own name: Swift takes one name in two Unicode forms for the same, the database
+        // does not.
         if let name = new.definition.name,
             let holder = try jobs.id(named: name, owner: job.ownerID), holder != job.id
         {

@@ -101,9 +101,9 @@ extension JobTransaction {
         in room: PageRoom
     ) throws -> Bool {
         try apply(change, to: job, caller)
-        // Taken out meanwhile: changed in its place it would have the whole list copied, for each job.
+        // Taken out of the list while it is changed: else each job would copy the whole list.
         guard var changed = outcome.jobs.popLast() else { return false }
-        // The reply shows it, and a claimed fire tells it.
+        // The reply shows userInfo, and the event of a claimed fire tells it.
         if !room.isFull || changed.claim != nil { try readUserInfo(of: &changed) }
         let isShown = room.takes(job: changed)
         if !isShown { changed.shedWords() }

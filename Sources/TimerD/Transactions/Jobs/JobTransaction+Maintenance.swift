@@ -26,12 +26,7 @@ extension JobTransaction {
             let own = try isBegin ? owners.row(of: caller.owner) : owners.id(of: caller.owner)
             if !meant.contains(own) { meant.append(own) }
         }
-        guard !meant.isEmpty else {
-            throw ControlError(
-                .notFound,
-                "'\(words)' has added no job; 'timerctl list --all' shows each job's owner to root"
-            )
-        }
+        guard !meant.isEmpty else { throw ControlError.noJobs(of: words) }
         return try meant.flatMap { owner -> [JobID] in
             // Begun again, as by a client that has missed the answer, it pauses nothing that was resumed by hand since.
             if isBegin, try owners.maintenance(of: owner) != nil { return [] }

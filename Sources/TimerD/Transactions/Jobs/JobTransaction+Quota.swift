@@ -54,13 +54,14 @@ extension JobTransaction {
         var looks = WorkBudget(rows: Self.looksForRoom)
         let start = database.notes.endedLooks[owner]
         var cursor = start ?? .first
-        // Whole jobs: this write's events must not be about a job that half exists.
+        // Jobs are removed whole: this write's events must not tell of a job that half exists.
         var isDone = try removeEnded(of: owner, from: &cursor, &looks, whole: true, while: isOver)
         if isDone, start != nil, try isOver() {
             cursor = .first
             isDone = try removeEnded(of: owner, from: &cursor, &looks, whole: true, while: isOver)
         }
-        // Who has few ended jobs has the oldest of them removed first, each time.
+        // Once all were looked at, the next request begins with the oldest again: of few ended jobs the oldest always go
+        // first.
         let isAll = try isDone && (start == nil || isOver())
         database.notes.endedLooks[owner] = isAll ? nil : cursor
         return isDone
@@ -100,20 +101,21 @@ extension JobTransaction {
     /// Has the oldest reasons make room for the one of another failure, where its user has little room left: a task that keeps
     /// failing is to cost him no ended job, no key and no output.
     ///
-    /// A text whose event is still to be told can make none: of many that one write has, those are left out that are too much.
+    /// A text whose event is still to be told stays, and makes no room. So if one write has more texts than there is room
+    /// for, it leaves out the rest.
     /// - Returns: whether the text may be stored.
     func makeRoom(forReason text: String, of job: StoredJob) throws -> Bool {
-        // Its run has it, and an event once more.
+        // The text is stored twice: with its run, and with an event.
         let size = 2 * Event.countedBytes(ofReason: text)
         guard size > 0, let maxBytes = terms.maxBytes, job.owner.uid != 0 else { return true }
         let before = try bytes(of: job.ownerID)
-        // An eighth is left for what the user adds.
+        // The last eighth of the bound is kept for what the user adds.
         guard before + size > maxBytes / 8 * 7 else { return true }
         func isTooMuch() throws -> Bool { try bytes(of: job.ownerID) > before - size }
         let hasUntold = try untoldReasons(of: job.ownerID) > 0
         try forgetOldestReasons(of: job.ownerID, sparesUntold: hasUntold, while: isTooMuch)
         guard try isTooMuch() else { return true }
-        // Whoever has jobs in that eighth has the newest reason all the same.
+        // The user's jobs may fill the last eighth in part: the newest reason is stored all the same, within the whole bound.
         return try !hasUntold && bytes(of: job.ownerID) + size <= maxBytes
     }
 

@@ -79,7 +79,7 @@ extension JobTransaction {
         let state: Job.State = standing.isPaused || isInMaintenance ? .paused : .scheduled
         count(leaving: nil, entering: state)
         countLive(1, of: job.ownerID)
-        // One that a start found unreadable fires of was held after its end, where it did not count.
+        // A start that finds unreadable fires of an ended job holds it, and does not count it among the held ones.
         if job.held != nil { try jobs.countHeld(1) }
         job.state = state
         (job.fireDate, job.movedFrom) = dates(of: job, as: standing)
@@ -88,15 +88,15 @@ extension JobTransaction {
         if let key = job.definition.key { try jobs.keep(key, of: job.id, owner: job.ownerID) }
         try jobs.forgetEnd(of: job.id)
         if isInMaintenance { try enterMaintenance(&job) } else { try leaveMaintenance(&job) }
-        // The clock may have been set back meanwhile.
+        // The clock may have been set back since its end.
         if job.clock == .wall, moment.wall >= .earliestOfClocks { _ = try goBack(&job) }
-        // What had come was skipped only by the end: the misfire rule decides of it, or the resume. What has fired keeps
-        // its row.
+        // Dates that had come were skipped by the end alone: their rows go, and the misfire rule decides about them now, or
+        // at the resume. A date that has fired keeps its row.
         if let date = standing.fireDate {
-            // A start of the machine in a pause has its row from that start, not from the end.
+            // The row of a machine's start that a pause kept from firing is of that start, not of the end: it stays.
             let isOfBoot = if case .reboot = job.schedule { true } else { false }
             try fires.deleteUnfired(of: job.id, from: date, keepsPaused: isOfBoot)
-            // Due since a start of the machine, whatever the clock said then.
+            // It is due since the machine's start, also if the clock was ahead then.
             if isOfBoot, try row(of: job, covering: date) == nil {
                 job.fireDate = min(date, moment.wall)
             }
@@ -104,7 +104,8 @@ extension JobTransaction {
         try passTaken(&job)
         let date = job.wallFireDate(at: moment)
         try enqueue(.jobRestored, job) { $0.fireDate = date }
-        // Its zone may have other rules since: its dates go over to them as if it had lived, with their rows.
+        // Its zone may have got other rules since its end: its dates and their rows go over to them, as those of a live job
+        // did.
         let isOverByRules = try followRules(&job)
         try passTaken(&job)
         guard job.state.isLive else {
@@ -184,12 +185,11 @@ extension JobTransaction {
         -> (fireDate: Timestamp?, movedFrom: Timestamp?)
     {
         let endedAt = moment.date(ofWall: job.endedAt ?? moment.wall, on: job.clock)
-        // A moved date is the job's own only with the date that it was moved from; that one keeps the row that it may
-        // have had since.
+        // A moved date stays a moved one only together with the date that it was moved from, which may have got a row since.
         if let from = standing.movedFrom { return (standing.fireDate, from) }
         guard let date = standing.fireDate else { return (nil, nil) }
         if case .reboot = job.schedule { return (date, nil) }
-        // The rules that it went by may be in no row any more.
+        // Its zone's rules of that time may be stored no more, so its date may be none of its schedule.
         let instant = TimeSpan(microseconds: 1)
         guard job.schedule.nextFireDate(after: date - instant) != date else { return (date, nil) }
         return (job.schedule.nextFireDate(after: min(date, endedAt)) ?? date, nil)

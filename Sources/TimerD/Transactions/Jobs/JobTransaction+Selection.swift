@@ -69,10 +69,7 @@ extension JobTransaction {
         case .owner(let words):
             let meant = try owners.meant(by: words, caller)
             guard !meant.isEmpty || caller.owner.isMeant(by: words) else {
-                throw ControlError(
-                    .notFound,
-                    "'\(words)' has added no job; 'timerctl list --all' shows each job's owner to root"
-                )
+                throw ControlError.noJobs(of: words)
             }
             return try meant.flatMap { try jobs.liveIDs(of: $0.id) } + ended
         case .name(let name):

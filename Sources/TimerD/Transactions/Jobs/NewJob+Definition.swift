@@ -6,8 +6,8 @@ import TimerControl
 extension NewJob {
     /// Checks a definition and fixes its schedule to `moment`; `zone` is evaluated only if it is needed.
     ///
-    /// `isAdded`: one with a `key` may be said again, and be there. So a date of it that has passed is its `refusal`
-    /// alone.
+    /// `isAdded`: the job is to be added. If it has a `key`, it may be there already, by an earlier try: then it is no error
+    /// that it cannot fire any more. So that error is kept in `refusal`, and thrown only if the job is new.
     ///
     /// - Throws: `badSchedule` for words that cannot be read and for a schedule that can never
     ///   fire; `limitReached` for a zone that cannot be read now; `invalidParams` for options out of range.
@@ -53,7 +53,8 @@ extension NewJob {
         rules = ZoneRules(words.schedule, resolved.schedule)
         self.definition = JobDefinition(words)
         self.text = StoredDefinition(self.definition)
-        // Only a length of time is on the elapsed clock; its dates were computed from the wall clock's now.
+        // Only a schedule that is a length of time is on the elapsed clock. Its dates were computed from the wall clock's
+        // now.
         self.firstFireDate = resolved.firstFireDate.map {
             moment.date(ofWall: $0, on: resolved.clock)
         }

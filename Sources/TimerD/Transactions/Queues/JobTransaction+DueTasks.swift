@@ -9,8 +9,8 @@ import TimerControl
 extension JobTransaction {
     /// Does what is due by itself of some tasks; the outcome says when to look again.
     ///
-    /// One that cannot be read, or whose fire or job cannot, is put off: no other waits for it. `gaps`: what the looks before
-    /// have shown. `now`: as this one is carried out, which may be later than the moment at which it was asked for.
+    /// A task is put off if it, its fire or its job cannot be read, so that no other waits for it. `gaps`: what earlier looks
+    /// have shown. `now`: when this look is carried out, which may be later than when it was asked for.
     mutating func takeDueTasks(_ gaps: inout LeaseGaps, at now: Timestamp) throws {
         let due = try dueInTurn()
         gaps.look(
@@ -35,7 +35,8 @@ extension JobTransaction {
 
     /// The tasks that are due, as many as one write takes; where there are more, the users take turns.
     ///
-    /// Each user has a share, the tasks first that are due longest. Whoever had none in this write comes first in the next.
+    /// Each user gets a share, with the tasks first that have been due longest. Users that got none in this write come first
+    /// in the next.
     private func dueInTurn() throws -> [TaskStore.DueTask] {
         let first = try tasks.due(at: moment.elapsed, limit: Self.dueTasks + 1)
         guard first.count > Self.dueTasks else { return first }
@@ -64,7 +65,7 @@ extension JobTransaction {
         _ gaps: inout LeaseGaps
     ) throws {
         guard let job = try jobToChange(task.job, of: nil) else {
-            // Its job is gone, which has taken the fire with it.
+            // Its job is gone, and its fire with it.
             return try tasks.delete(task.fire)
         }
         switch task.state {

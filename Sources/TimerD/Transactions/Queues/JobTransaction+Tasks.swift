@@ -102,12 +102,12 @@ extension JobTransaction {
     /// Drops a task that no worker has: its fire is skipped.
     mutating func drop(_ task: TaskRow, of job: StoredJob, _ reason: FireReason) throws {
         let date = try fires.wallDate(of: task.fire)
-        // By its reason a row is known to be of no date of the schedule, as of commands.
+        // The reason `withdrawn` shows that a row stands for no date of the schedule, as with commands.
         let kept = try fires.isByHand(task.fire) ? .withdrawn : reason
         try fires.markSkipped(task.fire, kept)
         try tasks.delete(task.fire)
         try enqueue(.fireSkipped, job, kept.rawValue, fire: task.fire) { $0.fireDate = date }
-        // Who is to be told of the reason is told of one by hand too.
+        // Whoever is told of `reason` is told of a task by hand too, though its row has another one.
         if kept != reason { try noteWithdrawn(task.fire, date, of: job, reason) }
     }
 
@@ -156,7 +156,7 @@ extension JobTransaction {
         case replaced = "a newer task of its job has taken its place"
     }
 
-    /// Takes `held`, which are all tasks of the job that workers have, away from these for good.
+    /// Takes `held` away from their workers for good; these are all tasks of the job that workers have.
     ///
     /// A piece of them goes now, within `room`. The workers of the rest have lost their leases with this write as well; how
     /// the attempts have ended is stored and told behind it.
@@ -181,8 +181,8 @@ extension JobTransaction {
         leave(left, of: job)
     }
 
-    /// Stores how an attempt has ended whose task was taken from its worker, together with many; returns false of a fire that is
-    /// none of these.
+    /// Stores how the attempt at a task has ended that `revoke` took from its worker and left for a later write; returns
+    /// false for any other fire.
     mutating func closeRevoked(_ fire: FireID, of job: StoredJob, isReplaced: Bool) throws -> Bool {
         guard let left = try runs.open(of: fire) else { return false }
         let why = isReplaced ? Revocation.replaced : .jobEnded

@@ -119,11 +119,12 @@ extension JobTransaction {
         return task
     }
 
-    /// Undoes a reservation whose worker went away before it heard of it: it was no attempt, and the task is ready since
-    /// when it was.
+    /// Undoes a reservation whose worker went away before it heard of it.
     ///
-    /// `isStopping`: whether the daemon stops and tells no event any more, as of a task that its ended job drops. That one stays
-    /// until its lease ends.
+    /// It counts as no attempt, and the task keeps its age in the queue.
+    ///
+    /// `isStopping`: the daemon stops, and can tell no event any more. So a task of an ended job, whose drop would be told,
+    /// stays reserved until its lease ends.
     mutating func takeBack(_ given: ArraySlice<TaskReference>, isStopping: Bool = false) throws {
         for reference in given {
             guard var task = try tasks.task(reference.fire), task.state == .reserved,
@@ -142,7 +143,8 @@ extension JobTransaction {
         }
     }
 
-    /// Drops a task that its worker has given back, and whose job was invalidated meanwhile, as what waited was.
+    /// Drops a task that its worker has given back and whose job was invalidated meanwhile: its waiting tasks were dropped
+    /// then.
     private mutating func dropGivenBack(_ task: TaskRow, of job: StoredJob) throws {
         try drop(task, of: job, .invalidated)
         noteRoom(in: task.key)

@@ -66,7 +66,7 @@ extension JobTransaction {
         into recovered: inout Recovered
     ) throws {
         var claimedAhead: Set<FireID> = []
-        // Many fires of one job may be open: each has the job, and none a definition of its own.
+        // Many fires of one job may be open: all share one definition, which may be large.
         var definitions: [JobID: JobDefinition] = [:]
         for (id, owner) in try fires.open() where only.map({ $0 == owner }) ?? true {
             guard !claimedAhead.contains(id) else { continue }
@@ -86,10 +86,11 @@ extension JobTransaction {
             }
             let isClaim = job.claim?.fire == fire.id
             let left = fire.state == .running ? try runs(of: fire, job, runner) : []
-            // What the same runner does not know, it was never asked for; a runner before it may have been.
+            // A run that this runner does not know, it was never asked for; `wasAsked` is true if an earlier runner may have
+            // been.
             let isUnasked = left.allSatisfy { !$0.wasAsked }
             if isUnasked, fire.state == .running, isClaim, !fire.hasCome(of: job, at: moment) {
-                // It was prepared ahead of its date.
+                // Its run was stored ahead of its date, which is still to come.
                 try releaseRun(of: fire.id)
                 fire.state = .claimed
             }
@@ -121,8 +122,8 @@ extension JobTransaction {
             case .wait: recovered.waiting.append(try waiting(fire, of: job))
             case .interrupt:
                 let hasNoRun = isUnasked && !left.contains(where: \.isStopped)
-                // Asked for by nobody, a claim follows the misfire rule; its event may have been told in the moment before the
-                // crash.
+                // No runner was asked for its run: the claim follows the misfire rule like any date, though its event may
+                // have been told in the moment before the crash.
                 if hasNoRun, isClaim, fire.firedAt == nil,
                     let reason = refusal(ofClaimOf: job)
                 {
@@ -186,7 +187,7 @@ extension JobTransaction {
             fire.handler = left.waitsFor == .onFailure ? .onFailure : .onSuccess
             return (fire, .place)
         case .retry:
-            // If the clock was set back since, `until` may lie years ahead: no attempt waits longer than its delay.
+            // If the clock was set back since, `waitsUntil` may lie years ahead: no attempt waits longer than its delay.
             let longest = RetryDecision.delay(
                 before: try runs.failures(of: left.id) + 1,
                 of: fire.id,
@@ -213,10 +214,11 @@ extension JobTransaction {
         return try waiting(fire, of: job)
     }
 
-    /// When a fire has fired whose event was not stored: no later than its run began.
+    /// The date at which a fire counts as fired whose event was not stored: no later than its run's begin.
     ///
-    /// Such a run was mostly stored a few milliseconds ahead of the fire's date. Where another node has it, or the runner does
-    /// not answer, nobody knows yet when it began: the date comes before that, and now may not.
+    /// Such a run was mostly stored a few milliseconds ahead of the fire's date. If another node has it, or the runner does
+    /// not answer, nobody knows yet when it began. Then it is the fire's own date, which surely comes before the begin; now
+    /// may come after it.
     private func dateOfFire(_ fire: LeftFire, _ left: [LeftRun], _ runner: KnownRuns) -> Timestamp {
         let goingOn = left.filter(\.isKnown)
         guard !goingOn.isEmpty else { return max(moment.wall, fire.wallDate) }

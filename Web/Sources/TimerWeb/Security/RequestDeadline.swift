@@ -15,7 +15,7 @@ final class RequestDeadline: ChannelInboundHandler, RemovableChannelHandler {
 
     func handlerAdded(context: ChannelHandlerContext) {
         do {
-            let bytes = FirstByte { [unowned self] in begin($0) }
+            let bytes = FirstByte { [weak self] in self?.begin($0) }
             try context.pipeline.syncOperations.addHandler(bytes, position: .first)
         } catch {
             // Without it a head could take for ever: rather no connection.

@@ -12,7 +12,6 @@ struct ClockFace: Hashable, Sendable {
     var hour: Int
     var minute: Int
     var second: Int
-    var millisecond: Int
     /// 0 for Monday.
     var weekday: Int
     /// Days since 1970 on this calendar.
@@ -34,7 +33,6 @@ struct ClockFace: Hashable, Sendable {
         let (whole, rest) = local.quotientAndRemainder(dividingBy: length)
         dayNumber = Int(rest < 0 ? whole - 1 : whole)
         let time = rest < 0 ? rest + length : rest
-        millisecond = Int(time / 1000 % 1000)
         second = Int(time / 1_000_000 % 60)
         minute = Int(time / 60_000_000 % 60)
         hour = Int(time / 3_600_000_000)

@@ -34,16 +34,8 @@ extension RunWords {
     private var end: String {
         switch run.outcome {
         case .exited where run.failed != true && (run.status ?? 0) == 0: "ok"
-        case .exited: "exit \(run.status ?? 0)"
-        case .signalled: "signal \(run.signal ?? 0)"
-        case .timedOut: "timed out"
-        case .notStarted: "not started"
-        case .interrupted: "interrupted"
         case .finished: "ok"
-        case .failed: "failed"
-        case .released: "given back"
-        case .lost: "lost"
-        case nil: run.failed == true ? "failed" : "done"
+        default: run.outcomeWords
         }
     }
 }
