@@ -18,6 +18,8 @@ package final class Database {
         case readOnly
         /// Is gone when it is closed.
         case inMemory
+        /// As `readOnly`, for a check of all of it: of a file that it may not write SQLite checks no CHECK constraint.
+        case check
     }
 
     package let path: String
@@ -70,7 +72,7 @@ package final class Database {
                 try takeOverCheckpoints()
                 let real = String(cString: sqlite3_db_filename(handle, "main"))
                 files = OpenedFiles(path: path, real: real, on: disk)
-            case .readOnly: try configureReader()
+            case .readOnly, .check: try configureReader()
             case .inMemory: break
             }
         } catch {
@@ -245,7 +247,7 @@ package final class Database {
     func noteUndone() { undone += 1 }
 
     /// Whether no other connection writes what this one sees.
-    package var isOnlyWriter: Bool { mode != .readOnly }
+    package var isOnlyWriter: Bool { mode != .readOnly && mode != .check }
 
     /// Undoes the transaction, if there is one.
     package func rollback() {

@@ -152,10 +152,17 @@ package struct DatabaseError: Error, Sendable {
     package var isOutOfMemory: Bool {
         primaryCode == SQLITE_NOMEM || primaryCode == SQLITE_CANTOPEN
     }
+    /// A row holds what its table does not allow, or what is not read as what it should be: it is damaged, and cannot be
+    /// written anew either.
+    package var isOfDamagedRow: Bool {
+        // CHECK, NOT NULL, and the type of a column.
+        let refused = [1, 5, 12].map { SQLITE_CONSTRAINT | $0 << 8 }
+        return code == SQLITE_MISMATCH || refused.contains(code)
+    }
     /// Whether trying again cannot help: the file is damaged, somebody else's, newer than this program, or
     /// open to strangers.
     package var isLasting: Bool {
-        isCorrupt || primaryCode == SQLITE_PERM || primaryCode == SQLITE_SCHEMA
+        isCorrupt || isOfDamagedRow || primaryCode == SQLITE_PERM || primaryCode == SQLITE_SCHEMA
     }
 
     /// What failed, and in which database, for a user who knows nothing of the SQL.

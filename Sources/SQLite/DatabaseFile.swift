@@ -36,7 +36,9 @@ struct DatabaseFile {
             try refuseLog(path + "-wal")
             try make(mode == .copy ? Self.copyID : Self.applicationID)
         }
-        let reader = try connect(SQLITE_OPEN_READONLY)
+        let reader = try connect(mode == .check ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY)
+        // The log is the daemon's to copy into the file, also where this connection is the last one.
+        if mode == .check { csqlite_keep_log_on_close(reader) }
         var writer: OpaquePointer?
         do throws(DatabaseError) {
             // Before the reader runs any SQL: if the database cannot be written, the files that the reader

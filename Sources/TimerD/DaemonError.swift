@@ -35,7 +35,9 @@ public struct DaemonError: Error, Hashable, CustomStringConvertible {
         switch error {
         case let error as DaemonError: self = error
         case let error as DatabaseError:
-            self.init(error.sentence, error.isLasting ? .configuration : .unavailable)
+            // The start writes what it settles, so one such row stops it, again and again.
+            let advice = error.isOfDamagedRow ? "; a row is damaged: restore a backup" : ""
+            self.init(error.sentence + advice, error.isLasting ? .configuration : .unavailable)
         case let error as SocketError:
             self.init(error.description, error.isLasting ? .configuration : .unavailable)
         default: self.init("\(error)", .unavailable)

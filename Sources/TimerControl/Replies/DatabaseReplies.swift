@@ -12,7 +12,7 @@ public struct BackUpReply: Codable, Hashable, Sendable {
     }
 }
 
-/// `daemon.check`: the faults that SQLite finds in the database file.
+/// `daemon.check`: the faults of the database: those that SQLite finds, or else jobs whose fires are gone.
 public struct CheckReply: Codable, Hashable, Sendable {
     /// A sentence each, at most 100; empty for a database that is sound.
     public var problems: [String]

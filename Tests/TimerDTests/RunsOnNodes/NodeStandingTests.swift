@@ -121,6 +121,9 @@ import TimerControl
             (Errno.tooManyOpenFiles, false), (PostgresError(.unreachable, "away"), false),
             (DatabaseError(code: SQLITE_FULL, message: "full", path: "/x"), false),
             (DatabaseError(code: SQLITE_CORRUPT, message: "bad", path: "/x"), true),
+            (DatabaseError(code: SQLITE_MISMATCH, message: "a float", path: "/x"), true),
+            (DatabaseError(code: 3091, message: "a float in a row", path: "/x"), true),
+            (DatabaseError(code: 2067, message: "not unique", path: "/x"), false),
             (DaemonError("the socket is another's", .configuration), true),
         ] as [(any Error, Bool)]
     )

@@ -4,6 +4,7 @@ import LinuxSystem
 import Locks
 import SQLite
 import Schedules
+import TimerControl
 
 /// Copies and checks the whole database while it is in use.
 ///
@@ -40,9 +41,10 @@ final class DatabaseMaintenance: Sendable {
     func check() async throws -> [String] {
         try await inTurn { [path] in
             do {
-                let database = try Database(path: path, mode: .readOnly)
+                let database = try Database(path: path, mode: .check)
                 defer { database.close() }
-                return try database.problems()
+                let problems = try database.problems()
+                return problems.isEmpty ? try database.lostClaims() : problems
             } catch let error as DatabaseError where error.isCorrupt || error.isUnread {
                 // So damaged, or its disk so, that the check itself cannot go on: that is what it was to find.
                 return [error.message]
@@ -128,6 +130,23 @@ extension Database {
         return try prepare(orphans).all { row in
             let (table, parent) = (try row.get(0, as: String.self), try row.get(1, as: String.self))
             return "a row of '\(table)' refers to one of '\(parent)' that is missing"
+        }
+    }
+
+    /// Jobs that wait for a fire that is not there, or is over: no window comes upon them, so they would never fire, and
+    /// nobody would be told.
+    fileprivate func lostClaims() throws -> [String] {
+        let claims = """
+            SELECT id, claim_id FROM jobs
+            WHERE state = 'scheduled' AND held IS NULL AND claim_id IS NOT NULL AND NOT EXISTS (
+                SELECT 1 FROM fires
+                WHERE fires.id = jobs.claim_id AND fires.job_id = jobs.id AND \(RunRow.isOpen))
+            LIMIT 100
+            """
+        return try prepare(claims).all { row in
+            let (job, fire) = (try row.get(0, as: JobID.self), try row.get(1, as: FireID.self))
+            return "job \(job) waits for its fire \(fire), which is not there,"
+                + " and fires again once it is paused and resumed"
         }
     }
 }

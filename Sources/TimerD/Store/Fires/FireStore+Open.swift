@@ -101,7 +101,10 @@ extension FireStore {
 
     /// Closes the job's open fires for good: claims become skipped, because the job was held; the others
     /// become done, but those that were dropped, which are closed by that.
-    func close(of job: JobID) throws { try database.prepare(SQL.close).run(job) }
+    func close(of job: JobID) throws {
+        try database.prepare(SQL.closeClaims).run(job)
+        try database.prepare(SQL.close).run(job)
+    }
 
     // MARK: - Rows that cannot be read
 
@@ -188,11 +191,14 @@ extension FireStore.SQL {
         """
     static let job = "SELECT job_id FROM fires WHERE id = ?1"
     /// Uses fires_open.
+    static let closeClaims = """
+        UPDATE fires INDEXED BY fires_open SET state = 'skipped', reason = 'held'
+        WHERE \(RunRow.isOpen) AND job_id = ?1 AND state = 'claimed'
+        """
+    /// Writes no reason: one that cannot be read, SQLite would refuse to write over itself.
     static let close = """
         UPDATE fires INDEXED BY fires_open
-        SET state = CASE state WHEN 'claimed' THEN 'skipped' ELSE 'done' END,
-            reason = CASE state WHEN 'claimed' THEN 'held' ELSE reason END,
-            failed = CASE state WHEN 'running' THEN 1 ELSE failed END
+        SET state = 'done', failed = CASE state WHEN 'running' THEN 1 ELSE failed END
         WHERE \(RunRow.isOpen) AND job_id = ?1 AND NOT \(RunRow.isDropped)
         """
     static let rows = """
