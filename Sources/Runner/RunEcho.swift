@@ -16,7 +16,8 @@ package struct RunEcho: Sendable {
         var end: Int64
     }
 
-    private let write: @Sendable (Line) -> Void
+    private let write: @Sendable (Line) -> Bool
+    private let leaveOut: @Sendable (Int) -> Void
     /// Whether what is kept of a run that goes on is written again: no daemon before has noted how far it came with that.
     private let repeats: Bool
     /// The lines whose ends have not come.
@@ -24,15 +25,18 @@ package struct RunEcho: Sendable {
     /// Up to where of each stream it has been told.
     private var position: OutputPosition
 
-    /// `position`: up to where another has written it already.
+    /// `position`: up to where another has written it already; `write`: false where there is no room for the line, then
+    /// `leaveOut` is told how many of those behind it have none either.
     init(
         from position: OutputPosition = OutputPosition(),
         repeats: Bool = false,
-        write: @escaping @Sendable (Line) -> Void
+        write: @escaping @Sendable (Line) -> Bool,
+        leaveOut: @escaping @Sendable (Int) -> Void = { _ in }
     ) {
         self.position = position
         self.repeats = repeats
         self.write = write
+        self.leaveOut = leaveOut
     }
 
     /// What is up to `position` has been passed on already, to the journal: what goes elsewhere may not have come as far.
@@ -41,6 +45,9 @@ package struct RunEcho: Sendable {
     }
 
     /// Takes bytes that begin at `offset`; those that it has are left out, and those between are said to be missing.
+    ///
+    /// Where there is no room for a line, those behind it in these bytes are counted and no more: the thread that calls this
+    /// serves everybody's runs, and a flood of short lines would have it make records that nobody keeps.
     mutating func take(
         _ bytes: some Collection<UInt8>,
         of stream: StandardStream,
@@ -52,13 +59,20 @@ package struct RunEcho: Sendable {
         if offset > known { miss(stream, from: known, to: offset) }
         var line = open[stream] ?? []
         var at = max(offset, known)
+        var hasRoom = true
+        var more = 0
         for byte in bytes.dropFirst(Int(at - offset)) {
             at += 1
             if byte != UInt8(ascii: "\n") { line.append(byte) }
             guard byte == UInt8(ascii: "\n") || line.count == Self.longest else { continue }
-            write(Line(stream: stream, bytes: line, end: at))
+            if hasRoom {
+                hasRoom = write(Line(stream: stream, bytes: line, end: at))
+            } else {
+                more += 1
+            }
             line = []
         }
+        if more > 0 { leaveOut(more) }
         open[stream] = line
         position[stream] = end
     }
@@ -76,13 +90,13 @@ package struct RunEcho: Sendable {
         endLine(of: stream, at: known)
         let words = offset - known == 1 ? "1 byte is" : "\(offset - known) bytes are"
         let line = Array("[\(words) left out]".utf8)
-        write(Line(stream: stream, bytes: line, end: offset))
+        _ = write(Line(stream: stream, bytes: line, end: offset))
         position[stream] = offset
     }
 
     private mutating func endLine(of stream: StandardStream, at end: Int64) {
         guard let line = open.removeValue(forKey: stream), !line.isEmpty else { return }
-        write(Line(stream: stream, bytes: line, end: end))
+        _ = write(Line(stream: stream, bytes: line, end: end))
     }
 }
 
@@ -94,6 +108,8 @@ extension RunEcho {
         let title = Array("\(isPlain ? name ?? job : job)[\(run)]: ".utf8)
         self.init(repeats: true) {
             echo.write(title + $0.bytes + [UInt8(ascii: "\n")], of: owner)
+        } leaveOut: {
+            echo.leaveOut($0, of: owner)
         }
     }
 
@@ -110,6 +126,8 @@ extension RunEcho {
                     end: line.end
                 )
             )
+        } leaveOut: {
+            journal.leaveOut($0, of: job.owner)
         }
     }
 }
