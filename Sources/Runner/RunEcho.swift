@@ -7,6 +7,7 @@ import TimerControl
 package struct RunEcho: Sendable {
     /// A longer line is cut, so that its beginning need not be kept for long.
     static let longest = 8192
+    private static let newline = UInt8(ascii: "\n")
 
     /// A line without its end.
     struct Line: Sendable {
@@ -49,7 +50,7 @@ package struct RunEcho: Sendable {
     /// Where there is no room for a line, those behind it in these bytes are counted and no more: the thread that calls this
     /// serves everybody's runs, and a flood of short lines would have it make records that nobody keeps.
     mutating func take(
-        _ bytes: some Collection<UInt8>,
+        _ bytes: some BidirectionalCollection<UInt8>,
         of stream: StandardStream,
         from offset: Int64
     ) {
@@ -59,22 +60,30 @@ package struct RunEcho: Sendable {
         if offset > known { miss(stream, from: known, to: offset) }
         var line = open[stream] ?? []
         var at = max(offset, known)
-        var hasRoom = true
-        var more = 0
-        for byte in bytes.dropFirst(Int(at - offset)) {
+        var index = bytes.index(bytes.startIndex, offsetBy: Int(at - offset))
+        while index < bytes.endIndex {
+            let byte = bytes[index]
+            bytes.formIndex(after: &index)
             at += 1
-            if byte != UInt8(ascii: "\n") { line.append(byte) }
-            guard byte == UInt8(ascii: "\n") || line.count == Self.longest else { continue }
-            if hasRoom {
-                hasRoom = write(Line(stream: stream, bytes: line, end: at))
-            } else {
-                more += 1
+            if byte != Self.newline { line.append(byte) }
+            guard byte == Self.newline || line.count == Self.longest else { continue }
+            if !write(Line(stream: stream, bytes: line, end: at)) {
+                let count = leaveOutLines(of: bytes[index...])
+                bytes.formIndex(&index, offsetBy: count)
+                at += Int64(count)
             }
             line = []
         }
-        if more > 0 { leaveOut(more) }
         open[stream] = line
         position[stream] = end
+    }
+
+    /// Has the whole lines of these bytes counted, and no more; returns how many bytes they are.
+    private func leaveOutLines(of bytes: some BidirectionalCollection<UInt8>) -> Int {
+        guard let last = bytes.lastIndex(of: Self.newline) else { return 0 }
+        let lines = bytes[...last]
+        leaveOut(lines.count { $0 == Self.newline })
+        return lines.count
     }
 
     /// The run is over, and has written so much: what it wrote last may have no end of line, or not be there.
