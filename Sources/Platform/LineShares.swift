@@ -22,12 +22,23 @@ package struct LineShares<Line: Sendable, Owner: Hashable & Sendable>: Sendable 
 
     package var isEmpty: Bool { shares.isEmpty && leftOut.isEmpty }
 
-    package mutating func put(_ line: Line, size: Int, of owner: Owner) {
+    /// Returns whether the line waits; if not, its owner has most there, and all that there is room for.
+    @discardableResult
+    package mutating func put(_ line: Line, size: Int, of owner: Owner) -> Bool {
         shares[owner, default: Share()].lines.append((line, size, count))
         shares[owner]?.size += size
         self.size += size
         count += 1
-        while self.size > room { dropNewestOfLargest() }
+        var isKept = true
+        while self.size > room, let loser = dropNewestOfLargest() {
+            if loser == owner { isKept = false }
+        }
+        return isKept
+    }
+
+    /// Counts lines that are left out without having come here.
+    package mutating func leaveOut(_ count: Int, of owner: Owner) {
+        leftOut[owner, default: 0] += count
     }
 
     /// Hands over all that waits, and how many were left out; nothing is left here.
@@ -61,13 +72,15 @@ package struct LineShares<Line: Sendable, Owner: Hashable & Sendable>: Sendable 
         (shares, size) = ([:], 0)
     }
 
-    private mutating func dropNewestOfLargest() {
+    /// Returns whose line that was.
+    private mutating func dropNewestOfLargest() -> Owner? {
         guard let owner = shares.max(by: { $0.value.size < $1.value.size })?.key,
             let dropped = shares[owner]?.lines.popLast()
-        else { return }
+        else { return nil }
         shares[owner]?.size -= dropped.size
         size -= dropped.size
         leftOut[owner, default: 0] += 1
         if shares[owner]?.lines.isEmpty == true { shares[owner] = nil }
+        return owner
     }
 }

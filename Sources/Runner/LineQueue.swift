@@ -39,20 +39,25 @@ final class LineQueue<Line: Sendable>: Sendable {
     ///
     /// `write`: what the thread does: it asks for `next` until that is nil, or calls `close`.
     ///
+    /// - Returns: whether it waits now. If not, `leaveOut` says cheaply that those right behind it do not either.
     /// - Throws: why there is no thread. What waits is left out then, and the next line tries again.
+    @discardableResult
     func put(
         _ line: Line,
         size: Int,
         of owner: Owner,
         write: @escaping @Sendable () -> Void
-    ) throws(Errno) {
-        let isFirst = state.withLock { state in
-            guard state.phase != .ended else { return false }
-            state.waiting.put(line, size: size, of: owner)
+    ) throws(Errno) -> Bool {
+        let (isKept, isFirst) = state.withLock { state in
+            guard state.phase != .ended else { return (false, false) }
+            let isKept = state.waiting.put(line, size: size, of: owner)
             defer { state.phase = .writing }
-            return state.phase == .idle
+            return (isKept, state.phase == .idle)
         }
-        guard isFirst else { return state.wakeOne() }
+        guard isFirst else {
+            state.wakeOne()
+            return isKept
+        }
         do throws(Errno) {
             try SystemThread.start(named: name, write)
         } catch {
@@ -62,6 +67,15 @@ final class LineQueue<Line: Sendable>: Sendable {
             }
             throw error
         }
+        return isKept
+    }
+
+    /// Counts lines of an owner that are left out, as there is no room for them.
+    func leaveOut(_ count: Int, of owner: Owner) {
+        state.withLock { state in
+            if state.phase != .ended { state.waiting.leaveOut(count, of: owner) }
+        }
+        state.wakeOne()
     }
 
     /// Waits for lines, or lines that were left out; nil at the end.

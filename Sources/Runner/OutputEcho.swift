@@ -26,13 +26,20 @@ package final class OutputEcho: Sendable {
     }
 
     /// Has a line written, which has its end; never waits.
-    func write(_ line: [UInt8], of owner: Owner) {
+    ///
+    /// False where there is no room for it.
+    @discardableResult
+    func write(_ line: [UInt8], of owner: Owner) -> Bool {
         do throws(Errno) {
-            try lines.put(line, size: line.count, of: owner) { self.run() }
+            return try lines.put(line, size: line.count, of: owner) { self.run() }
         } catch {
             complain(error)
+            return false
         }
     }
+
+    /// Counts lines that there is no room for.
+    func leaveOut(_ count: Int, of owner: Owner) { lines.leaveOut(count, of: owner) }
 
     /// Returns once all is written; leaves the rest where nobody reads it.
     package func stop() { lines.stop() }

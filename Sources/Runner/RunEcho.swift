@@ -7,6 +7,7 @@ import TimerControl
 package struct RunEcho: Sendable {
     /// A longer line is cut, so that its beginning need not be kept for long.
     static let longest = 8192
+    private static let newline = UInt8(ascii: "\n")
 
     /// A line without its end.
     struct Line: Sendable {
@@ -16,7 +17,8 @@ package struct RunEcho: Sendable {
         var end: Int64
     }
 
-    private let write: @Sendable (Line) -> Void
+    private let write: @Sendable (Line) -> Bool
+    private let leaveOut: @Sendable (Int) -> Void
     /// Whether what is kept of a run that goes on is written again: no daemon before has noted how far it came with that.
     private let repeats: Bool
     /// The lines whose ends have not come.
@@ -24,15 +26,18 @@ package struct RunEcho: Sendable {
     /// Up to where of each stream it has been told.
     private var position: OutputPosition
 
-    /// `position`: up to where another has written it already.
+    /// `position`: up to where another has written it already; `write`: false where there is no room for the line, then
+    /// `leaveOut` is told how many of those behind it have none either.
     init(
         from position: OutputPosition = OutputPosition(),
         repeats: Bool = false,
-        write: @escaping @Sendable (Line) -> Void
+        write: @escaping @Sendable (Line) -> Bool,
+        leaveOut: @escaping @Sendable (Int) -> Void = { _ in }
     ) {
         self.position = position
         self.repeats = repeats
         self.write = write
+        self.leaveOut = leaveOut
     }
 
     /// What is up to `position` has been passed on already, to the journal: what goes elsewhere may not have come as far.
@@ -41,8 +46,11 @@ package struct RunEcho: Sendable {
     }
 
     /// Takes bytes that begin at `offset`; those that it has are left out, and those between are said to be missing.
+    ///
+    /// Where there is no room for a line, those behind it in these bytes are counted and no more: the thread that calls this
+    /// serves everybody's runs, and a flood of short lines would have it make records that nobody keeps.
     mutating func take(
-        _ bytes: some Collection<UInt8>,
+        _ bytes: some BidirectionalCollection<UInt8>,
         of stream: StandardStream,
         from offset: Int64
     ) {
@@ -52,15 +60,30 @@ package struct RunEcho: Sendable {
         if offset > known { miss(stream, from: known, to: offset) }
         var line = open[stream] ?? []
         var at = max(offset, known)
-        for byte in bytes.dropFirst(Int(at - offset)) {
+        var index = bytes.index(bytes.startIndex, offsetBy: Int(at - offset))
+        while index < bytes.endIndex {
+            let byte = bytes[index]
+            bytes.formIndex(after: &index)
             at += 1
-            if byte != UInt8(ascii: "\n") { line.append(byte) }
-            guard byte == UInt8(ascii: "\n") || line.count == Self.longest else { continue }
-            write(Line(stream: stream, bytes: line, end: at))
+            if byte != Self.newline { line.append(byte) }
+            guard byte == Self.newline || line.count == Self.longest else { continue }
+            if !write(Line(stream: stream, bytes: line, end: at)) {
+                let count = leaveOutLines(of: bytes[index...])
+                bytes.formIndex(&index, offsetBy: count)
+                at += Int64(count)
+            }
             line = []
         }
         open[stream] = line
         position[stream] = end
+    }
+
+    /// Has the whole lines of these bytes counted, and no more; returns how many bytes they are.
+    private func leaveOutLines(of bytes: some BidirectionalCollection<UInt8>) -> Int {
+        guard let last = bytes.lastIndex(of: Self.newline) else { return 0 }
+        let lines = bytes[...last]
+        leaveOut(lines.count { $0 == Self.newline })
+        return lines.count
     }
 
     /// The run is over, and has written so much: what it wrote last may have no end of line, or not be there.
@@ -76,13 +99,13 @@ package struct RunEcho: Sendable {
         endLine(of: stream, at: known)
         let words = offset - known == 1 ? "1 byte is" : "\(offset - known) bytes are"
         let line = Array("[\(words) left out]".utf8)
-        write(Line(stream: stream, bytes: line, end: offset))
+        _ = write(Line(stream: stream, bytes: line, end: offset))
         position[stream] = offset
     }
 
     private mutating func endLine(of stream: StandardStream, at end: Int64) {
         guard let line = open.removeValue(forKey: stream), !line.isEmpty else { return }
-        write(Line(stream: stream, bytes: line, end: end))
+        _ = write(Line(stream: stream, bytes: line, end: end))
     }
 }
 
@@ -94,6 +117,8 @@ extension RunEcho {
         let title = Array("\(isPlain ? name ?? job : job)[\(run)]: ".utf8)
         self.init(repeats: true) {
             echo.write(title + $0.bytes + [UInt8(ascii: "\n")], of: owner)
+        } leaveOut: {
+            echo.leaveOut($0, of: owner)
         }
     }
 
@@ -110,6 +135,8 @@ extension RunEcho {
                     end: line.end
                 )
             )
+        } leaveOut: {
+            journal.leaveOut($0, of: job.owner)
         }
     }
 }

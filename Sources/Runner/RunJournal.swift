@@ -39,13 +39,20 @@ package final class RunJournal: Sendable {
     }
 
     /// Has a line written; never waits.
-    func write(_ line: Line) {
+    ///
+    /// False where there is no room for it.
+    @discardableResult
+    func write(_ line: Line) -> Bool {
         do throws(Errno) {
-            try lines.put(line, size: line.record.count, of: line.owner) { self.run() }
+            return try lines.put(line, size: line.record.count, of: line.owner) { self.run() }
         } catch {
             complain(error)
+            return false
         }
     }
+
+    /// Counts lines that there is no room for.
+    func leaveOut(_ count: Int, of owner: Owner) { lines.leaveOut(count, of: owner) }
 
     /// Returns once all is written; leaves the rest where the journal does not take it.
     package func stop() { lines.stop() }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 package import NIOCore
 
 /// Cuts a stream of bytes into lines, with bounded memory.
@@ -45,9 +46,7 @@ package struct LineDecoder {
         while true {
             skipEmptyLines()
             let start = searched
-            let newline = buffer.withUnsafeReadableBytes {
-                $0.dropFirst(start).firstIndex(of: Self.newline)
-            }
+            let newline = buffer.withUnsafeReadableBytes { Self.newline(in: $0, from: start) }
             guard let length = newline else { return lineInProgress() }
             defer { searched = 0 }
             if isDropping || length > limit {
@@ -59,6 +58,16 @@ package struct LineDecoder {
                 return line
             }
         }
+    }
+
+    /// Where the first newline is, from `start` on.
+    ///
+    /// By the C library, which looks at many bytes at a time: all clients wait while somebody's long line is looked through.
+    private static func newline(in bytes: UnsafeRawBufferPointer, from start: Int) -> Int? {
+        guard start < bytes.count, let base = bytes.baseAddress,
+            let found = memchr(base + start, Int32(newline), bytes.count - start)
+        else { return nil }
+        return UnsafeRawPointer(found) - base
     }
 
     /// The last line, which the end of the stream ends in place of a newline; nil if there is none.

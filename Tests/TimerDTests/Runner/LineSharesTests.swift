@@ -63,11 +63,30 @@ import Testing
     @Test("A line that is larger than the room is left out alone")
     func large() {
         var shares = LineShares<String, Owner>(room: 100)
-        shares.put("b", size: 10, of: bob)
-        shares.put("a", size: 101, of: ann)
+        #expect(put("b", 10, of: bob, &shares))
+        #expect(!put("a", 101, of: ann, &shares))
+        shares.leaveOut(2, of: bob)
         let taken = shares.takeAll()
         let (lines, leftOut) = (taken.lines, taken.leftOut)
         #expect(lines == ["b"])
-        #expect(leftOut == [ann: 1])
+        #expect(leftOut == [ann: 1, bob: 2])
     }
+
+    @Test("Whoever has most is told that there is no room, and nobody else is")
+    func room() {
+        var shares = LineShares<String, Owner>(room: 20)
+        #expect(put("a0", 10, of: ann, &shares))
+        #expect(put("a1", 10, of: ann, &shares))
+        #expect(!put("a2", 10, of: ann, &shares))
+        #expect(put("b0", 10, of: bob, &shares))
+        #expect(shares.lines.sorted() == ["a0", "b0"])
+        #expect(shares.leftOut == [ann: 2])
+    }
+
+    private func put(
+        _ line: String,
+        _ size: Int,
+        of owner: Owner,
+        _ shares: inout LineShares<String, Owner>
+    ) -> Bool { shares.put(line, size: size, of: owner) }
 }

@@ -93,6 +93,7 @@ import TimerControl
         output.echo(
             to: RunEcho { line in
                 journal.withLock { $0.append(String(decoding: line.bytes, as: UTF8.self)) }
+                return true
             }
         )
         if isHeard {
@@ -133,6 +134,27 @@ import TimerControl
         #expect(leftOut > 0)
         #expect(lines.count - told.count + leftOut == 3000, "\(told)")
         try output.close()
+    }
+
+    @Test("Where a line has no room, those behind it are counted, and what has no end goes on")
+    func fullAmongBytes() {
+        let tried = Locked<[String]>([])
+        let leftOut = Locked<[Int]>([])
+        let output = RunOutput()
+        output.echo(
+            to: RunEcho { line in
+                let text = String(decoding: line.bytes, as: UTF8.self)
+                tried.withLock { $0.append(text) }
+                return text != "b"
+            } leaveOut: { count in
+                leftOut.withLock { $0.append(count) }
+            }
+        )
+        output.write("a\nb\nc\n\nd\ne")
+        #expect(leftOut.withLock { $0 } == [3])
+        output.write("f\n")
+        #expect(tried.withLock { $0 } == ["a", "b", "ef"])
+        #expect(leftOut.withLock { $0 } == [3])
     }
 
     @Test("Where nobody reads any more, the log says so once, and nothing is kept")

@@ -50,6 +50,7 @@ extension NodeRunnerTests {
         request.output.echo(
             to: RunEcho { line in
                 lines.withLock { $0.append(String(decoding: line.bytes, as: UTF8.self)) }
+                return true
             }
         )
         var known = KnownRun.scripted()
