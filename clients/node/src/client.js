@@ -2,6 +2,8 @@
 //
 // The client: every method by its name, and those that a web application needs as functions.
 
+import { setTimeout as sleep } from 'node:timers/promises'
+import { passes } from './ends.js'
 import { ClosedError, errorOf } from './errors.js'
 import { Link } from './link.js'
 import { defaultSocketPath } from './paths.js'
@@ -136,15 +138,26 @@ export class Client {
   /** Tasks that come after the caller has gone are released at once. */
   #reserve(params, options) {
     const late = ({ tasks }) => {
-      if (!tasks?.length) return
-      const said = tasks.map(({ fire, token }) => ({ fire, token }))
-      // If this fails the tasks come back with the end of their leases.
-      this.#main.call('task.release', { tasks: said }, { timeout: this.#options.timeout }).catch(() => {})
+      if (tasks?.length) this.#giveBack(tasks.map(({ fire, token }) => ({ fire, token })))
     }
     // Its answer comes at once, and this connection stays for it: with its end what is tied to it would be lost, as one attempt.
     if (isZero(params.wait)) return this.#main.call('task.reserve', params, { ...options, late })
     // Who gives up such a wait stops writing, and hears its answer: no task is handed out to nobody.
     return this.#onOwnLink('task.reserve', { ...params, waitWhileConnected: true }, { ...options, late })
+  }
+
+  /** Also over a restart of the daemon, which says while it stops that it takes no more. What cannot be said comes back with the end of its lease. */
+  async #giveBack(tasks) {
+    const { timeout, retryFor } = this.#options
+    const until = performance.now() + retryFor
+    for (let tries = 0; ; tries++) {
+      try {
+        return await this.#main.call('task.release', { tasks }, { timeout, retryFor, repeatFor: repeatableFor('task.release') })
+      } catch (error) {
+        if (!passes(error) || performance.now() >= until) return
+      }
+      await sleep(Math.min(50 * 2 ** tries, 1000), undefined, { ref: false })
+    }
   }
 
   /** A connection on which nothing else waits. It ends with a call that is given up, unless tasks are tied to it, which would go back. */

@@ -196,6 +196,24 @@ script('A reserve that does not wait, and that is aborted, leaves its connection
   assert.equal(first.socket.readableEnded, false)
 })
 
+script('Tasks that nobody has come for are released also where the daemon is restarted meanwhile', async (fake) => {
+  const client = new Client({ socketPath: fake.path, retryFor: 60_000 })
+  try {
+    const abort = new AbortController()
+    const aborted = client.reserve('mails', { signal: abort.signal })
+    const request = await fake.take('task.reserve')
+    abort.abort()
+    await assert.rejects(aborted, { name: 'AbortError' })
+    request.reply({ tasks: [{ fire: 5, token: 9 }] })
+    ;(await fake.take('task.release')).refuse('stopping')
+    await fake.take('task.release')
+    fake.disconnect()
+    const release = await fake.take('task.release')
+    assert.deepEqual(release.params, { tasks: [{ fire: 5, token: 9 }] })
+    release.reply({ tasks: [{ fire: 5, state: 'ready' }] })
+  } finally { client.close() }
+})
+
 script('An answer that is there as its reserve is aborted costs its tasks nothing', async (fake, client) => {
   const abort = new AbortController()
   const reserve = (options) => client.reserve('mails', { wait: '1h', whileConnected: true, ...options })

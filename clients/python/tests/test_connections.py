@@ -7,6 +7,7 @@ import itertools
 import os
 import threading
 import unittest
+import unittest.mock
 import warnings
 
 from server import Server
@@ -305,6 +306,80 @@ class ConnectionTests(unittest.TestCase):
                 answered.clear()
                 tasks = self.run_async(work(ways[name], wait, turn))
                 self.assertEqual((tasks, said[1:]), (None, [("task.release", {"tasks": [{"fire": 5, "token": 9}]})]))
+
+    def test_what_is_on_its_way_back_as_its_connection_is_ended_goes_back_over_another(self):
+        cancelled, asked = threading.Event(), threading.Event()
+
+        def serve(connection):
+            first = connection.request()
+            asked.set()
+            cancelled.wait(LIMIT)
+            connection.send(id=first["id"], result={"tasks": [{"fire": 5, "token": 9, "queue": "q"}]})
+            while connection.request() is not None:  # that gives it back, and the second reserve: neither is answered
+                pass
+
+        server = Server(self, serve)
+
+        async def work():
+            client = timerd.AsyncClient(server.path, timeout=LIMIT)
+            reserve = asyncio.ensure_future(client.reserve("q", wait="0s"))
+            await asyncio.get_running_loop().run_in_executor(None, asked.wait, LIMIT)
+            reserve.cancel()
+            await asyncio.wait([reserve])
+            cancelled.set()
+            connection = client._connection
+            while not connection._conversation.gives_back:
+                await asyncio.sleep(0)
+            connection._conversation.ask("task.reserve", {})
+            self.assertTrue(connection.reserves)
+            self.assertEqual(connection.leave(), [[{"fire": 5, "token": 9}]])
+            await client.close()
+
+        self.run_async(work())
+
+    def test_what_nobody_has_taken_goes_back_also_over_a_restart_of_the_daemon(self):
+        asked, cancelled, released = threading.Event(), threading.Event(), threading.Event()
+        refused = []
+        stopping = {"code": -32006, "message": "the daemon is stopping", "data": {"reason": "stopping"}}
+
+        def serve(connection):
+            while True:
+                request = connection.request()
+                if request is None:
+                    return
+                if request["method"] == "task.reserve":
+                    asked.set()
+                    cancelled.wait(LIMIT)
+                    connection.send(id=request["id"], result={"tasks": [{"fire": 5, "token": 9, "queue": "q"}]})
+                elif request["method"] == "job.get":
+                    connection.send(id=request["id"], result={"job": {"id": 1}})
+                elif len(refused) < 2:  # over its own connection, which ends then, and once over another
+                    refused.append(request["params"])
+                    connection.send(id=request["id"], error=stopping)
+                    return
+                else:
+                    connection.send(id=request["id"], result={"tasks": [{"fire": 5, "state": "ready"}]})
+                    released.set()
+
+        server = Server(self, serve)
+
+        async def work():
+            client = timerd.AsyncClient(server.path, timeout=LIMIT)
+            wait = asyncio.get_running_loop().run_in_executor
+            reserve = asyncio.ensure_future(client.reserve("q", wait="0s"))
+            await wait(None, asked.wait, LIMIT)
+            reserve.cancel()
+            await asyncio.wait([reserve])
+            cancelled.set()
+            while client._connection is not None and client._connection.lost is None:
+                await asyncio.sleep(0.001)
+            await client.get(1)
+            self.assertTrue(await wait(None, released.wait, LIMIT))
+            await client.close()
+
+        with unittest.mock.patch("timerd.aio_client._GIVES_BACK_FOR", 3600.0):
+            self.run_async(work())
+        self.assertEqual(refused, [{"tasks": [{"fire": 5, "token": 9}]}] * 2)
 
     def test_a_wait_that_is_given_up_ends_its_connection_unless_tasks_are_tied_to_that(self):
         waiting, ended = threading.Semaphore(0), threading.Semaphore(0)

@@ -94,6 +94,19 @@ class ConversationTests(unittest.TestCase):
         self.assertIsNone(self.said.next())
         self.assertEqual(self.said.waits_for, 0)
 
+    def test_what_was_not_given_back_over_a_connection_is_known_at_its_end(self):
+        for said, ungiven in (({"result": {"tasks": [{"fire": 5, "state": "ready"}]}}, []), ({"error": REFUSED}, [[{"fire": 5, "token": 9}]]), (None, [[{"fire": 5, "token": 9}]])):
+            with self.subTest(said):
+                self.setUp()
+                self.said.abandon(self.ask("task.reserve"))
+                self.said.feed(line(id=1, result={"tasks": [{"fire": 5, "token": 9}]}))
+                self.assertIsNone(self.said.next())
+                release = json.loads(self.said.take_unsent())
+                if said is not None:
+                    self.said.feed(line(id=release["id"], **said))
+                    self.assertIsNone(self.said.next())
+                self.assertEqual([self.said.take_ungiven(), self.said.take_ungiven()], [ungiven, []])
+
     def test_a_request_that_is_too_long_is_refused_before_it_is_sent(self):
         self.assertRaisesRegex(timerd.InvalidRequest, "1048576", self.said.ask, "job.add", {"userInfo": "x" * 1048576})
         self.assertEqual(self.said.waits_for, 0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
 import warnings
 from types import TracebackType
@@ -15,12 +14,15 @@ from .call import Call
 from .client import time_limit
 from .conversation import LONGEST_NUMBER, Conversation
 from .errors import ConnectionFailed, ConnectionLost, Refused, TimerdError
+from .outcome import LATER
 from .paths import default_socket
-from .repeats import Attempts
+from .repeats import Attempts, Backoff
 from .wire import encode_params
 
 T = TypeVar("T")
 
+#: For how long a client tries to give back what nobody has taken.
+_GIVES_BACK_FOR = 30.0
 _ENDINGS = ("task.finish", "task.fail", "task.release")
 
 
@@ -89,6 +91,8 @@ class AsyncClient(AsyncMethods):
             for connection in connections:
                 if connection is not None:
                     connection.close()
+                    if connection.loop is here:  # what one that `leave` has ended was given back since, or was not answered in time
+                        self._release_soon(connection.take_ungiven())
         releasing = [one for one in self._releasing if one.get_loop() is here]
         try:
             if releasing:
@@ -173,10 +177,20 @@ class AsyncClient(AsyncMethods):
             releasing.add_done_callback(self._releasing.discard)
 
     async def _release(self, tasks: List[Any]) -> None:
-        """By a client of its own: this one may be closed meanwhile."""
-        with contextlib.suppress(TimerdError):  # then they come back with the end of their leases
-            async with AsyncClient(self.path, timeout=self.timeout, patience=self.patience) as other:
-                await other.request("task.release", {"tasks": tasks})
+        """By a client of its own: this one may be closed meanwhile. A daemon that is restarted is waited for; what cannot be said comes back with the end of its
+        lease."""
+        backoff, until = Backoff(), time.monotonic() + _GIVES_BACK_FOR
+        async with AsyncClient(self.path, timeout=self.timeout, patience=self.patience) as other:
+            while True:
+                try:
+                    await other.request("task.release", {"tasks": tasks})
+                    return
+                except (ConnectionFailed,) + LATER:
+                    if time.monotonic() >= until:
+                        return
+                except TimerdError:
+                    return
+                await asyncio.sleep(backoff.next())
 
     def _note_ties(self, method: str, params: Mapping[str, Any], answer: Any, connection: AsyncConnection) -> None:
         if method == "task.reserve" and params.get("whileConnected") and connection in self._others:
@@ -196,6 +210,9 @@ class AsyncClient(AsyncMethods):
 
     def _forget_lost(self) -> None:
         """Their end was said."""
+        for connection in (self._connection, *self._others):
+            if connection is not None and connection.lost is not None:
+                self._release_soon(connection.take_ungiven())
         if self._connection is not None and self._connection.lost is not None:
             self._connection = None
         self._others = [connection for connection in self._others if connection.lost is None]
@@ -211,7 +228,7 @@ class AsyncClient(AsyncMethods):
                 connection = self._connection = None  # it has gone with its loop
             if connection is not None and connection.lost is None:
                 return self._unless_closed(connection)
-            self._connection = None
+            self._forget_lost()
             if connection is not None and not self.reconnect:
                 raise ConnectionLost("the connection to timerd ended while nothing was asked")
             self._connection = self._unless_closed(await AsyncConnection.open(self.path, self.on_end))

@@ -70,7 +70,8 @@ class AsyncConnection(asyncio.Protocol):
         except asyncio.CancelledError:
             if future.done() and not future.cancelled() and future.exception() is None:
                 self._conversation.give_back(method, future.result())  # it was cancelled as its answer came
-                self._transport.write(self._conversation.take_unsent())
+                if self.lost is None:
+                    self._transport.write(self._conversation.take_unsent())
             raise
         finally:
             if timer is not None:
@@ -119,7 +120,7 @@ class AsyncConnection(asyncio.Protocol):
                 data = self._socket.recv(262144)
 
     def leave(self) -> List[List[Any]]:
-        """Ends a connection; the tasks of answers that had come, and that nobody has taken, to be given back over another one.
+        """Ends a connection; the tasks of answers that had come, and that nobody has taken or that are on their way back, to be given back over another one.
 
         From the shutdown on the daemon can hand over nothing here, and keeps what it would have; what it had handed over is read. So no task is lost between the two.
         """
@@ -138,7 +139,11 @@ class AsyncConnection(asyncio.Protocol):
                 if isinstance(event, Answer):  # its caller is told that the connection is over
                     self._conversation.give_back(self._waiting[event.number][0], event.value)
         self.close()
-        return self._conversation.take_late()
+        return self.take_ungiven()
+
+    def take_ungiven(self) -> List[List[Any]]:
+        """Of a connection that is over, the tasks that were not given back over it, as far as is known."""
+        return self._conversation.take_ungiven()
 
     def close(self, why: Optional[TimerdError] = None) -> None:
         if self.lost is not None:

@@ -43,6 +43,7 @@ class Conversation:
         self._looked = 0
         self._was_answered = False
         self._late: List[List[Any]] = []  # of each answer that nobody took, the tasks
+        self._giving: Dict[int, List[Any]] = {}  # those of each request that gives some back, unless it is carried out
 
     @property
     def waits_for(self) -> int:
@@ -83,6 +84,7 @@ class Conversation:
         for tasks in self.take_late():
             number, line = self.ask("task.release", {"tasks": tasks})
             self.abandon(number)
+            self._giving[number] = tasks
             unsent += line
         return unsent
 
@@ -90,6 +92,11 @@ class Conversation:
         """The tasks that came for each reserve whose caller has gone, to be given back by who takes them."""
         late, self._late = self._late, []
         return late
+
+    def take_ungiven(self) -> List[List[Any]]:
+        """Of a connection that is over, these, and those that were to be given back over it: a daemon that stops refuses that, or does not answer; said again it does no harm."""
+        giving, self._giving = list(self._giving.values()), {}
+        return giving + self.take_late()
 
     @property
     def waits_in_vain(self) -> bool:
@@ -152,6 +159,8 @@ class Conversation:
             raise ProtocolError("timerd answered request %r, which was not asked" % (reply.id,))
         self._was_answered = True
         method = self._open.pop(number)
+        if reply.error is None:
+            self._giving.pop(number, None)
         if number not in self._abandoned:
             return Answer(number, value)
         self._abandoned.discard(number)
