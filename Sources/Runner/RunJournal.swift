@@ -76,6 +76,8 @@ package final class RunJournal: Sendable {
                 isAway = cause != nil
                 done[line.run, default: OutputPosition()][line.stream] = line.end
             }
+            // Lines that were counted behind the last line that had room: the next line may be long in coming.
+            if batch.lines.isEmpty { _ = tell(&leftOut, by: socket) }
             passed(done)
         }
     }

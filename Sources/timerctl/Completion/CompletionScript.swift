@@ -21,7 +21,7 @@ enum CompletionScript {
         // bash
         case "#!/bin/bash": [line, ""] + bashSocket
         case #"local -a unparsed_words=("${COMP_WORDS[@]:1:${COMP_CWORD}}")"#:
-            [line, #"local -x TIMERD_SOCKET="${TIMERD_SOCKET}""#, "__timerctl_read_socket"]
+            [line, #"local -x TIMERD_SOCKET="${TIMERD_SOCKET-}""#, "__timerctl_read_socket"]
         case "local -a non_repeating_flags=(--version -h --help)":
             ["local -a non_repeating_flags=(--json --version -h --help)"]
         case "local -a non_repeating_options=()": ["local -a non_repeating_options=(--socket)"]
@@ -46,7 +46,7 @@ enum CompletionScript {
                 #"    _describe -V "" list"#, "}", "",
             ] + zshSocket
         case #"local -r command_name="${words[1]}""#:
-            [#"local -x TIMERD_SOCKET="${TIMERD_SOCKET}""#, "__timerctl_read_socket", line]
+            [#"local -x TIMERD_SOCKET="${TIMERD_SOCKET-}""#, "__timerctl_read_socket", line]
         case _ where line.contains(#"_describe -V "" list}"#):
             [line.replacing(#"_describe -V "" list}"#, with: "__timerctl_describe}")]
         // fish

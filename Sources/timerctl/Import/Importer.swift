@@ -282,7 +282,8 @@ struct Importer {
             return [request]
         }
         guard caller.uid == 0 else { return [request] }
-        return owners.map(\.uid).sorted().map {
+        // Two names may have one uid: a job that was listed twice would be two.
+        return Set(owners.map(\.uid)).sorted().map {
             request.owner = "\($0)"
             return request
         }

@@ -255,6 +255,10 @@ struct HandsTests {
             c timerctl show --socket "$socket" ba
             c timerctl --so
             c timerctl next --tz Europe/Berl
+            # As in a shell that takes a variable without a value for an error.
+            unset TIMERD_SOCKET
+            set -u
+            c timerctl sho
 
             """#.write(toFile: folder.file("ask"), atomically: false, encoding: .utf8)
             let shell = Shell(variables: ["TIMERD_SOCKET": daemon.socket], folder: folder.path)
@@ -275,6 +279,7 @@ struct HandsTests {
                     backup base
                     --socket
                     Europe/Berlin
+                    show
 
                     """,
                 "\(answer.errors)"

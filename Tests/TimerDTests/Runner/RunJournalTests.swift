@@ -147,6 +147,19 @@ import TimerControl
         #expect(leftOut > 0)
         journal.stop()
     }
+
+    @Test("Lines that were counted alone are told, though no line follows them")
+    func countedAlone() throws {
+        let listener = try NotifySocket(isAbstract: true)
+        let journal = journal(at: listener.address)
+        let output = run(journal)
+        output.write("one\n")
+        #expect(lines(listener.receive()).last == "MESSAGE=one")
+        journal.leaveOut(2, of: Owner(uid: 1001, name: "ann"))
+        let words = "MESSAGE=2 lines of runs of ann left out here, as the journal did not take them"
+        #expect(lines(listener.receive()).last.map(String.init) == words)
+        journal.stop()
+    }
 }
 
 /// Up to where runs were passed on.

@@ -91,8 +91,10 @@ import TimerControl
 
     @Test("Jobs from other crontabs are looked for among those of a crontab's users alone")
     func requests() {
+        // Another name of root's uid.
+        let toor = LocalUser(name: "toor", uid: 0, gid: 0, home: "/root")
         func asked(_ tag: String, caller: LocalUser) -> [ListJobs] {
-            Importer.requests(tag, of: [.ann, .root], caller: caller)
+            Importer.requests(tag, of: [.ann, .root, toor], caller: caller)
         }
         let everybody = asked("crontab:/etc/crontab", caller: .root)
         #expect(everybody.map(\.owner) == ["0", "1001"])
