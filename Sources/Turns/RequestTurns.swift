@@ -9,7 +9,7 @@ import DequeModule
 package struct RequestTurns<Waiter: Hashable> {
     /// Who asks.
     package struct User: Hashable, Sendable {
-        var uid: UInt32
+        package let uid: UInt32
         /// Root and the daemon's own user, who may take the reserved places too.
         var isAdministrator: Bool
 

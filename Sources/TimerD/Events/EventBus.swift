@@ -15,11 +15,11 @@ final class EventBus: Sendable {
     /// How many bytes of recent events are kept: 4 MiB, 64 times what a full socket holds unsent.
     static let ringBytes = 4 << 20
 
-    /// How many events are delivered together, to one watcher after the other, and how many bytes of them.
-    fileprivate static let eventsAtOnce = 64
-    fileprivate static let bytesAtOnce = 1 << 18
+    /// How many events are taken together, and delivered to one watcher after the other, and how many bytes of them.
+    static let eventsAtOnce = 64
+    static let bytesAtOnce = 1 << 18
     /// To write as many events takes about as long as a line with a request does.
-    private static let eventsPerLine = 16
+    static let eventsPerLine = 16
 
     /// The loop of the control socket, where watchers live.
     let loop: any EventLoop
@@ -65,12 +65,8 @@ final class EventBus: Sendable {
 
     private struct Watching {
         var ring: EventRing
-        var watchers: [ObjectIdentifier: Watcher] = [:]
-        /// The events that are being delivered, and the watchers who have not got them.
-        var events: [SharedEvent] = []
-        var rest: [ObjectIdentifier] = []
-        /// Whether events before those were dropped.
-        var hasDropped = false
+        /// Those who watch, by user; none is without a watcher.
+        var users: [UInt32: UserWatchers] = [:]
     }
 
     private let inbox: Locked<Inbox>
@@ -135,62 +131,54 @@ final class EventBus: Sendable {
             inbox.watchers += 1
             return inbox.newest
         }
-        if watching.value.watchers.isEmpty {
+        if watching.value.users.isEmpty {
             // The ring holds no events that nobody watched; from this number on it holds all.
             watching.value.ring = Self.ring(newest: newest)
         }
-        watching.value.watchers[ObjectIdentifier(watcher)] = watcher
+        let uid = watcher.user.uid
+        let user = watching.value.users[uid] ?? UserWatchers(of: uid, on: self)
+        watching.value.users[uid] = user
+        user.add(watcher)
     }
 
     /// Removes a watcher; on the loop.
     func remove(_ watcher: Watcher) {
-        guard watching.value.watchers.removeValue(forKey: ObjectIdentifier(watcher)) != nil else {
-            return
-        }
+        let uid = watcher.user.uid
+        guard let user = watching.value.users[uid], user.remove(watcher) else { return }
         let newest = inbox.withLock { inbox in
             inbox.watchers -= 1
             return inbox.newest
         }
-        if watching.value.watchers.isEmpty {
+        if user.isEmpty { watching.value.users[uid] = nil }
+        if watching.value.users.isEmpty {
             watching.value.ring = Self.ring(newest: newest)
         }
     }
 
-    /// Takes the next events, for all who watch now.
+    /// Takes the next events into the ring, where all who watch find them.
     private func takeEvents() {
         let (events, dropped) = inbox.withLock { inbox in
             defer { inbox.droppedThrough = nil }
             return (inbox.take(), inbox.droppedThrough)
         }
-        guard !watching.value.watchers.isEmpty else { return }
+        turns.spend(1 + events.count / Self.eventsPerLine)
+        guard !watching.value.users.isEmpty else { return }
         // The dropped events are in the database; each watcher reads them there.
         if let dropped { watching.value.ring = Self.ring(newest: dropped) }
-        watching.value.hasDropped = dropped != nil
-        watching.value.events = events.map(SharedEvent.init)
-        for event in watching.value.events { watching.value.ring.append(event) }
-        watching.value.rest = Array(watching.value.watchers.keys)
+        for event in events { watching.value.ring.append(SharedEvent(event)) }
     }
 }
 
 extension EventBus: LoopWork {
     func goOn() {
-        if watching.value.rest.isEmpty { takeEvents() }
-        let (events, hasDropped) = (watching.value.events, watching.value.hasDropped)
-        while turns.hasLeft, let id = watching.value.rest.popLast() {
-            guard let watcher = watching.value.watchers[id] else { continue }
-            if hasDropped { watcher.fallBehind() }
-            for event in events { watcher.receive(event) }
-            watcher.flush()
-            if hasDropped { watcher.resume() }
-            turns.spend(1 + events.count / Self.eventsPerLine)
-        }
-        guard watching.value.rest.isEmpty else { return turns.add(self, for: nil) }
-        watching.value.events = []
+        guard turns.hasLeft else { return turns.add(self, at: .newEvents) }
+        takeEvents()
+        for user in watching.value.users.values { user.wake() }
         let hasMore = inbox.withLock { inbox in
             inbox.isSignalled = !inbox.events.isEmpty
             return inbox.isSignalled
         }
-        if hasMore { turns.add(self, for: nil) }
+        if hasMore { turns.add(self, at: .newEvents) }
     }
 }
 

@@ -15,12 +15,22 @@ protocol LoopWork: AnyObject {
 ///
 /// The loop runs all tasks that are due before it looks at any socket, and on a busy machine a task that was to
 /// wait is due at once. So what is left over is done when a byte comes from a socket of its own: one turn for all who
-/// have more to do, users in turn.
+/// have more to do, users in turn, and the events of each as one user more.
 final class LoopTurns: Sendable {
     /// What is done in one turn, counted in lines with requests: one or two milliseconds' work.
     static let linesPerTurn = 64
     /// What one of those who wait does of that, before it is another's turn.
     private static let linesAtOnce = 16
+
+    /// Whose turn it is.
+    enum Turn: Hashable {
+        /// The requests of a user's connections.
+        case requests(of: UInt32)
+        /// The events for a user's watchers.
+        case events(of: UInt32)
+        /// Events that have come, for all who watch.
+        case newEvents
+    }
 
     /// Weak: whoever is gone has nothing to do.
     private struct Waiting {
@@ -30,23 +40,21 @@ final class LoopTurns: Sendable {
     private struct State {
         /// What may still be done before the next turn.
         var left = LoopTurns.linesPerTurn
-        /// Those who wait, by user; no queue is empty.
-        ///
-        /// The events are as one user more.
-        var waiting: [UInt32?: Deque<Waiting>] = [:]
-        /// The users of those who wait; whose turn is next comes first.
-        var order: Deque<UInt32?> = []
+        /// Those who wait, by whose turn they wait for; no queue is empty.
+        var waiting: [Turn: Deque<Waiting>] = [:]
+        /// What they wait for; the next turn comes first.
+        var order: Deque<Turn> = []
         /// Whether a turn is to come, or under way.
         var isArmed = false
 
         mutating func next() -> Waiting? {
-            guard let user = order.popFirst(), let first = waiting[user]?.popFirst() else {
+            guard let turn = order.popFirst(), let first = waiting[turn]?.popFirst() else {
                 return nil
             }
-            if waiting[user]?.isEmpty == true {
-                waiting[user] = nil
+            if waiting[turn]?.isEmpty == true {
+                waiting[turn] = nil
             } else {
-                order.append(user)
+                order.append(turn)
             }
             return first
         }
@@ -85,10 +93,10 @@ final class LoopTurns: Sendable {
     /// Notes that as much was done as takes the time of `lines` lines.
     func spend(_ lines: Int = 1) { state.value.left -= lines }
 
-    /// Has `work` go on at its user's turn; nil: at that of the events.
-    func add(_ work: any LoopWork, for user: UInt32?) {
-        if state.value.waiting[user] == nil { state.value.order.append(user) }
-        state.value.waiting[user, default: []].append(Waiting(work: work))
+    /// Has `work` go on at that turn.
+    func add(_ work: any LoopWork, at turn: Turn) {
+        if state.value.waiting[turn] == nil { state.value.order.append(turn) }
+        state.value.waiting[turn, default: []].append(Waiting(work: work))
         if !state.value.isArmed { arm() }
     }
 

@@ -24,7 +24,7 @@ final class Watcher {
     private let owner: Owner?
     private let source: EventSource
     private let gate: RequestGate
-    private let user: RequestGate.User
+    let user: RequestGate.User
     private let channel: any Channel
     private weak let sink: (any EventSink)?
     /// Whether `resume` is running: flushing can make room at once, which calls it again from within.

@@ -245,7 +245,7 @@ extension Connection {
             turns.spend()
         } else {
             pause = .yielding
-            turns.add(self, for: peer.uid)
+            turns.add(self, at: .requests(of: peer.uid))
             return false
         }
         return true

@@ -15,18 +15,18 @@ import TimerControl
     private final class Lines: LoopWork {
         let name: String
         var count: Int
-        let user: UInt32?
+        let turn: LoopTurns.Turn
         let turns: LoopTurns
         let done: (String) -> Void
 
         init(
             _ name: String,
             _ count: Int,
-            of user: UInt32?,
+            at turn: LoopTurns.Turn,
             _ turns: LoopTurns,
             done: @escaping (String) -> Void
         ) {
-            (self.name, self.count, self.user) = (name, count, user)
+            (self.name, self.count, self.turn) = (name, count, turn)
             (self.turns, self.done) = (turns, done)
         }
 
@@ -36,7 +36,7 @@ import TimerControl
                 count -= 1
                 done(name)
             }
-            if count > 0 { turns.add(self, for: user) }
+            if count > 0 { turns.add(self, at: turn) }
         }
     }
 
@@ -55,13 +55,13 @@ import TimerControl
             }
             turns.spend(LoopTurns.linesPerTurn)
             let all = [
-                Lines("a1", 40, of: 1001, turns, done: done),
-                Lines("a2", 20, of: 1001, turns, done: done),
-                Lines("b1", 20, of: 1002, turns, done: done),
-                Lines("events", 20, of: nil, turns, done: done),
+                Lines("a1", 40, at: .requests(of: 1001), turns, done: done),
+                Lines("a2", 20, at: .requests(of: 1001), turns, done: done),
+                Lines("b1", 20, at: .requests(of: 1002), turns, done: done),
+                Lines("events", 20, at: .events(of: 1001), turns, done: done),
             ]
             for work in all { work.goOn() }
-            Lines("gone", 20, of: 1003, turns, done: done).goOn()
+            Lines("gone", 20, at: .requests(of: 1003), turns, done: done).goOn()
             return NIOLoopBound(all, eventLoop: loop)
         }.get()
         await ended.reach(100)
