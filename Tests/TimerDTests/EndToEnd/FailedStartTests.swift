@@ -73,7 +73,7 @@ import Testing
                 try await daemon.start()
             }
             #expect(error?.log.contains("fires.uncounted") == true, "\(String(describing: error))")
-            #expect(await daemon.end(SIGTERM) == .exited(69))
+            #expect(await daemon.end(SIGTERM) == .exited(78))
             #expect(size(traces) == ran)
             #expect(access(daemon.socket, F_OK) != 0)
             try DatabaseLock(database: daemon.database).release()
