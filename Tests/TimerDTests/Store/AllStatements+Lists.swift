@@ -49,6 +49,16 @@ extension AllStatements {
         }
     }
 
+    static let daemonState = [
+        ("DaemonState.SQL.markCopied", DaemonState.SQL.markCopied),
+        ("DaemonState.SQL.read", DaemonState.SQL.read),
+        ("DaemonState.SQL.skipNumbers", DaemonState.SQL.skipNumbers),
+        ("DaemonState.SQL.skipRuns", DaemonState.SQL.skipRuns),
+        ("DaemonState.SQL.writeAnchor", DaemonState.SQL.writeAnchor),
+        ("DaemonState.SQL.writeMoment", DaemonState.SQL.writeMoment),
+        ("DaemonState.SQL.writeSequenceEnd", DaemonState.SQL.writeSequenceEnd),
+    ]
+
     static let datesAhead = [
         ("FireStore.SQL.droppedAhead", FireStore.SQL.droppedAhead),
         ("FireStore.SQL.takenAhead", FireStore.SQL.takenAhead),

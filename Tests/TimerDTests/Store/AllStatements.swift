@@ -13,16 +13,6 @@ enum AllStatements {
         ].flatMap(\.self)
     )
 
-    private static let daemonState = [
-        ("DaemonState.SQL.markCopied", DaemonState.SQL.markCopied),
-        ("DaemonState.SQL.read", DaemonState.SQL.read),
-        ("DaemonState.SQL.skipNumbers", DaemonState.SQL.skipNumbers),
-        ("DaemonState.SQL.skipRuns", DaemonState.SQL.skipRuns),
-        ("DaemonState.SQL.writeAnchor", DaemonState.SQL.writeAnchor),
-        ("DaemonState.SQL.writeMoment", DaemonState.SQL.writeMoment),
-        ("DaemonState.SQL.writeSequenceEnd", DaemonState.SQL.writeSequenceEnd),
-    ]
-
     private static let noticeStore = [
         ("NoticeStore.SQL.all", NoticeStore.SQL.all),
         ("NoticeStore.SQL.counts", NoticeStore.SQL.counts),
@@ -95,6 +85,7 @@ enum AllStatements {
         ("FireStore.SQL.claimAt", FireStore.SQL.claimAt),
         ("FireStore.SQL.claimsAfter", FireStore.SQL.claimsAfter),
         ("FireStore.SQL.close", FireStore.SQL.close),
+        ("FireStore.SQL.closeClaims", FireStore.SQL.closeClaims),
         ("FireStore.SQL.countNotBegun", FireStore.SQL.countNotBegun),
         ("FireStore.SQL.dateBehind", FireStore.SQL.dateBehind),
         ("FireStore.SQL.delete", FireStore.SQL.delete),
