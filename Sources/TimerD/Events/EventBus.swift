@@ -4,6 +4,7 @@ import DequeModule
 import Locks
 import NIOCore
 import TimerControl
+import Turns
 
 /// Hands each event to the watchers without delaying the publisher.
 final class EventBus: Sendable {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TimerControl
+
 /// The watchers of one user; on the event loop.
 ///
 /// They get their events from the ring, at the user's own turns: one user's many watchers hold up nobody else's events. Where the ring
