@@ -82,7 +82,7 @@ private final class RefusingDaemon: Sendable {
     init(reason: String, code: Int) {
         refusal =
             "\"error\":{\"code\":\(code),\"message\":\"no\",\"data\":{\"reason\":\"\(reason)\"}}"
-        listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+        listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
         withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
@@ -101,10 +101,11 @@ private final class RefusingDaemon: Sendable {
     }
 
     func start() {
-        let (listener, refusal) = (listener, refusal)
+        // Of its own: the number of the other one may be another socket's by the time the thread looks.
+        let (listener, refusal) = (fcntl(listener, F_DUPFD_CLOEXEC, 0), refusal)
         Thread.detachNewThread {
             var clients: [Int32] = []
-            defer { for client in clients { close(client) } }
+            defer { for descriptor in clients + [listener] { close(descriptor) } }
             var byte: UInt8 = 0
             for result in [refusal, #""result":{"seq":5}"#] {
                 let client = accept(listener, nil, nil)

@@ -48,9 +48,11 @@ struct ServerTroubleTests {
         let end = paused + WatchedNode.short * 1000
         while node.keeper.fence.isOpen, Fence.now() < end { await Task.yield() }
         #expect(!node.keeper.fence.isOpen)
+        // Before, on a busy machine, a statement may have taken too long.
+        let recoveries = node.all.count { $0 == .recovered }
         try node.waitFor(.stop(.leaseOver))
         try node.waitFor(.away)
-        #expect(!node.all.contains(.recovered))
+        #expect(node.all.count { $0 == .recovered } == recoveries)
         server.resume()
         try node.leads(after: epoch)
         await node.keeper.stop()

@@ -90,6 +90,15 @@ final class WatchedNode: Sendable {
     /// What it was told, as it began to lead, of the clock of the node that led before.
     var formerClock: Int64? { former.withLock { $0 } }
     var all: [Told] { told.withLock { $0 } }
+    /// All of it, but for what a statement that takes too long on a busy machine makes of it, and that it is over.
+    var withoutTroubles: [Told] {
+        all.filter { told in
+            switch told {
+            case .away, .trouble, .recovered: false
+            default: true
+            }
+        }
+    }
 
     /// The first that fits, once it was told; `fits` must not ask this node for anything.
     @discardableResult

@@ -140,7 +140,7 @@ struct EndRunsTests {
             let runner = daemon.runner
             await daemon.end(SIGKILL)
             try Data().write(to: URL(filePath: daemon.folder + "/go"))
-            let (said, trouble, status) = try await timerd(daemon, "--end-runs", "--drain", "1")
+            let (said, trouble, status) = try await timerd(daemon, "--end-runs", "--drain", "4")
             #expect(status == 0 && trouble.isEmpty, "\(trouble)")
             #expect(said.hasPrefix("ended 3 runs: run "), "\(said)")
             for name in ["willing", "polite", "deaf"] { #expect(said.contains("(\(name))")) }

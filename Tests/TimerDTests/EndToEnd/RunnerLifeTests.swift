@@ -135,7 +135,7 @@ struct RunnerLifeTests {
     func timeout() async throws {
         try await DaemonProcess.with { daemon in
             let gate = Gate(folder: daemon.folder)
-            let words = ["add", "--in", "1ms", "--timeout", "1s", "--", "sh", "-c", gate.script]
+            let words = ["add", "--in", "1ms", "--timeout", "4s", "--", "sh", "-c", gate.script]
             let job = try await daemon.timerctl(words).output.trimmingCharacters(in: .newlines)
             // Not until the daemon says so: it may have timed out by then.
             try await gate.wait()

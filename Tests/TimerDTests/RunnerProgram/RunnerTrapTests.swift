@@ -58,6 +58,8 @@ import Testing
         )
         try read("ready\n", peer)
         try peer.send(.end(run: 1, Self.rules, asRunner: false))
+        // It has read the order: the next connection closes this one.
+        try peer.next { if case .signalled(1, .sent) = $0 { () } else { nil } }
         // By then what is left has got its first signal.
         let path = runner.path
         try await eventually("its own process has ended") {

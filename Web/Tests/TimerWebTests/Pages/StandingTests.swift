@@ -85,7 +85,7 @@ struct StandingTests {
 
     @Test(
         "Dates ahead that were dropped are none to come, and hide nothing that has run",
-        .timeLimit(.minutes(1))
+        .timeLimit(.minutes(3))
     )
     func dropped() async throws {
         let daemon = try await TestDaemon()
