@@ -32,6 +32,9 @@ static void tally_up(struct tally *tally, int code) {
         tally->is_unknown = true;
 }
 
+// Whether it is one that a stopped process heeds once it is continued, and not before.
+static bool may_be_heeded(const struct delivery *delivery) { return delivery->signal != SIGKILL && delivery->signal != 0; }
+
 // MARK: - The processes of a control group
 
 enum { PORTION = 512, PASSES = 8, FIRST_ROOM = 1024 };
@@ -111,7 +114,7 @@ static bool send_to(pid_t *pids, size_t count, const struct delivery *delivery, 
         if (descriptors[i] == -1) continue;
         if (error == 0 && portion.is_member[i]) {
             tally_up(tally, (int)syscall(SYS_pidfd_send_signal, descriptors[i], delivery->signal, NULL, 0));
-            if (delivery->signal != SIGKILL) syscall(SYS_pidfd_send_signal, descriptors[i], SIGCONT, NULL, 0);
+            if (may_be_heeded(delivery)) syscall(SYS_pidfd_send_signal, descriptors[i], SIGCONT, NULL, 0);
         } else if (error == 0) {
             pids[i] = 0;
         }
@@ -154,8 +157,7 @@ static void send_to_process_group(const struct delivery *delivery, struct tally 
     int code = kill(-delivery->leader, delivery->signal);
     if (code == -1 && errno == ESRCH && delivery->or_leader) code = kill(delivery->leader, delivery->signal);
     tally_up(tally, code);
-    // A stopped process heeds no other signal until it is continued.
-    if (delivery->signal != SIGKILL) kill(-delivery->leader, SIGCONT);
+    if (may_be_heeded(delivery)) kill(-delivery->leader, SIGCONT);
 }
 
 enum answer deliver(const struct delivery *delivery) {

@@ -242,9 +242,14 @@ struct teardown rules_of_survivors(const struct run *run, int wait_status) {
     return by;
 }
 
-void end_command(struct run *run, enum cause cause) {
+struct teardown rules_not_repeated(const struct run *run) {
     struct teardown by = rules_of_command(run);
     leave_out_what_all_have(run, &by);
+    return by;
+}
+
+void end_command(struct run *run, enum cause cause) {
+    struct teardown by = rules_not_repeated(run);
     end_run(run, &by, cause, false);
 }
 

@@ -42,7 +42,7 @@ static int end(struct reader *frame, struct buffer *answers) {
         if (has_signalled(run)) tell(run, news_signalled);
         return 0;
     }
-    if (flags & as_begun) teardown = rules_of_command(run);
+    if (flags & as_begun) teardown = flags & with_all ? rules_not_repeated(run) : rules_of_command(run);
     end_run(run, &teardown, flags & with_all ? cause_asked_with_all : cause_asked, flags & as_runner);
     return 0;
 }

@@ -232,6 +232,9 @@ bool has_signalled(const struct run *run);
 /// The rules that a run was started with, for its own process.
 struct teardown rules_of_command(const struct run *run);
 
+/// The same where all runs are ended, or its time is over: without the first signal where all of the run have got it already.
+struct teardown rules_not_repeated(const struct run *run);
+
 /// The rules for what its own process has left behind, which has ended with that status.
 struct teardown rules_of_survivors(const struct run *run, int wait_status);
 

@@ -8,7 +8,8 @@ import TimerControl
 /// has lost what they have not got, each reads it from the database.
 final class UserWatchers: LoopWork {
     private let user: UInt32
-    private unowned let bus: EventBus
+    /// Weak: it has them.
+    private weak let bus: EventBus?
     private var watchers: [ObjectIdentifier: Watcher] = [:]
     /// Up to here the events were taken from the ring.
     private var cursor: Int64
@@ -20,7 +21,6 @@ final class UserWatchers: LoopWork {
     /// Whether a turn is to come.
     private var isWaiting = false
 
-    /// `bus`: whose they are, and lives longer.
     init(of user: UInt32, on bus: EventBus) {
         (self.user, self.bus) = (user, bus)
         // A watcher that begins takes all that is in the ring.
@@ -42,8 +42,9 @@ final class UserWatchers: LoopWork {
     }
 
     func goOn() {
+        guard let bus else { return }
         isWaiting = false
-        if rest.isEmpty { takeEvents() }
+        if rest.isEmpty { takeEvents(of: bus) }
         while bus.turns.hasLeft, let id = rest.popLast() {
             guard let watcher = watchers[id] else { continue }
             if hasMissed { watcher.fallBehind() }
@@ -58,7 +59,7 @@ final class UserWatchers: LoopWork {
         bus.turns.add(self, at: .events(of: user))
     }
 
-    private func takeEvents() {
+    private func takeEvents(of bus: EventBus) {
         let ring = bus.ring
         guard cursor < ring.newest, bus.turns.hasLeft else { return }
         let next = ring.events(

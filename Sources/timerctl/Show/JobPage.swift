@@ -18,6 +18,8 @@ struct JobPage {
     var dropped: [Run] = []
     /// How many fires are not over beside those of `runs`.
     var more = 0
+    /// Whether there are still more, which nobody has counted.
+    var isCut = false
 
     func text(for terminal: Terminal) -> String {
         let title = Self.lines(of: job.title, .bold, behind: "", terminal)
@@ -193,7 +195,8 @@ struct JobPage {
             let number = run.id.map { "  (run \($0)\(node))" } ?? ""
             return ("\(dates.full(run.fireDate))  \(sentence.text)\(number)", sentence.style)
         }
-        return more == 0 ? lines : lines + [("and \(more) more that are not over", nil)]
+        if more == 0 { return lines }
+        return lines + [("and \(isCut ? "more than " : "")\(more) more that are not over", nil)]
     }
 
     private var comingDates: [String] {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import JobModel
 import TimerControl
 import TimerWords
 
@@ -11,6 +12,8 @@ struct JobRows {
     var dropped: [Run] = []
     /// How many more are not over.
     private(set) var more = 0
+    /// Whether there are more than were looked at.
+    private(set) var isCut = false
 
     /// How many of each are shown.
     static let number = 10
@@ -20,11 +23,12 @@ struct JobRows {
     /// Adds what is not over and is on none of the rows, the oldest of which may hold up all that is newer: what runs goes
     /// ahead of what waits.
     ///
-    /// `open`: the newest first, as the rows are.
-    mutating func add(open: [Run]) {
+    /// `open`: the newest first, as the rows are; `isCut`: whether there are more.
+    mutating func add(open: [Run], isCut: Bool = false) {
+        self.isCut = isCut
         // A fire has one row here: its run may have begun since.
-        let known = Set(shown.map(\.fire))
-        let older = open.filter { !known.contains($0.fire) && $0.state != .claimed }
+        var known = Set(shown.map(\.fire))
+        let older = open.filter { $0.state != .claimed && known.insert($0.fire).inserted }
         let running = older.filter { $0.state == .running }
         let waiting = older.filter { $0.state != .running }
         let chosen = Set((running + waiting).prefix(Self.number).map(\.fire))
@@ -43,9 +47,19 @@ extension Daemon {
         if !found.ahead.isEmpty { rows.dropped = try await datesDropped(of: job)[job] ?? [] }
         if request.cursor != nil {
             (request.open, request.cursor) = (true, nil)
-            rows.add(open: try await runs(request, atMost: .max).page.runs)
+            // A page: a job may have a hundred thousand tasks. What runs is asked for by itself, as it may stand behind these.
+            let open = try await runs(request, atMost: Limits.page).page
+            let running = try await inProgress().page.runs.filter { $0.job == job }
+            rows.add(open: running + open.runs, isCut: open.cursor != nil)
         }
         return rows
+    }
+
+    /// The runs of commands in progress, of all jobs: as many as a page holds.
+    func inProgress() async throws(Failure) -> (page: RunsReply, json: [JSONValue]) {
+        var request = ListRuns()
+        request.running = true
+        return try await runs(request, atMost: Limits.page)
     }
 
     /// The newest rows of all jobs whose dates have come, however many dates ahead were dropped.

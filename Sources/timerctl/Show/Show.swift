@@ -34,7 +34,8 @@ struct Show: AsyncParsableCommand {
                 runs: rows.shown,
                 dates: LocalDate(now: .now, zone: .local),
                 dropped: rows.dropped,
-                more: rows.more
+                more: rows.more,
+                isCut: rows.isCut
             )
             // try?, of both: the page is there without why something waits.
             page.status = try? await daemon.ask(.status, for: StatusReply.self).value

@@ -71,6 +71,8 @@ struct TimelineCommand: AsyncParsableCommand {
             return try NothingFound.tell(filter.emptySentence, owner: filter.owner)
         }
         var rows: [TimelinePicture.Row] = []
+        // Asked for once, and only where it is needed.
+        var running: (page: RunsReply, json: [JSONValue])?
         for job in jobs.prefix(number) {
             var request = ListRuns()
             request.job = job.id
@@ -78,11 +80,15 @@ struct TimelineCommand: AsyncParsableCommand {
             var row = TimelinePicture.Row(job, runs.page, from: dates.now - past)
             var json = Array(runs.json.prefix(row.runs.count))
             if runs.page.cursor != nil {
-                // What runs may be older than any number of dates that it kept from firing.
+                // What runs may be older than any number of dates that it kept from firing: such a command is told by itself.
                 request.open = true
-                let open = try await daemon.runs(request, atMost: .max)
-                let added = row.add(open: open.page.runs)
-                json += zip(open.json, added).filter(\.1).map(\.0)
+                let open = try await daemon.runs(request, atMost: Limits.page)
+                if running == nil { running = try await daemon.inProgress() }
+                for list in [running, open].compactMap(\.self) {
+                    let own = zip(list.page.runs, list.json).filter { $0.0.job == job.id }
+                    let added = row.add(open: own.map(\.0))
+                    json += zip(own.map(\.1), added).filter(\.1).map(\.0)
+                }
             }
             if common.json {
                 try Output.write(try self.json(row, json, dates))

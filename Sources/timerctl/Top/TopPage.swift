@@ -120,7 +120,8 @@ struct TopPage {
             dates: dates,
             status: content.status,
             dropped: content.rows.dropped,
-            more: content.rows.more
+            more: content.rows.more,
+            isCut: content.rows.isCut
         )
         let text = shown.text(for: .plain).split(separator: "\n", omittingEmptySubsequences: false)
         var lines = text.flatMap { Printable.wrapped(String($0), to: width, indent: 4) }

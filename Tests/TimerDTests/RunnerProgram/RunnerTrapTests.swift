@@ -76,8 +76,11 @@ import Testing
         #expect(readFile(runner.folder.file("told")) == "1\n")
     }
 
-    @Test("A run that is being ended does not get its signal again as all are ended")
-    func endOfAll() throws {
+    @Test(
+        "A run that is being ended does not get its signal again as all are ended",
+        arguments: [true, false]
+    )
+    func endOfAll(byDaemon: Bool) throws {
         let runner = try RunnerProcess()
         let peer = try begin(
             """
@@ -89,7 +92,11 @@ import Testing
         try read("ready\n", peer)
         try peer.send(.end(run: 1, Self.rules, asRunner: false))
         try read("1\n", peer)
-        try peer.send(.endAll)
+        let rules = Self.rules
+        try peer.send(
+            byDaemon
+                ? .end(run: 1, rules, asRunner: false, withAll: true, asBegun: true) : .endAll
+        )
         try peer.send(.ping)
         try peer.next { if case .pong = $0 { () } else { nil } }
         make("go", runner)
