@@ -110,11 +110,23 @@ export class Client {
     return events
   }
 
-  /** Ends all connections; what waits is rejected. */
+  /**
+   * Ends all connections; what waits is rejected. Tasks that are on their way to a reserve are given back behind this, which keeps a program from
+   * its end for a second or two at most.
+   */
   close() {
+    if (this.#isClosed) return
     this.#isClosed = true
-    this.#main.close()
-    for (const link of [...this.#waiting.keys(), ...this.#left]) link.close()
+    for (const link of [this.#main, ...this.#waiting.keys()]) {
+      if (!link.mayBringTasks) {
+        link.close()
+        continue
+      }
+      link.leave()
+      this.#hearOut(link, hangingTime)
+    }
+    this.#waiting.clear()
+    for (const link of this.#left) keepAliveFor(lastTime, link)
     for (const events of [...this.#watches]) events.return()
   }
   async [Symbol.asyncDispose ?? Symbol.for('timerd.asyncDispose')]() { this.close() }
@@ -150,14 +162,27 @@ export class Client {
   async #giveBack(tasks) {
     const { timeout, retryFor } = this.#options
     const until = performance.now() + retryFor
+    let own // once the client is closed
     for (let tries = 0; ; tries++) {
+      if (this.#isClosed) own ??= this.#lastLink()
       try {
-        return await this.#main.call('task.release', { tasks }, { timeout, retryFor, repeatFor: repeatableFor('task.release') })
+        await (own ?? this.#main).call('task.release', { tasks }, { timeout: own ? 0 : timeout, retryFor, repeatFor: repeatableFor('task.release') })
+        break
       } catch (error) {
-        if (!passes(error) || performance.now() >= until) return
+        // The client may have been closed under it.
+        if (error instanceof ClosedError ? own : !passes(error) || performance.now() >= until) break
       }
-      await sleep(Math.min(50 * 2 ** tries, 1000), undefined, { ref: false })
+      await sleep(Math.min(50 * 2 ** tries, 1000), undefined, { ref: own !== undefined })
     }
+    own?.close()
+  }
+
+  /** A connection of a client that is closed. */
+  #lastLink() {
+    const link = this.newLink()
+    keepAliveFor(lastTime, link)
+    setTimeout(() => link.close(), hangingTime).unref()
+    return link
   }
 
   /** A connection on which nothing else waits. It ends with a call that is given up, unless tasks are tied to it, which would go back. */
@@ -191,13 +216,18 @@ export class Client {
     if (link.isIdle || this.#waiting.get(link) !== false || [...this.#tied.values()].includes(link)) return
     this.#waiting.delete(link)
     link.halfClose()
+    this.#hearOut(link, method === 'task.reserve' ? hangingTime : 0)
+  }
+
+  /** Reads what comes over a connection that says no more until the daemon has ended it, for `limit` ms at most. */
+  #hearOut(link, limit) {
     this.#left.add(link)
     const end = () => {
       clearTimeout(timer)
       link.close()
       this.#left.delete(link)
     }
-    const timer = setTimeout(end, method === 'task.reserve' ? hangingTime : 0).unref()
+    const timer = setTimeout(end, limit).unref()
     link.onLost = end
   }
 
@@ -214,6 +244,12 @@ export class Client {
 
 /** For how many ms a daemon that hangs, and does not end a connection that was given up, is waited for. */
 const hangingTime = 30_000
+/** For how many ms a client that was closed keeps its program from the end, to hear what is on its way. */
+const lastTime = 1_000
+function keepAliveFor(time, link) {
+  link.keepsAlive = true
+  setTimeout(() => { link.keepsAlive = false }, time).unref()
+}
 /** Once the event loop has read all that is there. */
 const afterReading = (then) => setImmediate(() => setImmediate(then))
 const endings = new Set(['task.finish', 'task.fail', 'task.release'])

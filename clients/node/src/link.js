@@ -36,8 +36,7 @@ export class Link {
   #bytes = 0
   /** Grows with each connection that was made. */
   generation = 0
-  /** Whether the process lives on for this connection though no call waits. */
-  keepsAlive = false
+  #keepsAlive
   #isAnswered = false
   onNotification = () => {}
   onLost = () => {}
@@ -106,9 +105,15 @@ export class Link {
     })
   }
 
+  /** Whether the process lives on for this connection, also where no call waits, or though one does. */
+  set keepsAlive(does) {
+    this.#keepsAlive = does
+    this.#holdProcess()
+  }
+
   /** An idle connection keeps no program from its end. */
   #holdProcess() {
-    if (this.#calls > 0 || this.keepsAlive) this.#socket?.ref()
+    if (this.#keepsAlive ?? this.#calls > 0) this.#socket?.ref()
     else this.#socket?.unref()
   }
 
@@ -116,11 +121,21 @@ export class Link {
   pause() { this.#socket?.pause() }
   resume() { this.#socket?.resume() }
 
+  /** Whether the answer of a call is to come whose tasks somebody has to give back where its caller has gone. */
+  get mayBringTasks() { return this.#isOpen && this.#inFlight.some((call) => call.late) }
+
+  /** As `close`, but what is on its way is still read, and told to `late`. The process lives on for that until `keepsAlive` is false. */
+  leave() {
+    for (const call of [...this.#inFlight, ...this.#queue]) call.reject(new ClosedError('the client was closed', { sent: call.sent }))
+    this.keepsAlive = true
+    this.halfClose()
+  }
+
   /** Says no more; answers that are on their way still come. */
   halfClose() {
     this.#isClosed = true
     this.#socket?.end()
-    this.#socket?.unref()
+    this.#holdProcess()
   }
 
   close() {
@@ -168,6 +183,7 @@ export class Link {
     if (this.#socket || this.#retryTimer || this.#isClosed || this.#queue.size === 0) return
     const socket = connect(this.#path)
     this.#socket = socket
+    this.#holdProcess()
     let cause
     socket.on('connect', () => {
       if (socket !== this.#socket) return
@@ -301,5 +317,6 @@ export class Link {
       this.#retryTimer = null
       this.#connect()
     }, delay)
+    if (this.#keepsAlive === false) this.#retryTimer.unref()
   }
 }

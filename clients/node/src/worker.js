@@ -13,6 +13,11 @@ import { bounded } from './reason.js'
 
 const longestTimer = 2 ** 31 - 1
 const mostQueues = 64
+/**
+ * For how many ms a stop waits for the answer to a reserve, since it was sent. With its connection the tasks of an answer that is on its way are lost, so a
+ * young one is waited for: what it brings is released. Where none came for so long, hardly one comes just then.
+ */
+const quietTime = 1000
 const units = { ms: 1, s: 1000, min: 60_000, h: 3_600_000, d: 86_400_000 }
 
 /**
@@ -25,6 +30,7 @@ export class Worker extends EventEmitter {
   #ends
   #running = new Map() // by token
   #bound = 0 // the connection that the leases are tied to
+  #quietAt = 0 // from when on a stop may end the reserve that is in progress
   #heartbeat = null
   #stopping = new AbortController()
   #cutShort = new AbortController()
@@ -105,7 +111,11 @@ export class Worker extends EventEmitter {
         this.#tries = 0
         return
       }
-      const late = ({ tasks }) => { for (const task of tasks) this.#ends.add({ task, handle: handleOf(task), method: 'task.release' }) }
+      const late = ({ tasks }) => {
+        for (const task of tasks ?? []) this.#give(task)
+        this.#changed()
+      }
+      this.#quietAt = performance.now() + quietTime
       const { tasks } = (await this.#reserving.call('task.reserve', { queues, count: room, lease, wait, whileConnected: true },
         { generation: this.#bound, signal: this.#stopping.signal, late })) ?? {}
       if (!Array.isArray(tasks)) throw new ProtocolError("the answer to 'task.reserve' has no tasks")
@@ -185,6 +195,13 @@ export class Worker extends EventEmitter {
     }
   }
 
+  /** What came after the stop is released. Until that is answered it is held as what runs is. */
+  #give(task) {
+    const entry = { task, handle: handleOf(task), abort: new AbortController(), isSaid: false, isLost: false, isLate: true }
+    this.#running.set(entry.handle.token, entry)
+    this.#say(entry, 'task.release')
+  }
+
   #say(entry, method, more = {}, error) {
     if (entry.isLost || entry.isSaid) return
     entry.isSaid = true
@@ -232,11 +249,23 @@ export class Worker extends EventEmitter {
     })
   }
 
+  /** Until the reserve that is in progress is answered, or was quiet for a while. */
+  async #untilQuiet(limit) {
+    for (let left; !this.#reserving.isIdle && !limit.aborted && (left = this.#quietAt - performance.now()) > 0;) {
+      const timer = setTimeout(() => this.#changed(), left)
+      await this.#untilChanged(limit)
+      clearTimeout(timer)
+    }
+  }
+
   /** Withdraws the waiting reserve with its connection, once the leases have gone over to the other one. */
   async #withdraw(limit) {
+    const tie = () => this.#extend(this.#saying, this.#held(), { whileConnected: true }, { retryFor: Infinity, signal: limit })
     for (let tries = 0; !limit.aborted; tries++) {
       try {
-        await this.#extend(this.#saying, this.#held(), { whileConnected: true }, { retryFor: Infinity, signal: limit })
+        await tie()
+        await this.#untilQuiet(limit)
+        if (this.#held().some(({ isLate }) => isLate)) await tie() // what has come goes back by its release
         return this.#reserving.halfClose()
       } catch (error) {
         this.#tell('trouble', error)

@@ -9,7 +9,7 @@ import * as timerd from 'timerd'
 import { Fake } from './fake.mjs'
 
 const { Client, parse, stringify } = timerd
-const script = (name, body) => test(name, { timeout: 30_000 }, async () => {
+const script = (name, body) => test(name, { timeout: 120_000 }, async () => {
   const fake = await new Fake().listen()
   const client = new Client({ socketPath: fake.path })
   try { await body(fake, client) } finally { client.close(); fake.close() }
@@ -152,7 +152,7 @@ script('A call ends with its signal and with its time, and the late answer is no
   const late = await fake.take('job.get')
   abort.abort()
   await assert.rejects(aborted, { name: 'AbortError' })
-  const tooLate = assert.rejects(client.get(2, { timeout: 1000 }), (error) => error instanceof timerd.TimeoutError && error.sent)
+  const tooLate = assert.rejects(client.get(2, { timeout: 5000 }), (error) => error instanceof timerd.TimeoutError && error.sent)
   const second = await fake.take('job.get')
   await tooLate
   const third = client.get(3)
@@ -280,6 +280,42 @@ script('The tasks of an answer that comes behind the abort of its reserve, howev
   const release = await fake.take('task.release')
   assert.deepEqual(release.params.tasks, [{ fire: 5, token: 9 }])
   release.reply({ tasks: [{ fire: 5, state: 'ready' }] })
+})
+
+for (const [when, options, abort] of [['its client is closed', { wait: '1h' }], ['it is aborted and its client closed behind that', { wait: '1h' }, true], ['its client is closed, also without a wait', {}]]) {
+  script(`Tasks that are on their way to a reserve as ${when} are released`, async (fake) => {
+    const client = new Client({ socketPath: fake.path })
+    const controller = new AbortController()
+    const reserve = assert.rejects(client.reserve('mails', { ...options, signal: controller.signal }), abort ? { name: 'AbortError' } : { reason: 'closed', sent: true })
+    const request = await fake.take('task.reserve')
+    request.reply({ tasks: [{ fire: 5, token: 9 }] })
+    if (abort) controller.abort()
+    client.close()
+    await reserve
+    const release = await fake.take('task.release')
+    assert.deepEqual(release.params, { tasks: [{ fire: 5, token: 9 }] })
+    assert.notEqual(release.socket, request.socket)
+    const ended = once(release.socket, 'end')
+    release.reply({ tasks: [{ fire: 5, state: 'ready' }] })
+    await ended
+    assert.deepEqual(fake.left, [])
+  })
+}
+
+script('Tasks that are being released as their client is closed are released over another connection', async (fake) => {
+  const client = new Client({ socketPath: fake.path })
+  const abort = new AbortController()
+  const reserve = assert.rejects(client.reserve('mails', { signal: abort.signal }), { name: 'AbortError' })
+  const request = await fake.take('task.reserve')
+  abort.abort()
+  await reserve
+  request.reply({ tasks: [{ fire: 5, token: 9 }] })
+  const first = await fake.take('task.release')
+  client.close()
+  const again = await fake.take('task.release')
+  assert.deepEqual(again.params, { tasks: [{ fire: 5, token: 9 }] })
+  assert.notEqual(again.socket, first.socket)
+  again.reply({ tasks: [{ fire: 5, state: 'ready' }] })
 })
 
 script('A connection on which a reserve was aborted ends once its tasks are over, or at once', async (fake, client) => {

@@ -12,7 +12,7 @@ import { test } from 'node:test'
 import { Client, ConnectionError, FileCursor, LimitReachedError, ParseError, ProtocolError, Release, stringify, Worker } from 'timerd'
 import { Fake } from './fake.mjs'
 
-const script = (name, body) => test(name, { timeout: 30_000 }, async () => {
+const script = (name, body) => test(name, { timeout: 120_000 }, async () => {
   const fake = await new Fake().listen()
   const client = new Client({ socketPath: fake.path })
   try { await body(fake, client) } finally { client.close(); fake.close() }
@@ -232,7 +232,7 @@ test('A daemon that is away is named with its socket', async () => {
   client.close()
 })
 
-test('A program ends though it has closed no client', { timeout: 30_000 }, async () => {
+test('A program ends though it has closed no client', { timeout: 120_000 }, async () => {
   const fake = await new Fake().listen()
   const program = spawn(process.execPath, ['--input-type=module', '-e', `
     import { Client } from 'timerd'
@@ -248,9 +248,9 @@ test('A program ends though it has closed no client', { timeout: 30_000 }, async
   }
 })
 
-const worked = (name, handler, body) => test(name, { timeout: 30_000 }, async () => {
+const worked = (name, handler, body, options) => test(name, { timeout: 120_000 }, async () => {
   const fake = await new Fake().listen()
-  const worker = new Worker({ socketPath: fake.path, concurrency: 2, grace: 20, handlers: { mails: handler } })
+  const worker = new Worker({ socketPath: fake.path, concurrency: 2, grace: 20, handlers: { mails: handler }, ...options })
   const run = worker.run()
   try {
     ;(await fake.take('daemon.status')).reply({})
@@ -301,7 +301,7 @@ worked('What cannot be taken of a list for a while is said again, and the rest i
 })
 
 for (const reason of ['invalidParams', 'notPermitted', 'unknownMethod']) {
-  test(`A worker whose reserve is refused for good ends with ${reason}, once what runs is done`, { timeout: 30_000 }, async () => {
+  test(`A worker whose reserve is refused for good ends with ${reason}, once what runs is done`, { timeout: 120_000 }, async () => {
     const fake = await new Fake().listen()
     let go
     const worker = new Worker({ socketPath: fake.path, concurrency: 2, handlers: { mails: () => new Promise((resolve) => { go = resolve }) } })
@@ -379,7 +379,7 @@ worked('A daemon that hangs keeps no worker beyond its grace', held, async (fake
   ;(await fake.take('task.reserve')).reply({ tasks: [task(1)] })
   await fake.take('task.reserve') // so it has begun
   // Long enough for the extend, which is not sent behind its end, on a machine that is busy.
-  const stopped = worker.stop({ grace: 2000 })
+  const stopped = worker.stop({ grace: 5000 })
   await fake.take('task.extend') // which nobody answers
   await fake.take('task.release')
   await stopped
@@ -415,7 +415,58 @@ worked('An extend that passes at a stop is said again, and the waiting reserve i
   await withdrawn
 })
 
-test('A stop is heard while the daemon does not answer at all', { timeout: 30_000 }, async () => {
+worked('What comes for a reserve in progress at a stop is released before its connection ends', held, async (fake, worker) => {
+  const { now } = performance
+  const moment = now.call(performance)
+  performance.now = () => moment // in which the reserve is young
+  const other = new Client({ socketPath: fake.path })
+  try {
+    ;(await fake.take('task.reserve')).reply({ tasks: [task(1)] })
+    const waiting = await fake.take('task.reserve')
+    let isOver = false
+    waiting.socket.once('end', () => { isOver = true })
+    const stopped = worker.stop({ grace: 2 ** 31 })
+    ;(await fake.take('task.extend')).reply({ tasks: [{ fire: 1, state: 'reserved' }] })
+    // Some round trips later its connection is still there.
+    for (let trips = 0; trips < 5; trips++) {
+      const status = other.status()
+      ;(await fake.take('daemon.status')).reply({})
+      await status
+    }
+    assert.equal(isOver, false)
+    waiting.reply({ tasks: [task(2)] })
+    const release = await fake.take('task.release')
+    assert.deepEqual(release.params.tasks, [{ fire: 2, token: 102 }])
+    const tie = await fake.take('task.extend')
+    assert.deepEqual(tie.params.tasks, [{ fire: 1, token: 101 }, { fire: 2, token: 102 }])
+    assert.deepEqual([tie.params.whileConnected, isOver], [true, false])
+    const replies = [() => tie.reply({ tasks: tie.params.tasks.map(({ fire }) => ({ fire, state: 'reserved' })) }), () => release.reply({ tasks: [{ fire: 2, state: 'ready' }] })]
+    for (const reply of tie.id < release.id ? replies : replies.reverse()) reply()
+    worker.stop()
+    ;(await fake.take('task.release')).reply({ tasks: [{ fire: 1, state: 'ready' }] })
+    await stopped
+  } finally {
+    performance.now = now
+    other.close()
+  }
+}, { lease: '1d' })
+
+worked('A stop ends a reserve that was quiet for a second', held, async (fake, worker) => {
+  const { now } = performance
+  ;(await fake.take('task.reserve')).reply({ tasks: [task(1)] })
+  const waiting = await fake.take('task.reserve')
+  performance.now = () => now.call(performance) + 3_600_000
+  try {
+    const withdrawn = once(waiting.socket, 'end')
+    worker.stop({ grace: 2 ** 31 })
+    ;(await fake.take('task.extend')).reply({ tasks: [{ fire: 1, state: 'reserved' }] })
+    await withdrawn
+  } finally {
+    performance.now = now
+  }
+}, { lease: '1d' })
+
+test('A stop is heard while the daemon does not answer at all', { timeout: 120_000 }, async () => {
   const fake = await new Fake().listen()
   const worker = new Worker({ socketPath: fake.path, handlers: { mails: () => {} } })
   const run = worker.run()

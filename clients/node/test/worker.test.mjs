@@ -107,7 +107,7 @@ script('A worker without room ties its leases anew as soon as its connection has
 })
 
 script('In its grace the leases are tied with each extend, for the daemon may have been restarted',
-  { lease: '900ms', grace: 20_000, handlers: { mails: (_, { signal }) => once(signal, 'abort') } }, async (fake, worker) => {
+  { lease: '900ms', grace: 2 ** 31, handlers: { mails: (_, { signal }) => once(signal, 'abort') } }, async (fake, worker) => {
     ;(await fake.take('task.reserve')).reply({ tasks: [task(1)] })
     ;(await fake.take('task.extend')).reply({ tasks: [{ fire: 1, state: 'reserved' }] })
     worker.stop()
@@ -130,7 +130,7 @@ let begun
 const begins = new Promise((resolve) => { begun = resolve })
 script('A worker that is stopped lets go what does not finish within the grace',
   // Long enough for the extend, which is not sent behind its end, on a machine that is busy.
-  { grace: 2000, handlers: { mails: (_, { signal }) => { begun(); return once(signal, 'abort') } } }, async (fake, worker) => {
+  { grace: 5000, handlers: { mails: (_, { signal }) => { begun(); return once(signal, 'abort') } } }, async (fake, worker) => {
     ;(await fake.take('task.reserve')).reply({ tasks: [task(1)] })
     await begins
     const stopped = worker.stop()
