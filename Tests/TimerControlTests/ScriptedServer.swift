@@ -30,6 +30,7 @@ final class ScriptedServer: Sendable {
     private struct State {
         var calls: [Call] = []
         var connections: Set<Int32> = []
+        var ended: [String] = []
     }
 
     let path: String
@@ -75,10 +76,16 @@ final class ScriptedServer: Sendable {
 
     var calls: [Call] { lock.withLock { state.calls } }
     var methods: [String] { calls.map(\.method) }
+    /// Of each connection that has ended what was asked last.
+    var ended: [String] { lock.withLock { state.ended } }
 
     private func serve(_ connection: Int32) {
+        var last = ""
         defer {
-            lock.withLock { _ = state.connections.remove(connection) }
+            lock.withLock {
+                state.connections.remove(connection)
+                state.ended.append(last)
+            }
             Glibc.close(connection)
         }
         var line: [UInt8] = []
@@ -92,6 +99,7 @@ final class ScriptedServer: Sendable {
                 case .string(let method)? = request["method"]
             else { return }
             line = []
+            last = method
             let call = Call(method: method, parameters: request["params"] ?? .null)
             lock.withLock { state.calls.append(call) }
             let id = request["id"] ?? .null

@@ -33,6 +33,49 @@ extension TimerWorkerTests {
         #expect(server.methods.filter { $0 != "task.extend" } == ["task.reserve", "task.release"])
     }
 
+    @Test("A stop waits for the answer to a young reserve, which would be lost with its connection")
+    func youngReserve() async throws {
+        let tasks = Tasks([1])
+        let (asked, ask) = AsyncStream<Void>.makeStream()
+        let (tied, tie) = AsyncStream<Void>.makeStream()
+        let (ended, end) = AsyncStream<Void>.makeStream()
+        let reserves = Atomic<Int>(0)
+        let server = try ScriptedServer { call in
+            if call.method == "task.reserve",
+                reserves.add(1, ordering: .relaxed).oldValue == 1
+            {
+                ask.yield()
+                return .silence
+            }
+            if call.parameters["whileConnected"] == .bool(true), call.method == "task.extend" {
+                tie.yield()
+            }
+            return Self.usual(call, tasks)
+        }
+        defer { server.close() }
+        var settings = settings(server)
+        (settings.endsWhenIdle, settings.concurrency, settings.lease) = (false, 2, "300ms")
+        settings.quiet = .seconds(3600)
+        let worker = TimerWorker(settings) { _ in
+            for await _ in ended { break }
+            return .finished
+        }
+        async let run: Void = worker.run()
+        for await _ in asked { break }
+        worker.stop()
+        // The first tie moves what is in progress, and the others are those of its heartbeat, behind that.
+        var ties = 0
+        for await _ in tied {
+            ties += 1
+            if ties == 3 { break }
+        }
+        #expect(!server.ended.contains("task.reserve"))
+        // The end of its connection is an answer as well.
+        server.dropConnections()
+        end.yield()
+        try await run
+    }
+
     @Test("What is in progress is tied anew where a busy worker has lost its connections")
     func tiedAnew() async throws {
         let tasks = Tasks([1])

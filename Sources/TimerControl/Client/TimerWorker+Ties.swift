@@ -19,23 +19,33 @@ extension TimerWorker {
         stopping.withLock { $0.tied = client }
     }
 
-    /// Lets go of the connection that waits for more, once what is in progress is tied to the other one.
-    ///
-    /// Cancelled once nothing is in progress any more.
-    func leave(behind tying: Task<Void, any Error>?) async {
-        // Of two connections that tie tasks the later one has them.
-        await withTaskCancellationHandler {
-            _ = await tying?.result
-        } onCancel: {
-            tying?.cancel()
-        }
-        await keep()
+    /// Lets go of the connection that waits for more, once what is in progress is tied to the other one, and no answer to a
+    /// reserve is to be waited for.
+    func leave(behind tying: Task<Void, any Error>?, _ quiet: Task<Void, Never>) async {
+        await keep(behind: tying)
+        await quiet.value
+        // What has come by then goes back by its release.
+        await keep(behind: nil)
         reserving.endWaiting()
-        Task {
-            // A daemon that hangs is not waited for. try?: nobody cancels this sleep.
-            try? await Task.sleep(for: settings.lastAnswer)
-            reserving.stop()
+        // A daemon that hangs is not waited for. try?: nobody cancels this sleep.
+        try? await Task.sleep(for: settings.lastAnswer)
+        reserving.stop()
+    }
+
+    /// Ends once nothing is in progress any more, also where the daemon does not answer.
+    private func keep(behind tying: Task<Void, any Error>?) async {
+        let keeping = Task {
+            // Of two connections that tie tasks the later one has them.
+            await withTaskCancellationHandler {
+                _ = await tying?.result
+            } onCancel: {
+                tying?.cancel()
+            }
+            await keep()
         }
+        stopping.withLock { $0.keeping = keeping }
+        if running.count == 0 { keeping.cancel() }
+        await keeping.value
     }
 
     private func keep() async {

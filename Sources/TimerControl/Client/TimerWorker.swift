@@ -33,6 +33,11 @@ public final class TimerWorker: Sendable {
         public var endsWhenIdle = false
         /// How long a worker that was stopped waits for the answer of a reserve.
         var lastAnswer = RunningTasks.shortestTelling
+        /// How long a reserve waits before a stop ends it with its connection.
+        ///
+        /// What is handed out in that moment is lost with that, so a younger one is waited for. Where none came for so
+        /// long, hardly one comes just then.
+        var quiet = Duration.seconds(1)
 
         public init(socket: String, queues: [String]) {
             (self.socket, self.queues) = (socket, queues)
@@ -45,8 +50,12 @@ public final class TimerWorker: Sendable {
         var tied: ControlClient?
         /// What ties it to a connection that was made anew to reserve on.
         var tying: Task<Void, any Error>?
-        /// What lets go of the connection that waits for more.
-        var leaving: Task<Void, Never>?
+        /// From when on a stop may end the reserve that is in progress; nil where none is to come.
+        var quietAt: ContinuousClock.Instant?
+        /// Waits for that.
+        var quiet: Task<Void, Never>?
+        /// What ties to the other connection what is in progress.
+        var keeping: Task<Void, Never>?
     }
 
     public typealias Handler = @Sendable (QueuedTask) async throws -> TaskResult
@@ -89,8 +98,12 @@ public final class TimerWorker: Sendable {
         stopping.withLock { state in
             guard !state.isAsked else { return }
             state.isAsked = true
-            let tying = state.tying
-            state.leaving = Task { await leave(behind: tying) }
+            // try?: cancelled, it is over.
+            let quiet = Task { [quietAt = state.quietAt] in
+                if let quietAt { try? await Task.sleep(until: quietAt) }
+            }
+            state.quiet = quiet
+            Task { [tying = state.tying] in await leave(behind: tying, quiet) }
         }
         running.endTellings()
         waker.yield()
@@ -114,7 +127,7 @@ public final class TimerWorker: Sendable {
             let work = Task { try await takeTasks() }
             let result = await work.result
             beats.cancel()
-            stopping.withLock { $0.leaving }?.cancel()
+            stopping.withLock { $0.keeping }?.cancel()
             await reserving.close()
             await telling.close()
             try result.get()
@@ -137,6 +150,7 @@ public final class TimerWorker: Sendable {
 
     private func takeTasks() async throws {
         try await withThrowingDiscardingTaskGroup { group in
+            defer { reserveNoMore() }
             var wake = wakes.makeAsyncIterator()
             while !isStopped {
                 let free = settings.concurrency - running.count
@@ -157,6 +171,14 @@ public final class TimerWorker: Sendable {
                     group.addTask { await self.finish(task, reference, work) }
                 }
             }
+        }
+    }
+
+    /// What was handed out is in progress, or goes back: a stop waits for nothing more.
+    private func reserveNoMore() {
+        stopping.withLock { state in
+            state.quietAt = nil
+            state.quiet?.cancel()
         }
     }
 
@@ -184,7 +206,7 @@ public final class TimerWorker: Sendable {
             client = connected
             try await tie(to: connected)
             // Nothing may have been answered: the pause stays, for a daemon that admits the worker and hangs up.
-            guard count > 0 else { return nil }
+            guard count > 0, begins() else { return nil }
             let tasks = try await connected.reserveTasks(request)
             reserving.hasWorked()
             return tasks
@@ -194,6 +216,14 @@ public final class TimerWorker: Sendable {
             report("\(error); trying again")
             if await reserving.keeps(client, after: error) { await reserving.restLonger() }
             return nil
+        }
+    }
+
+    /// Whether a reserve may begin, which a stop knows of from then on.
+    private func begins() -> Bool {
+        stopping.withLock { state in
+            state.quietAt = .now + settings.quiet
+            return !state.isAsked
         }
     }
 
@@ -222,7 +252,7 @@ public final class TimerWorker: Sendable {
             await telling.value
         }
         running.remove(reference)
-        if running.count == 0 { stopping.withLock { $0.leaving }?.cancel() }
+        if running.count == 0 { stopping.withLock { $0.keeping }?.cancel() }
         waker.yield()
     }
 }

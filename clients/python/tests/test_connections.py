@@ -579,6 +579,64 @@ class ConnectionTests(unittest.TestCase):
             self.assertEqual(len(connections), 1)
         self.assertIn(("task.release", {"tasks": [{"fire": 4, "token": 9}]}), said)
 
+    def test_tasks_that_came_for_nobody_are_given_back_over_the_next_connection(self):
+        said = []
+
+        def serve(connection):
+            number = len(connections)
+            connections.append(connection)
+            late = []
+            while True:
+                request = connection.request()
+                if request is None:
+                    return
+                said.append((number, request["method"], request["params"]))
+                if request["method"] == "task.release":
+                    if number == 0:
+                        return  # with the daemon, which does not answer
+                    connection.send(id=request["id"], result={"tasks": [{"fire": 2, "state": "ready"}]})
+                elif request["method"] == "job.get":
+                    for one in late:
+                        connection.send(id=one["id"], result={"tasks": [{"fire": 2, "token": 9, "queue": "q"}]})
+                    late.clear()
+                    connection.send(id=request["id"], result={"job": request["params"]})
+                elif request["params"].get("whileConnected"):
+                    connection.send(id=request["id"], result={"tasks": [{"fire": 1, "token": 8, "queue": "q"}]})
+                else:
+                    late.append(request)  # it hangs
+
+        connections = []
+        server = Server(self, serve)
+        with timerd.Client(server.path, timeout=LIMIT) as client:
+            self.assertEqual([task.fire for task in client.reserve("q", while_connected=True)], [1])
+            with self.assertRaises(timerd.TimedOut):
+                client.request("task.reserve", {"queues": ["q"]}, timeout=1)
+            for id in (3, 4):
+                self.assertEqual(client.get(id), {"id": id})
+        release = ("task.release", {"tasks": [{"fire": 2, "token": 9}]})
+        self.assertEqual(said[-3:], [(0, *release), (1, *release), (1, "job.get", {"id": 4})])
+
+    def test_tasks_that_came_with_what_failed_are_given_back_with_the_next_call(self):
+        def serve(connection):
+            request = connection.request()
+            said.append((request["method"], request["params"]))
+            if request["method"] == "task.reserve":
+                connection.send(id=request["id"], result={"tasks": [{"fire": 2, "token": 9, "queue": "q"}]})
+                connection.request()
+                return  # and the other request has no answer
+            connection.send(id=request["id"], result={"tasks": [{"fire": 2, "state": "ready"}]})
+            request = connection.request()
+            connection.send(id=request["id"], result={"job": request["params"]})
+            connection.request()
+
+        said = []
+        server = Server(self, serve)
+        with timerd.Client(server.path, timeout=LIMIT) as client:
+            with self.assertRaises(timerd.ConnectionLost):
+                client.calls([("task.reserve", {"queues": ["q"]}), ("job.get", {"id": 5})])
+            self.assertEqual(client.get(7), {"id": 7})
+        self.assertEqual(said, [("task.reserve", {"queues": ["q"]}), ("task.release", {"tasks": [{"fire": 2, "token": 9}]})])
+
     def test_close_ends_a_call_that_looks_for_a_daemon(self):
         client = timerd.Client("/nonexistent/s.sock", patience=600, timeout=None)
         problems = []

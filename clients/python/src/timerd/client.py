@@ -2,11 +2,13 @@
 """The client for programs without an event loop."""
 from __future__ import annotations
 
+import collections
+import contextlib
 import threading
 import time
 import warnings
 from types import TracebackType
-from typing import Any, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar
+from typing import Any, Deque, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar
 
 from .call import Call, waits
 from .connection import Connection
@@ -48,6 +50,7 @@ class Client(Methods):
         self.patience = patience
         self.reconnect = reconnect
         self._closed = threading.Event()
+        self._ungiven: "Deque[List[Any]]" = collections.deque()  # tasks that came for nobody, over connections that have ended
         self._main = _Channel(self)
         self._guard = threading.Lock()
         self._channels = [self._main]
@@ -67,7 +70,7 @@ class Client(Methods):
         if any(channel.connection is not None for channel in channels):
             warnings.warn("a timerd.Client was not closed", ResourceWarning, source=self)
             for channel in channels:
-                channel.drop()
+                channel.forget()
 
     def close(self) -> None:
         """Ends the connections; a call that another thread has in progress raises ConnectionLost."""
@@ -134,9 +137,10 @@ class Client(Methods):
         self._closed, self._guard = threading.Event(), threading.Lock()
         if was_closed:
             self._closed.set()
+        self._ungiven.clear()  # which are the parent's
         for channel in self._channels:
             channel.lock, channel.closed = threading.Lock(), self._closed
-            channel.drop()
+            channel.forget()
         self._spare = self._channels[1:]
 
 
@@ -154,7 +158,7 @@ class _Channel:
 
     def __init__(self, client: Client) -> None:
         self._path, self._reconnect = client.path, client.reconnect
-        self.closed = client._closed
+        self.closed, self._ungiven = client._closed, client._ungiven
         self.lock = threading.Lock()
         self.connection: Optional[Connection] = None
 
@@ -179,6 +183,7 @@ class _Channel:
     def _once(self, asks: Sequence[Ask], deadline: Optional[float]) -> List[Any]:
         connection = self._connected()
         try:
+            connection.give_back(self._take_ungiven())
             return connection.ask(asks, deadline)
         finally:
             # Also for KeyboardInterrupt: of what it has interrupted the answer must not become that of another request.
@@ -213,4 +218,17 @@ class _Channel:
     def drop(self) -> None:
         connection, self.connection = self.connection, None
         if connection is not None:
+            self._ungiven.extend(connection.leave())
+
+    def forget(self) -> None:
+        """Closes the connection, which another process may have as well."""
+        connection, self.connection = self.connection, None
+        if connection is not None:
             connection.close()
+
+    def _take_ungiven(self) -> List[List[Any]]:
+        taken = []
+        with contextlib.suppress(IndexError):
+            while True:
+                taken.append(self._ungiven.popleft())
+        return taken

@@ -6,11 +6,11 @@ import contextlib
 import select
 import socket
 import time
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence
 
 from .conversation import Answer, Conversation, Event, TurnedAway
 from .dialing import dial, is_over, said
-from .errors import ConnectionLost, NotSent, ProtocolError, TimedOut
+from .errors import ConnectionFailed, ConnectionLost, NotSent, ProtocolError, TimedOut
 from .repeats import Ask
 from .wake import Wake, wait_for_end
 from .wire import Notification
@@ -30,6 +30,25 @@ class Connection:
     def close(self) -> None:
         self._socket.close()
 
+    def leave(self) -> List[List[Any]]:
+        """Ends it; the tasks that nobody has taken, or that were on their way back, to be given back over another one.
+
+        From the shutdown on the daemon can hand over nothing here, and keeps what it would have; what it had handed over is read.
+        """
+        self.interrupt()
+        self._conversation.abandon_all()
+        with contextlib.suppress(OSError):
+            while True:
+                data = self._socket.recv(262144)
+                if not data:
+                    break
+                self._conversation.feed(data)
+        with contextlib.suppress(ConnectionFailed):
+            while self._conversation.next() is not None:
+                pass
+        self.close()
+        return self._conversation.take_ungiven()
+
     def interrupt(self) -> None:
         """Ends the connection under a thread that reads from it."""
         try:
@@ -42,6 +61,11 @@ class Connection:
 
     def wait_for_end(self, wake: Wake) -> bool:
         return wait_for_end(self._socket, wake)
+
+    def give_back(self, late: Iterable[List[Any]]) -> None:
+        """Tasks that came over another connection. They go ahead of what is asked next."""
+        self._conversation.owe(late)
+        self._send_later(self._conversation.take_unsent())
 
     def ask(self, asks: Sequence[Ask], deadline: Optional[float]) -> List[Any]:
         """Sends all at once; their answers in order, each a result or a Refused."""
@@ -57,9 +81,9 @@ class Connection:
                     answers[event.number] = event.value
                 elif not isinstance(event, Notification):
                     return [event.error for _ in numbers]  # and it stays unusable
-        except TimedOut:
+        except BaseException as error:
             # Tasks that are tied to it would go back with it. Else another one is better: there nobody waits behind the late answer.
-            self.is_usable = self._is_tied
+            self.is_usable = self._is_tied and isinstance(error, TimedOut)
             for number, (method, _) in zip(numbers, asks):
                 self._conversation.abandon(number)
                 self._conversation.give_back(method, answers.get(number))

@@ -2,7 +2,7 @@
 """What is said over one connection: requests become bytes, bytes become answers. Does no input or output, and knows no clock."""
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Union
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 from .errors import ConnectionLost, InvalidRequest, ParseError, ProtocolError, Refused
 from .wire import LINE_LIMIT, REQUEST_LIMIT, Notification, Reply, decode, encode
@@ -75,6 +75,13 @@ class Conversation:
         """Nobody waits for this answer any more."""
         if number in self._open:
             self._abandoned.add(number)
+
+    def abandon_all(self) -> None:
+        self._abandoned.update(self._open)
+
+    def owe(self, late: Iterable[List[Any]]) -> None:
+        """Tasks that came over another connection, and are to be given back over this one."""
+        self._late += late
 
     def feed(self, data: bytes) -> None:
         self._rest += data
