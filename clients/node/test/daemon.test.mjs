@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Client, NotFoundError, Worker } from 'timerd'
 import { Daemon, programs } from './daemon.mjs'
 
-const script = (name, body) => test(name, { skip: !programs, timeout: 120_000 }, async () => {
+const script = (name, body) => test(name, { skip: !programs, timeout: 600_000 }, async () => {
   const daemon = new Daemon().start()
   const client = new Client({ socketPath: daemon.socketPath, retryFor: 30_000 })
   try {

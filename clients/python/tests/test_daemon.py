@@ -151,7 +151,7 @@ class DaemonTests(unittest.TestCase):
         self.assertTrue(waited(lambda: set(fires) >= set(first + later)), (fires, first, later))
         self.assertEqual(len(fires), len(set(fires)))
         watcher.close()
-        thread.join(20)
+        thread.join(60)
         self.assertFalse(thread.is_alive())
 
     def test_workers_do_each_task_though_the_daemon_is_killed(self):
