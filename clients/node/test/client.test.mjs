@@ -9,7 +9,7 @@ import * as timerd from 'timerd'
 import { Fake } from './fake.mjs'
 
 const { Client, parse, stringify } = timerd
-const script = (name, body) => test(name, { timeout: 30_000 }, async () => {
+const script = (name, body) => test(name, { timeout: 120_000 }, async () => {
   const fake = await new Fake().listen()
   const client = new Client({ socketPath: fake.path })
   try { await body(fake, client) } finally { client.close(); fake.close() }

@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { test } from 'node:test'
 import { Fake } from './fake.mjs'
 
-test('The example sends a mail, finishes its task and ends by SIGTERM', { timeout: 30_000 }, async () => {
+test('The example sends a mail, finishes its task and ends by SIGTERM', { timeout: 120_000 }, async () => {
   const fake = await new Fake().listen()
   const worker = spawn(process.execPath, ['mail-worker.mjs'], { env: { ...process.env, TIMERD_SOCKET: fake.path } })
   try {

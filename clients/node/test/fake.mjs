@@ -42,13 +42,13 @@ export class Fake {
     const limit = setTimeout(() => {
       isLate = true
       for (const wake of this.#wakes.splice(0)) wake()
-    }, 10_000)
+    }, 60_000)
     try {
       for (;;) {
         const index = this.#requests.findIndex((request) => request.method === method)
         if (index >= 0) return this.#requests.splice(index, 1)[0]
         // Thrown here, so that the test ends, and what it has started.
-        if (isLate) throw new Error(`no request '${method}' came within 10 s`)
+        if (isLate) throw new Error(`no request '${method}' came within 60 s`)
         await new Promise((resolve) => this.#wakes.push(resolve))
       }
     } finally {

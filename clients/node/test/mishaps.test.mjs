@@ -12,7 +12,7 @@ import { test } from 'node:test'
 import { Client, ConnectionError, FileCursor, LimitReachedError, ParseError, ProtocolError, Release, stringify, Worker } from 'timerd'
 import { Fake } from './fake.mjs'
 
-const script = (name, body) => test(name, { timeout: 30_000 }, async () => {
+const script = (name, body) => test(name, { timeout: 120_000 }, async () => {
   const fake = await new Fake().listen()
   const client = new Client({ socketPath: fake.path })
   try { await body(fake, client) } finally { client.close(); fake.close() }
@@ -232,7 +232,7 @@ test('A daemon that is away is named with its socket', async () => {
   client.close()
 })
 
-test('A program ends though it has closed no client', { timeout: 30_000 }, async () => {
+test('A program ends though it has closed no client', { timeout: 120_000 }, async () => {
   const fake = await new Fake().listen()
   const program = spawn(process.execPath, ['--input-type=module', '-e', `
     import { Client } from 'timerd'
@@ -248,7 +248,7 @@ test('A program ends though it has closed no client', { timeout: 30_000 }, async
   }
 })
 
-const worked = (name, handler, body) => test(name, { timeout: 30_000 }, async () => {
+const worked = (name, handler, body) => test(name, { timeout: 120_000 }, async () => {
   const fake = await new Fake().listen()
   const worker = new Worker({ socketPath: fake.path, concurrency: 2, grace: 20, handlers: { mails: handler } })
   const run = worker.run()
@@ -301,7 +301,7 @@ worked('What cannot be taken of a list for a while is said again, and the rest i
 })
 
 for (const reason of ['invalidParams', 'notPermitted', 'unknownMethod']) {
-  test(`A worker whose reserve is refused for good ends with ${reason}, once what runs is done`, { timeout: 30_000 }, async () => {
+  test(`A worker whose reserve is refused for good ends with ${reason}, once what runs is done`, { timeout: 120_000 }, async () => {
     const fake = await new Fake().listen()
     let go
     const worker = new Worker({ socketPath: fake.path, concurrency: 2, handlers: { mails: () => new Promise((resolve) => { go = resolve }) } })
@@ -379,7 +379,7 @@ worked('A daemon that hangs keeps no worker beyond its grace', held, async (fake
   ;(await fake.take('task.reserve')).reply({ tasks: [task(1)] })
   await fake.take('task.reserve') // so it has begun
   // Long enough for the extend, which is not sent behind its end, on a machine that is busy.
-  const stopped = worker.stop({ grace: 2000 })
+  const stopped = worker.stop({ grace: 8000 })
   await fake.take('task.extend') // which nobody answers
   await fake.take('task.release')
   await stopped
@@ -415,7 +415,7 @@ worked('An extend that passes at a stop is said again, and the waiting reserve i
   await withdrawn
 })
 
-test('A stop is heard while the daemon does not answer at all', { timeout: 30_000 }, async () => {
+test('A stop is heard while the daemon does not answer at all', { timeout: 120_000 }, async () => {
   const fake = await new Fake().listen()
   const worker = new Worker({ socketPath: fake.path, handlers: { mails: () => {} } })
   const run = worker.run()

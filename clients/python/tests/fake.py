@@ -64,7 +64,7 @@ class FakeDaemon:
         with self.changed:
             return sum(1 for name, _ in self.asked if name == method)
 
-    def until(self, holds, limit=20.0):
+    def until(self, holds, limit=60.0):
         """Waits until `holds()`, and says whether it came."""
         end = time.monotonic() + limit
         with self.changed:

@@ -45,7 +45,7 @@ class AdapterTests(unittest.TestCase):
             worker.send_signal(signal.SIGTERM)
             written = worker.stdout.read().decode()
             self.assertTrue(done, (self.daemon.states(), written))
-            self.assertEqual(worker.wait(20), 0)
+            self.assertEqual(worker.wait(60), 0)
             return written
 
     def test_a_decorated_function_is_called_by_a_worker(self):
@@ -71,7 +71,7 @@ class AdapterTests(unittest.TestCase):
         thread.start()
         self.assertTrue(self.daemon.until(lambda: all(task["state"] == "done" for task in self.daemon.tasks.values())))
         worker.stop()
-        thread.join(20)
+        thread.join(60)
         self.assertEqual(seen[0], ("hello", "direct"))
         self.assertEqual(set(seen[1:]), {(3, 4), ("hi", "ann")})
 
@@ -95,7 +95,7 @@ class AdapterTests(unittest.TestCase):
         thread.start()
         self.assertTrue(self.daemon.until(lambda: self.daemon.states() == {1: "done"}))
         worker.stop()
-        thread.join(20)
+        thread.join(60)
 
     def test_an_app_whose_socket_is_set_anew_calls_and_works_there(self):
         app = timerd.App("/nonexistent/s.sock")

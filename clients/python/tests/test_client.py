@@ -403,7 +403,7 @@ class ClientTests(unittest.TestCase):
             for thread in threads:
                 thread.start()
             for thread in threads:
-                thread.join(20)
+                thread.join(60)
         self.assertEqual(len(self.daemon.jobs), 20)
 
     def test_the_methods_for_asyncio(self):

@@ -15,7 +15,7 @@ from server import Server
 import timerd
 
 REFUSED = {"code": -32005, "message": "one connection too many", "data": {"reason": "limitReached"}}
-LIMIT = 20
+LIMIT = 60
 
 
 def answering(connection):

@@ -58,7 +58,7 @@ class WorkerTests(unittest.TestCase):
 
         def end():
             worker.stop(0.0)
-            thread.join(20)
+            thread.join(60)
             self.assertFalse(thread.is_alive())
 
         self.addCleanup(end)
@@ -88,7 +88,7 @@ class WorkerTests(unittest.TestCase):
         gate = threading.Event()
         fires = self.add(5)
         self.daemon.until(lambda: time.sleep(0.02) is None)
-        self.begin(lambda task: gate.wait(10), concurrency=5)
+        self.begin(lambda task: gate.wait(60), concurrency=5)
         self.assertTrue(self.daemon.until(lambda: sum(t["state"] == "reserved" for t in self.daemon.tasks.values()) == 5))
         gate.set()
         self.all_are("done", fires)
@@ -144,15 +144,15 @@ class WorkerTests(unittest.TestCase):
         def handler(task):
             if task.attempt == 1:
                 first.set()
-                if task.lost.wait(10):
+                if task.lost.wait(60):
                     told.set()
 
         fires = self.add(1)
         self.begin(handler, lease="3s", concurrency=1)
-        self.assertTrue(first.wait(10))
+        self.assertTrue(first.wait(60))
         with self.daemon.changed:
             self.daemon.tasks[fires[0]]["state"] = "ready"  # as a job that was ended with kill, and so on
-        self.assertTrue(told.wait(10))
+        self.assertTrue(told.wait(60))
         self.all_are("done", fires)
         self.assertEqual(self.daemon.tasks[fires[0]]["attempt"], 2)
 
@@ -192,11 +192,11 @@ class WorkerTests(unittest.TestCase):
 
         def handler(task):
             begun.set()
-            go_on.wait(20)
+            go_on.wait(60)
 
         fires = self.add(1)
         self.begin(handler, lease="2s")
-        self.assertTrue(begun.wait(10))
+        self.assertTrue(begun.wait(60))
         self.daemon.stop()
         self.daemon.start()
 
@@ -219,7 +219,7 @@ class WorkerTests(unittest.TestCase):
         fire = self.add(1)[0]
         worker = self.begin(handler, **options)
         self.addCleanup(self.go_on.set)
-        self.assertTrue(begun.wait(10))
+        self.assertTrue(begun.wait(60))
         return worker, self.daemon.tasks[fire]
 
     def is_tied_again_after_a_restart(self, task):
@@ -278,22 +278,22 @@ class WorkerTests(unittest.TestCase):
         def handler(task):
             if task.attempt == 1:
                 first.set()
-                if task.lost.wait(20):
+                if task.lost.wait(60):
                     lost.set()
             else:
                 other.set()
-                go_on.wait(20)
+                go_on.wait(60)
 
         first = threading.Event()
         fires = self.add(1)
         self.begin(handler, lease="2s", concurrency=2)
         self.addCleanup(go_on.set)
-        self.assertTrue(first.wait(10))
+        self.assertTrue(first.wait(60))
         with self.daemon.changed:
             self.daemon.tasks[fires[0]]["state"] = "ready"  # its lease has ended while the process stood still
             self.daemon.changed.notify_all()
-        self.assertTrue(other.wait(10))
-        self.assertTrue(lost.wait(10))
+        self.assertTrue(other.wait(60))
+        self.assertTrue(lost.wait(60))
         self.assertTrue(self.daemon.until(lambda: self.daemon.count("task.extend") >= 4))
         go_on.set()
         self.all_are("done", fires)
@@ -323,22 +323,22 @@ class WorkerTests(unittest.TestCase):
 
         def handler(task):
             begun.set()
-            go_on.wait(20)
+            go_on.wait(60)
             ended.set()
 
         fires = self.add(1)
         self.begin(handler)
-        self.assertTrue(begun.wait(10))
+        self.assertTrue(begun.wait(60))
         self.daemon.stop()
         go_on.set()
-        self.assertTrue(ended.wait(10))
+        self.assertTrue(ended.wait(60))
         self.daemon.start()
         self.all_are("done", fires)
         self.assertEqual(self.daemon.tasks[fires[0]]["attempt"], 1)
 
     def test_a_deadline_fails_the_task(self):
         def handler(task):
-            task.lost.wait(20)
+            task.lost.wait(60)
 
         fires = self.add(1)
         self.begin(handler, deadline=0.1)
@@ -350,11 +350,11 @@ class WorkerTests(unittest.TestCase):
 
         def handler(task):
             begun.set()
-            go_on.wait(20)
+            go_on.wait(60)
 
         fires = self.add(1)
         worker = self.begin(handler)
-        self.assertTrue(begun.wait(10))
+        self.assertTrue(begun.wait(60))
         self.stop(worker)
 
         def waiter_has_gone():
@@ -377,7 +377,7 @@ class WorkerTests(unittest.TestCase):
             self.stop(worker)
             self.assertTrue(self.daemon.until(lambda: worker._duty.is_stopping))
             self.daemon.slowed = False
-            self.thread.join(20)
+            self.thread.join(60)
         self.assertFalse(self.thread.is_alive())
         self.assertEqual([self.daemon.tasks[fire].get("said", (None,))[0] for fire in fires], ["release"] * 2)
         self.assertEqual((handled, set(self.daemon.states().values())), ([], {"ready"}))
@@ -387,7 +387,7 @@ class WorkerTests(unittest.TestCase):
             worker = self.begin(print, wait="1h")
             self.assertTrue(self.daemon.until(lambda: self.daemon.count("task.reserve") == 1))
             self.stop(worker)
-            self.thread.join(20)
+            self.thread.join(60)
         self.assertFalse(self.thread.is_alive())
         self.assertEqual(self.daemon.count("task.release"), 0)
 
@@ -396,11 +396,11 @@ class WorkerTests(unittest.TestCase):
 
         def handler(task):
             begun.set()
-            task.lost.wait(20)
+            task.lost.wait(60)
 
         fires = self.add(1)
         worker = self.begin(handler)
-        self.assertTrue(begun.wait(10))
+        self.assertTrue(begun.wait(60))
         self.stop(worker, 0.05)
         self.assertTrue(self.daemon.until(lambda: self.daemon.count("task.release") == 1))
         self.end()
@@ -480,7 +480,7 @@ class WorkerTests(unittest.TestCase):
         gate = threading.Event()
         fires = self.add(3)
         self.daemon.refuse = {"task.finish": [bad, bad]}  # the list, and the first of it
-        self.begin(lambda task: gate.wait(10), concurrency=3)
+        self.begin(lambda task: gate.wait(60), concurrency=3)
         self.assertTrue(self.daemon.until(lambda: sum(t["state"] == "reserved" for t in self.daemon.tasks.values()) == 3))
         # All three end while the first list is on its way, or each alone: the two that are refused are failures in the end.
         gate.set()
@@ -516,12 +516,12 @@ class WorkerTests(unittest.TestCase):
 
         def handler(task):
             begun.set()
-            go_on.wait(10)
+            go_on.wait(60)
 
         self.add(1)
         self.leave_few_last_words()
         worker = self.begin(handler)
-        self.assertTrue(begun.wait(10))
+        self.assertTrue(begun.wait(60))
         self.daemon.stop()
         logging.disable(logging.NOTSET)
         self.addCleanup(logging.disable, logging.CRITICAL)
@@ -544,7 +544,7 @@ class WorkerTests(unittest.TestCase):
 
         fires = self.add(1)
         worker = self.begin(handler, **options)
-        self.assertTrue(begun.wait(10))
+        self.assertTrue(begun.wait(60))
         self.daemon.hangs = True
         self.addCleanup(setattr, self.daemon, "hangs", False)
         return worker, fires
@@ -552,11 +552,11 @@ class WorkerTests(unittest.TestCase):
     def test_a_deadline_passes_while_a_daemon_that_hangs_is_asked_for_leases(self):
         self.begin_and_hang(lease="3s", deadline=1.5)
         self.assertTrue(self.daemon.until(lambda: self.daemon.count("task.extend") >= 1))
-        self.assertTrue(self.has_let_go.wait(20))
+        self.assertTrue(self.has_let_go.wait(60))
         self.go_on.set()  # for who has it next
 
     def has_ended(self):
-        self.thread.join(20)
+        self.thread.join(60)
         return not self.thread.is_alive()
 
     def test_a_daemon_that_hangs_keeps_no_worker_beyond_its_grace(self):
@@ -628,7 +628,7 @@ class KindTests(unittest.TestCase):
         thread.start()
         self.assertTrue(self.daemon.until(self.failed))
         worker.stop()
-        thread.join(20)
+        thread.join(60)
         self.assertIn("AsyncWorker takes these", self.daemon.tasks[self.fire]["reason"])
 
     def test_no_worker_takes_a_generator_function(self):
@@ -708,7 +708,7 @@ class KindTests(unittest.TestCase):
             thread.start()
             self.daemon.until(over)
             worker.stop()
-            thread.join(20)
+            thread.join(60)
         return self.daemon.tasks[fire]
 
     def test_a_keyboard_interrupt_in_a_coroutine_is_its_failure_unless_it_may_be_ctrl_c(self):
@@ -821,7 +821,7 @@ class AsyncWorkerTests(WorkerTests):
 
         self.thread = thread = threading.Thread(target=run, daemon=True)
         thread.start()
-        made.wait(10)
+        made.wait(60)
 
         def end():
             if thread.is_alive():
@@ -829,7 +829,7 @@ class AsyncWorkerTests(WorkerTests):
                     self.loop.call_soon_threadsafe(self.worker.stop, 0.0)
                 except RuntimeError:
                     pass  # it ended just then
-            thread.join(20)
+            thread.join(60)
             self.assertFalse(thread.is_alive())
 
         self.addCleanup(end)
@@ -894,7 +894,7 @@ class SignalTests(unittest.TestCase):
                     self.assertEqual(worker.stdout.readline(), b"begun\n")
                     worker.send_signal(signal.SIGTERM)
                     self.assertEqual(worker.stdout.read(), b"ended\nover\n")
-                    self.assertEqual(worker.wait(20), 0)
+                    self.assertEqual(worker.wait(60), 0)
                 self.assertEqual(daemon.states()[fire], "done")
                 daemon.stop()
 
