@@ -9,7 +9,7 @@ import Testing
 @testable import TimerControl
 
 /// A worker that is stopped while its daemon does not answer.
-@Suite("TimerWorker, without an answer", .timeLimit(.minutes(1))) struct StoppedWorkerTests {
+@Suite("TimerWorker, without an answer", .timeLimit(.minutes(3))) struct StoppedWorkerTests {
     /// Hands out one task, and leaves unanswered what it is told then.
     private func server(told: AsyncStream<Void>.Continuation? = nil) throws -> ScriptedServer {
         try ScriptedServer { call in

@@ -9,7 +9,7 @@ import Testing
 @testable import Runner
 @testable import TimerD
 
-@Suite("ProcessLimits", .timeLimit(.minutes(1))) struct ProcessLimitsTests {
+@Suite("ProcessLimits", .timeLimit(.minutes(3))) struct ProcessLimitsTests {
     let test: TestRunner
 
     init() throws {
