@@ -18,7 +18,10 @@ struct AwayTests {
         return try await daemon.connected { [definition] in try await $0.addJob(definition).job.id }
     }
 
-    @Test("A daemon that hangs is told of on pages and by streams, and is sent nothing to do")
+    @Test(
+        "A daemon that hangs is told of on pages and by streams, and is sent nothing to do",
+        .timeLimit(.minutes(4))
+    )
     func hangs() async throws {
         let daemon = try await TestDaemon()
         let job = try await add("job", daemon)
