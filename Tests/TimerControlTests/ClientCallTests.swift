@@ -7,7 +7,7 @@ import Testing
 @testable import TimerControl
 
 /// Calls of a client whose daemon answers as a test has it.
-@Suite("ControlClient, with a scripted daemon", .timeLimit(.minutes(1)))
+@Suite("ControlClient, with a scripted daemon", .timeLimit(.minutes(3)))
 struct ClientCallTests {
     private static func subscription(since: Int64) -> Subscribe {
         var request = Subscribe()

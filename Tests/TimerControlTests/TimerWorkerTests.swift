@@ -7,7 +7,7 @@ import Testing
 
 @testable import TimerControl
 
-@Suite("TimerWorker", .timeLimit(.minutes(1))) struct TimerWorkerTests {
+@Suite("TimerWorker", .timeLimit(.minutes(3))) struct TimerWorkerTests {
     /// The tasks of a server that hands each out once.
     final class Tasks: Sendable {
         private let lock = NSLock()

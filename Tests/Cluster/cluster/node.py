@@ -42,7 +42,7 @@ class Node:
             self.wait_for_socket()
         return self
 
-    def wait_for_socket(self, patience=20):
+    def wait_for_socket(self, patience=60):
         end = time.monotonic() + patience
         while time.monotonic() < end and self.process.poll() is None:
             try:
@@ -58,7 +58,7 @@ class Node:
         self.process.kill()
         self.process.wait()
 
-    def stop(self, patience=40):
+    def stop(self, patience=60):
         """SIGTERM; answers the exit status, or None where it had to be killed."""
         self.process.send_signal(signal.SIGTERM)
         try:

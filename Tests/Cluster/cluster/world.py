@@ -71,7 +71,7 @@ class World:
     def standing(self, nodes):
         return [name for name, node in nodes[-1].states().items() if node["state"] in ("leading", "standby")]
 
-    def leader(self, nodes=None, patience=30, but=None):
+    def leader(self, nodes=None, patience=60, but=None):
         """The node that leads, once there is one that is not `but`."""
         end = time.monotonic() + patience
         while time.monotonic() < end:
@@ -83,7 +83,7 @@ class World:
             time.sleep(0.05)
         raise SystemError("no node leads within %d s" % patience)
 
-    def wait_for(self, condition, what, patience=30):
+    def wait_for(self, condition, what, patience=60):
         end = time.monotonic() + patience
         while True:
             value = condition()

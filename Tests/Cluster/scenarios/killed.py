@@ -5,7 +5,7 @@ import os
 import threading
 import time
 
-from cluster.client import Watcher, ask, ask_all, date, instant
+from cluster.client import Refused, Watcher, ask, ask_all, date, instant
 from cluster.ledger import check_dates, check_grid, check_order, percentile
 
 
@@ -43,14 +43,29 @@ def add(client, definitions):
 
 
 def spread_out(client, count, definition, lead=1.5, over=20.0):
-    """Adds `count` jobs whose dates lie one behind the other, and answers when each is due."""
+    """Adds `count` jobs whose dates lie one behind the other, and answers when each is due.
+
+    A machine that is slow, or busy, has fewer of them, and no more a second than it can fire: what is late is to be late for the take-over.
+    Where the first is due before all are added, which would tell nothing of that, it is done once more with more time.
+    """
     _, rate = add(client, [dict(definition, schedule={"in": "1h"}, tags=["warm"]) for _ in range(1000)])
     client.call("job.invalidate", tag="warm")
-    base = time.time() + 2.0 * count / rate + lead
-    over = min(over, count / 500)
-    dates = [round(base + over * index / count, 6) for index in range(count)]
-    numbers, rate = add(client, [dict(definition, schedule={"at": date(at)}) for at in dates])
-    return dict(zip(numbers, dates)), base, rate
+    pace = min(500, rate / 4)
+    count = min(count, int(over * pace))
+    over = count / pace
+    for patience in (2.0, 5.0, 15.0, 40.0):
+        base = time.time() + patience * count / rate + lead
+        dates = [round(base + over * index / count, 6) for index in range(count)]
+        try:
+            numbers, added = add(client, [dict(definition, schedule={"at": date(at)}, tags=["spread"]) for at in dates])
+            if time.time() < base:
+                return dict(zip(numbers, dates)), base, added
+        except Refused:
+            # A date that has passed is no date.
+            if time.time() < base:
+                raise
+        client.call("job.invalidate", tag="spread")
+    raise SystemError("the machine is too slow, or too busy: %d jobs are not added within %.0f s" % (count, patience * count / rate))
 
 
 def events(world, jobs):
@@ -61,9 +76,6 @@ def events(world, jobs):
         grid_jobs = [client.call("job.add", schedule={"every": "%dms" % (step * 1000)})["job"]["id"] for step in grids]
         due, base, rate = spread_out(client, jobs, {})
     margin = base - time.time()
-    # What is due before all of it is added tells nothing of a take-over.
-    if margin < 0:
-        raise SystemError("the machine is too slow, or too busy: the jobs were added %.1f s after the first was due, at %.0f/s" % (-margin, rate))
     time.sleep(max(0, base + 2 - time.time()))
     leads = Moment(b, "this node leads")
     killed = time.time()
@@ -76,7 +88,7 @@ def events(world, jobs):
         return not due.keys() - told
 
     try:
-        world.wait_for(is_done, "all %d jobs to fire" % jobs, patience=40)
+        world.wait_for(is_done, "all %d jobs to fire" % len(due), patience=60)
     except SystemError as error:
         world.broken(str(error))
     for job in grid_jobs:
@@ -85,7 +97,8 @@ def events(world, jobs):
     fresh = Watcher(b.socket)
     runs = ask_all(b.socket, "run.list", "runs", patience=60)
     time.sleep(3)
-    bound = 2.0 + 1.0
+    # The lease, and what a busy machine may take to see that it is over.
+    bound = 2.0 + 5.0
     first = min((instant(event["firedAt"]) for _, event in watchers[0].of("fire.fired")
                  if instant(event["firedAt"]) > killed + 0.3), default=0)
     loading = first - leads.at if leads.at else 0
@@ -113,7 +126,8 @@ def commands(world, jobs):
     open(book, "w").close()
     words = ["sh", "-c", "echo $TIMERD_JOB_ID $TIMERD_ATTEMPT $(date +%%s.%%N) >> %s" % book]
     with b.client(timeout=60) as client:
-        base = time.time() + 3
+        # By then all are added, on any machine.
+        base = time.time() + 8
         dates = [round(base + 4 * index / jobs, 6) for index in range(jobs)]
         numbers, _ = add(client, [{"schedule": {"at": date(at)}, "command": words} for at in dates])
     due = dict(zip(numbers, dates))

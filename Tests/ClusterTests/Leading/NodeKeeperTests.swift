@@ -176,13 +176,14 @@ struct NodeKeeperTests {
     @Test("A second node of one name is refused for as long as the first is there")
     func sameName() async throws {
         let database = try NodeDatabase()
-        let first = try WatchedNode("node", on: database, machine: "here")
+        let first = try WatchedNode("node", on: database, length: Self.long, machine: "here")
         try first.leads()
         let second = try WatchedNode("node", on: database, machine: "there")
         try second.waitFor(.refused(.nameInUse))
         await first.keeper.release()
         try second.leads()
-        #expect(second.all.prefix(2) == [.refused(.nameInUse), .recovered])
+        #expect(second.withoutTroubles.first == .refused(.nameInUse))
+        #expect(second.all.contains(.recovered))
         await second.keeper.stop()
     }
 

@@ -123,7 +123,7 @@ struct SignalRightsTests {
             let job = try await daemon.begin(
                 ["sh", "-c", "\(raised) child & \(wait)"],
                 as: ann.uid,
-                options: ["--timeout", "5s", "--kill-after", "50ms"]
+                options: ["--timeout", "12s", "--kill-after", "50ms"]
             )
             let run = try await daemon.finishedRun(job)
             let pid = try #require(try await pid_t(daemon.line(in: "child")))
@@ -139,7 +139,7 @@ struct SignalRightsTests {
             let job = try await daemon.begin(
                 [raised, "leader"],
                 as: ann.uid,
-                options: ["--name", "raiser", "--timeout", "5s", "--kill-after", "50ms"]
+                options: ["--name", "raiser", "--timeout", "12s", "--kill-after", "50ms"]
             )
             let pid = try #require(try await pid_t(daemon.line(in: "leader")))
             let told = { @Sendable in

@@ -59,7 +59,7 @@ struct EndRunsTests {
     func signal() async throws {
         try await DaemonProcess.with { daemon in
             await daemon.end(SIGTERM)
-            try await daemon.start(["--drain", "4"])
+            try await daemon.start(["--drain", "10"])
             let (jobs, runner) = (try await begin(daemon), daemon.runner)
             try Data().write(to: URL(filePath: daemon.folder + "/go"))
             await daemon.end(SIGUSR1)
@@ -140,7 +140,7 @@ struct EndRunsTests {
             let runner = daemon.runner
             await daemon.end(SIGKILL)
             try Data().write(to: URL(filePath: daemon.folder + "/go"))
-            let (said, trouble, status) = try await timerd(daemon, "--end-runs", "--drain", "4")
+            let (said, trouble, status) = try await timerd(daemon, "--end-runs", "--drain", "10")
             #expect(status == 0 && trouble.isEmpty, "\(trouble)")
             #expect(said.hasPrefix("ended 3 runs: run "), "\(said)")
             for name in ["willing", "polite", "deaf"] { #expect(said.contains("(\(name))")) }

@@ -26,7 +26,7 @@ struct FirstProcessTests {
     func stop() async throws {
         try await DaemonProcess.with { daemon in
             await daemon.end(SIGTERM)
-            try await daemon.start(["--drain", "4"], through: Self.namespace)
+            try await daemon.start(["--drain", "10"], through: Self.namespace)
             let (there, go) = (daemon.folder + "/there", daemon.folder + "/go")
             let script = "echo >\(there); while [ ! -e \(go) ]; do sleep 0.02; done; exit 3"
             for script in [script, "echo >\(there)2; sleep 1000"] {

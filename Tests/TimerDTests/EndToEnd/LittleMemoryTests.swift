@@ -4,7 +4,7 @@ import Testing
 
 @testable import TimerD
 
-@Suite("Little memory at a start", .timeLimit(.minutes(1)))
+@Suite("Little memory at a start", .timeLimit(.minutes(3)))
 struct LittleMemoryTests {
     /// In MiB; with the first, libdispatch waited for ever for a thread that could not be made.
     ///

@@ -143,7 +143,7 @@ struct OwnerRunTests {
                 "add",
                 // She is gone by then, and nobody remembers her any more.
                 "--every",
-                "8s",
+                "20s",
                 "--",
                 "touch",
                 mark

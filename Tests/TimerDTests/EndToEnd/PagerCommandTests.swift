@@ -6,7 +6,7 @@ import TimerControl
 @testable import TimerD
 
 /// A long answer on a terminal, which script(1) makes.
-@Suite("Pager on a terminal", .timeLimit(.minutes(1)))
+@Suite("Pager on a terminal", .timeLimit(.minutes(3)))
 struct PagerCommandTests {
     @Test(
         "A list goes through the pager on a terminal, unless somebody wants none or it is not there",

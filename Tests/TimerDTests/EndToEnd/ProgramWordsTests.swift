@@ -3,7 +3,7 @@
 import Foundation
 import Testing
 
-@Suite("What the programs say of themselves", .timeLimit(.minutes(1))) struct ProgramWordsTests {
+@Suite("What the programs say of themselves", .timeLimit(.minutes(3))) struct ProgramWordsTests {
     @Test(
         "Output that cannot be written is a failure, with its reason",
         arguments: [

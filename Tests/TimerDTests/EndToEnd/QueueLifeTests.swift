@@ -200,7 +200,7 @@ struct QueueLifeTests {
         try await DaemonProcess.with { daemon in
             try await daemon.timerctl("add", "--in", "0s", "--queue", "mails")
             let shell = Shell(variables: ["TIMERD_SOCKET": daemon.socket], folder: daemon.folder)
-            let began = ContinuousClock.now
+            // One signal alone would let it try until the lease is over.
             let ended = try await shell(
                 """
                 timerctl queue work mails --lease 1h -- sh -c 'kill -STOP \(daemon.pid); touch begun' 2>said &
@@ -212,8 +212,7 @@ struct QueueLifeTests {
                 """
             )
             kill(daemon.pid, SIGCONT)
-            #expect(ended.isDone)
-            #expect(ContinuousClock.now - began < .seconds(20))
+            #expect(ended.isDone, "\(ended.errors)")
         }
     }
 

@@ -60,13 +60,19 @@ struct RestoreFaultTests {
             && !FileManager.default.fileExists(atPath: path)
     }
 
-    @Test(
-        "that does not give its copy back does not call the backup damaged",
-        arguments: [1, 3, 6, 30, 60]
-    )
-    func reads(call: Int) async throws {
-        let answer = try await restore(copy, "pread64", "error=EIO:when=\(call)")
-        #expect(isRefused(answer, "input/output error"), "\(answer)")
+    @Test("that does not give its copy back does not call the backup damaged, whichever read it is")
+    func reads() async throws {
+        // How many there are is SQLite's affair: one that does not come has no fault.
+        let restored = try await restore(copy, "pread64", "delay_enter=1:when=1")
+        #expect(restored == "0 ")
+        let trace = try String(contentsOfFile: folder.file("trace"), encoding: .utf8)
+        let last = trace.split(separator: "\n").count { $0.contains(" pread64(") }
+        #expect(last > 20)
+        try FileManager.default.removeItem(atPath: path)
+        for call in [1, 3, last / 20, last / 4, last / 2] {
+            let answer = try await restore(copy, "pread64", "error=EIO:when=\(call)")
+            #expect(isRefused(answer, "input/output error"), "read \(call): \(answer)")
+        }
     }
 
     @Test("that does not give its copy's log back does not call the backup damaged")

@@ -5,7 +5,7 @@ import JobModel
 import Testing
 
 /// A daemon that does not answer, and one that takes its time.
-@Suite("Silent daemon", .timeLimit(.minutes(1))) struct SilentDaemonTests {
+@Suite("Silent daemon", .timeLimit(.minutes(3))) struct SilentDaemonTests {
     @Test("Clients of a daemon that is stuck end with a sentence, doctor among them")
     func stuck() async throws {
         try await DaemonProcess.with { daemon in

@@ -8,7 +8,7 @@ import Testing
 @testable import TimerD
 
 /// What a daemon that is root does for others; the users are those that every system has.
-@Suite("Credentials", .enabled(if: geteuid() == 0), .timeLimit(.minutes(1)))
+@Suite("Credentials", .enabled(if: geteuid() == 0), .timeLimit(.minutes(3)))
 struct CredentialsTests {
     static let daemon = Credentials(uid: 1, gid: 1, groups: [1, 2, 4711])
     static let nobody = Credentials(uid: 65_534, gid: 65_534, groups: [])
@@ -164,7 +164,7 @@ struct CredentialsTests {
         request.credentials = Self.nobody
         let (runner, run) = (test, request)
         let result = Task { await runner.run(run) { _ in } }
-        while !runner.stop(run.run, by: .terminate(killAfter: .seconds(20))) { await Task.yield() }
+        while !runner.stop(run.run, by: .terminate(killAfter: .seconds(100))) { await Task.yield() }
         #expect(await result.value.outcome == .signalled(SIGTERM))
     }
 

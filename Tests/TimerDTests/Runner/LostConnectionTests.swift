@@ -9,7 +9,7 @@ import TimerControl
 @testable import TimerD
 
 /// What a daemon makes of a connection with its runner that is lost: the other end of it is a test.
-@Suite("Lost connections with a runner", .timeLimit(.minutes(1)))
+@Suite("Lost connections with a runner", .timeLimit(.minutes(3)))
 struct LostConnectionTests {
     let script = ScriptedRunner()
 

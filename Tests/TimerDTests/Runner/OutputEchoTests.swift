@@ -13,7 +13,7 @@ import TimerControl
 @testable import TimerD
 
 /// What runs write, on its way to a descriptor that is read, or is not.
-@Suite("Output echo", .timeLimit(.minutes(1))) struct OutputEchoTests {
+@Suite("Output echo", .timeLimit(.minutes(3))) struct OutputEchoTests {
     private let output: FileDescriptor
     private let input: FileDescriptor
     private let records = RecordedLog()

@@ -7,7 +7,7 @@ import Testing
 @testable import TimerD
 
 /// What is known of a run that this host's runner was told to begin: the other end of the connection is a test.
-@Suite("Begins of runs on this host", .timeLimit(.minutes(1))) struct OwnBeginTests {
+@Suite("Begins of runs on this host", .timeLimit(.minutes(3))) struct OwnBeginTests {
     private let script = ScriptedRunner()
 
     @Test(

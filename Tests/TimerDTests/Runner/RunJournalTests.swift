@@ -10,7 +10,7 @@ import TimerControl
 @testable import TimerD
 
 /// What runs write, on its way to a journal that takes it, or does not.
-@Suite("Run journal", .timeLimit(.minutes(1))) struct RunJournalTests {
+@Suite("Run journal", .timeLimit(.minutes(3))) struct RunJournalTests {
     private let records = RecordedLog()
     private let passed = Passed()
 

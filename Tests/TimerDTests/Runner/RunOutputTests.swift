@@ -6,7 +6,7 @@ import TimerControl
 @testable import Runner
 @testable import TimerD
 
-@Suite("RunOutput", .timeLimit(.minutes(1))) struct RunOutputTests {
+@Suite("RunOutput", .timeLimit(.minutes(3))) struct RunOutputTests {
     @Test("Whoever reads along has what was written up to now, as far as it is kept")
     func captured() {
         let output = RunOutput(limit: 3)

@@ -11,7 +11,7 @@ import Testing
 @testable import TimerD
 
 /// Every way in which a command can behave, as a real process; as root also for another user.
-@Suite("Ways of a run", .timeLimit(.minutes(1))) struct RunWaysTests {
+@Suite("Ways of a run", .timeLimit(.minutes(3))) struct RunWaysTests {
     struct Example: Sendable, CustomTestStringConvertible {
         var way: RunWay
         /// Nil for the daemon's own user.

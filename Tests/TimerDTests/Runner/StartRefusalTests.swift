@@ -7,7 +7,7 @@ import Testing
 @testable import Runner
 @testable import TimerD
 
-@Suite("StartRefusal", .timeLimit(.minutes(1))) struct StartRefusalTests {
+@Suite("StartRefusal", .timeLimit(.minutes(3))) struct StartRefusalTests {
     let directory: TemporaryDirectory
     let test: TestRunner
 

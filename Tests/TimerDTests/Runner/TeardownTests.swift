@@ -7,7 +7,7 @@ import Testing
 @testable import Runner
 @testable import TimerD
 
-@Suite("Teardown", .timeLimit(.minutes(1))) struct TeardownTests {
+@Suite("Teardown", .timeLimit(.minutes(3))) struct TeardownTests {
     let test: TestRunner
 
     init() throws {

@@ -25,7 +25,7 @@ extension ControlGroupTests {
             while [ ! -e \(ready) ] || [ $(wc -l <\(ready)) -lt 40 ]; do sleep 0.01; done
             """
         ) { request in
-            request.teardown = .terminate(killAfter: .seconds(30))
+            request.teardown = .terminate(killAfter: .seconds(100))
         }
         #expect(end.code == 0 && end.survivors == [])
         let lines = try #require(readFile(told)).split(separator: "\n").compactMap { Int($0) }

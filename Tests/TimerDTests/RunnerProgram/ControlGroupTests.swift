@@ -9,7 +9,7 @@ import Testing
 @testable import TimerD
 
 /// What holds where each run has a control group of its own, by the protocol.
-@Suite("Control groups", .timeLimit(.minutes(1))) struct ControlGroupTests {
+@Suite("Control groups", .timeLimit(.minutes(3))) struct ControlGroupTests {
     private func mountPoint() throws -> Substring {
         let mounts = try #require(readFile("/proc/self/mounts")).split(separator: "\n")
         let mount = try #require(mounts.first { $0.contains(" cgroup2 ") })
@@ -79,7 +79,7 @@ import Testing
         ) { request in
             if geteuid() == 0 { request.credentials = CredentialsTests.nobody }
             // Its trap has all the time that it needs; the others go by SIGKILL.
-            if isTold { request.teardown = .terminate(killAfter: .seconds(30)) }
+            if isTold { request.teardown = .terminate(killAfter: .seconds(100)) }
         }
         #expect(end.outcome == .exited && end.code == 0 && end.survivors == [])
         let pid = try #require(readFile(file).flatMap { pid_t($0.dropLast()) })
@@ -148,7 +148,7 @@ import Testing
             while [ ! -e \(ready) ]; do sleep 0.01; done
             """
         ) { request in
-            request.teardown = .terminate(killAfter: .seconds(20))
+            request.teardown = .terminate(killAfter: .seconds(100))
         }
         #expect(end.code == 0 && end.survivors == [])
         #expect(readFile(told) == "told\n")
@@ -208,7 +208,7 @@ import Testing
             """
         try text.write(toFile: program, atomically: false, encoding: .utf8)
         let (end, _) = try ScriptedRun.end("exec perl '\(program)'") { request in
-            request.teardown = .terminate(killAfter: .seconds(20))
+            request.teardown = .terminate(killAfter: .seconds(100))
         }
         #expect(end.code == 0 && end.survivors == [])
         #expect(readFile(told) == "all")

@@ -9,7 +9,7 @@ import Testing
 @testable import TimerD
 
 /// The processes by which a runner of root's signals as a run's owner: `timerd-runner/errands.c`.
-@Suite("Signals of many runs at once", .timeLimit(.minutes(1)), .enabled(if: geteuid() == 0))
+@Suite("Signals of many runs at once", .timeLimit(.minutes(3)), .enabled(if: geteuid() == 0))
 struct ErrandTests {
     @Test(
         "A signal that came before the process was its owner's is sent again, however late that is known",
@@ -47,7 +47,7 @@ struct ErrandTests {
         let runner = try RunnerProcess("--without-groups")
         let peer = try runner.connect()
         // Who signals is there for longer than the other run may take.
-        let tracer = try Strace(runner.pid, "-f", "-e", "inject=kill:delay_exit=6000000:when=1")
+        let tracer = try Strace(runner.pid, "-f", "-e", "inject=kill:delay_exit=15000000:when=1")
         var other = ScriptedRun.request(1, "exec sleep 1000")
         other.credentials = CredentialsTests.nobody
         try peer.send(ScriptedRun.start(other))
@@ -55,7 +55,7 @@ struct ErrandTests {
         try peer.send(.end(run: 1, .kill, asRunner: false))
         try await eventually("the signal has arrived") { !isAlive(pid) }
         var request = ScriptedRun.request(2, "exit 4")
-        request.timeout = .seconds(3)
+        request.timeout = .seconds(10)
         try peer.send(ScriptedRun.start(request))
         let end = try peer.end(of: 2).end
         #expect(end.outcome == .exited && end.code == 4)

@@ -8,7 +8,7 @@ import Testing
 @testable import TimerD
 
 /// The limits of runs' control groups, as far as this machine has the controllers.
-@Suite("Limits of control groups", .timeLimit(.minutes(1))) struct GroupLimitsTests {
+@Suite("Limits of control groups", .timeLimit(.minutes(3))) struct GroupLimitsTests {
     /// What stands in a file of a run's group.
     private func read(
         _ file: String,

@@ -23,7 +23,7 @@ private enum PAMModules {
 @Suite(
     "PAM sessions",
     .enabled(if: PAMModules.areThere, "for root alone, with PAM's modules"),
-    .timeLimit(.minutes(1))
+    .timeLimit(.minutes(3))
 )
 struct PAMSessionTests {
     /// A service that is there as long as this is.

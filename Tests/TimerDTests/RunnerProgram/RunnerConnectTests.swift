@@ -11,7 +11,7 @@ import Testing
 @testable import TimerD
 
 /// What keeps a daemon from a runner, and how it says so.
-@Suite("Runners that cannot be reached", .timeLimit(.minutes(1))) struct RunnerConnectTests {
+@Suite("Runners that cannot be reached", .timeLimit(.minutes(3))) struct RunnerConnectTests {
     private let folder: TemporaryFolder
 
     init() throws { folder = try TemporaryFolder() }

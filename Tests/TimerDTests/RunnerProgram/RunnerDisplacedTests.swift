@@ -10,7 +10,7 @@ import Testing
 
 /// What a runner leaves to the next one in whose place another listens by now, as systemd does once its socket unit is started
 /// beside the runner of a daemon that was not of a unit.
-@Suite("A runner in whose place another listens", .timeLimit(.minutes(1)))
+@Suite("A runner in whose place another listens", .timeLimit(.minutes(3)))
 struct RunnerDisplacedTests {
     @Test("The end of a run that went on is told by the next one, in the same epoch")
     func trueEnd() throws {

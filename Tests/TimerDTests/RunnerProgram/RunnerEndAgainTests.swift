@@ -8,7 +8,7 @@ import Testing
 @testable import TimerD
 
 /// What a daemon says to the runner of a run that the daemon before it has told to end, or was about to.
-@Suite("timerd-runner and ends that are asked for again", .timeLimit(.minutes(1)))
+@Suite("timerd-runner and ends that are asked for again", .timeLimit(.minutes(3)))
 struct RunnerEndAgainTests {
     private static let patient = Teardown(steps: [.init(signal: SIGTERM, grace: .seconds(1000))])
 

@@ -8,7 +8,7 @@ import Testing
 @testable import TimerD
 
 /// What is told of runs that are ended because all are, by the runner or by a daemon.
-@Suite("The end of all runs", .timeLimit(.minutes(1))) struct RunnerEndOfAllTests {
+@Suite("The end of all runs", .timeLimit(.minutes(3))) struct RunnerEndOfAllTests {
     private func begin(
         _ run: Int64,
         _ script: String,

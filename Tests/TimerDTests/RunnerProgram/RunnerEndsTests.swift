@@ -9,7 +9,7 @@ import Testing
 @testable import Runner
 
 /// What a runner that is stopped leaves to the next one of how runs have ended.
-@Suite("Ends that no daemon has stored", .timeLimit(.minutes(1))) struct RunnerEndsTests {
+@Suite("Ends that no daemon has stored", .timeLimit(.minutes(3))) struct RunnerEndsTests {
     @Test(
         "The next runner has the epoch of the one that was stopped, and tells them until they are stored"
     )

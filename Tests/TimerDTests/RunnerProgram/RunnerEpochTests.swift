@@ -7,7 +7,7 @@ import Testing
 @testable import Runner
 
 /// What a runner leaves to the next one; `RunnerProgramTests` has the rest.
-@Suite("A runner's epoch", .timeLimit(.minutes(1))) struct RunnerEpochTests {
+@Suite("A runner's epoch", .timeLimit(.minutes(3))) struct RunnerEpochTests {
     @Test("An idle runner that cannot hand its epoch on says so once and stays, until it can")
     func stays() async throws {
         let folder = try TemporaryFolder()

@@ -7,7 +7,7 @@ import Testing
 @testable import Runner
 
 /// The time that a notice's program has, and that of what it leaves behind.
-@Suite("What a program leaves behind", .timeLimit(.minutes(1))) struct RunnerLeftoverTests {
+@Suite("What a program leaves behind", .timeLimit(.minutes(3))) struct RunnerLeftoverTests {
     @Test("What a mail program leaves behind to deliver the mail has time for that")
     func leftover() throws {
         let folder = try TemporaryFolder()

@@ -10,7 +10,7 @@ import Testing
 @testable import TimerD
 
 /// Where a runner says what it has to say.
-@Suite("What a runner says", .timeLimit(.minutes(1))) struct RunnerLogTests {
+@Suite("What a runner says", .timeLimit(.minutes(3))) struct RunnerLogTests {
     private let folder: TemporaryFolder
 
     init() throws { folder = try TemporaryFolder() }

@@ -12,7 +12,7 @@ import Testing
 @Suite(
     "The environment as after a login",
     .enabled(if: geteuid() == 0, "for root alone, who makes folders in /run/user"),
-    .timeLimit(.minutes(1)),
+    .timeLimit(.minutes(3)),
     .serialized
 )
 struct RunnerLoginEnvironmentTests {

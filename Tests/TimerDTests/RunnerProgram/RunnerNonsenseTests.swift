@@ -10,7 +10,7 @@ import Testing
 @testable import TimerD
 
 /// What a daemon that is out of its mind may say to a real runner.
-@Suite("timerd-runner and nonsense", .timeLimit(.minutes(1))) struct RunnerNonsenseTests {
+@Suite("timerd-runner and nonsense", .timeLimit(.minutes(3))) struct RunnerNonsenseTests {
     private func start(_ run: Int64, _ script: String) -> RunnerOrder {
         var request = TestRunner.script(script)
         request.run = run

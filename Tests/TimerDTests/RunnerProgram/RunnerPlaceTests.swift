@@ -11,7 +11,7 @@ import Testing
 @testable import TimerD
 
 /// What becomes of a runner whose socket's file is removed or replaced.
-@Suite("A runner's place", .timeLimit(.minutes(1))) struct RunnerPlaceTests {
+@Suite("A runner's place", .timeLimit(.minutes(3))) struct RunnerPlaceTests {
     private static let goesOn = "while :; do sleep 0.02; done"
 
     /// Begins run 1, and returns once it goes on.

@@ -214,7 +214,7 @@ final class RunnerPeer {
         return count / frame.count
     }
 
-    /// The next report; a limit of 30 s is for a runner that says nothing.
+    /// The next report; a limit of 60 s is for a runner that says nothing.
     func next() throws -> RunnerReport {
         while true {
             if bytes.count >= 4 {
@@ -226,7 +226,7 @@ final class RunnerPeer {
                 }
             }
             var poll = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-            guard Glibc.poll(&poll, 1, 30_000) == 1 else { throw TimedOut() }
+            guard Glibc.poll(&poll, 1, 60_000) == 1 else { throw TimedOut() }
             var piece = [UInt8](repeating: 0, count: 65_536)
             let count = read(descriptor, &piece, piece.count)
             guard count > 0 else { throw Ended() }

@@ -11,7 +11,7 @@ import TimerControl
 @testable import TimerD
 
 /// docs/runner-protocol.md, line by line, with a real runner.
-@Suite("timerd-runner", .timeLimit(.minutes(1))) struct RunnerProgramTests {
+@Suite("timerd-runner", .timeLimit(.minutes(3))) struct RunnerProgramTests {
     private func request(_ run: Int64, _ script: String) -> RunRequest {
         var request = TestRunner.script(script)
         request.run = run

@@ -11,7 +11,7 @@ import TimerControl
 @testable import TimerD
 
 /// A real runner that is the same program as the tests' own, but for the release that it says it is of.
-@Suite("Runners of other releases", .timeLimit(.minutes(1))) struct RunnerReleaseTests {
+@Suite("Runners of other releases", .timeLimit(.minutes(3))) struct RunnerReleaseTests {
     private static let release = "0.0.9"
     static let now = { @Sendable in Int64(1) }
 

@@ -9,7 +9,7 @@ import Testing
 @testable import TimerD
 
 /// What a run may do with the folder of its credentials: /run is in memory, and all users' runs need room there.
-@Suite("The folder of a run's credentials", .timeLimit(.minutes(1)))
+@Suite("The folder of a run's credentials", .timeLimit(.minutes(3)))
 struct RunnerSecretsFolderTests {
     private let folder: TemporaryFolder
 

@@ -10,7 +10,7 @@ import Testing
 @testable import TimerD
 
 /// What a run finds in $CREDENTIALS_DIRECTORY, and what is left of that.
-@Suite("Credentials of runs", .timeLimit(.minutes(1)))
+@Suite("Credentials of runs", .timeLimit(.minutes(3)))
 struct RunnerSecretsTests {
     private let folder: TemporaryFolder
 

@@ -14,7 +14,7 @@ import Testing
 @Suite(
     "timerd-runner and descriptors",
     .enabled(if: access("/usr/bin/prlimit", X_OK) == 0),
-    .timeLimit(.minutes(1))
+    .timeLimit(.minutes(3))
 )
 struct RunnerShortageTests {
     private func runner(_ descriptors: String) throws -> RunnerProcess {

@@ -72,7 +72,7 @@ struct RunnerSignalsTests {
     func outlasted() async throws {
         try await withRaised { request in
             // By then it is root's, on any machine.
-            request.timeout = .seconds(4)
+            request.timeout = .seconds(12)
             request.teardown = .kill
         } _: { runner, peer, request in
             let pids = try peer.next { if case .outlasted(1, let pids) = $0 { pids } else { nil } }

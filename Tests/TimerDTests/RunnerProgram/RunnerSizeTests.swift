@@ -8,7 +8,7 @@ import Testing
 @testable import Runner
 @testable import TimerD
 
-@Suite("What timerd-runner needs", .timeLimit(.minutes(1))) struct RunnerSizeTests {
+@Suite("What timerd-runner needs", .timeLimit(.minutes(3))) struct RunnerSizeTests {
     @Test(
         "It has less than 3 MB as a program, one thread, and less than 5 MB resident with 100 runs"
     )

@@ -12,7 +12,7 @@ import TimerControl
 @testable import TimerD
 
 /// A daemon and a runner that speak different versions of their protocol: the lower one is spoken.
-@Suite("Runners of other versions", .timeLimit(.minutes(1))) struct RunnerVersionTests {
+@Suite("Runners of other versions", .timeLimit(.minutes(3))) struct RunnerVersionTests {
     /// What a later daemon speaks: its version has added two parts.
     private static let next = RunnerProtocol(
         version: RunnerProtocol.current.version + 1,

@@ -10,7 +10,7 @@ import Testing
 @testable import TimerD
 
 /// One connection of an agent, with a real runner; the test is the node that leads.
-@Suite("A connection of an agent", .timeLimit(.minutes(1)))
+@Suite("A connection of an agent", .timeLimit(.minutes(3)))
 struct AgentSessionTests {
     /// What says whether a request is still kept by anybody.
     private struct Trace { weak var start: RunStart? }

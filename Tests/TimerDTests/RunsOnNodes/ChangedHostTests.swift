@@ -10,7 +10,7 @@ import TimerControl
 @testable import TimerD
 
 /// What becomes of commands that wait as a job is given another host; those that begin there are in `SchedulerNodesTests`.
-@Suite("Jobs that are given another host", .timeLimit(.minutes(1))) struct ChangedHostTests {
+@Suite("Jobs that are given another host", .timeLimit(.minutes(3))) struct ChangedHostTests {
     private static let ann = Owner(uid: 1001, name: "ann")
 
     /// Every user is ann.

@@ -10,7 +10,7 @@ import TimerControl
 @testable import TimerD
 
 /// What the node that leads makes of what the agent of another node says: the agent is a test.
-@Suite("Runs on another node", .timeLimit(.minutes(1)))
+@Suite("Runs on another node", .timeLimit(.minutes(3)))
 struct NodeRunnerTests {
     let script = ScriptedRunner()
     let fence = Fence()

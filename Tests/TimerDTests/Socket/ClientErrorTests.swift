@@ -7,7 +7,7 @@ import TimerControl
 
 @testable import TimerD
 
-@Suite("ClientError", .timeLimit(.minutes(1))) struct ClientErrorTests {
+@Suite("ClientError", .timeLimit(.minutes(3))) struct ClientErrorTests {
     /// A path in the folder that has so many bytes.
     private func path(_ folder: TemporaryFolder, bytes: Int) -> String {
         let start = folder.file("")

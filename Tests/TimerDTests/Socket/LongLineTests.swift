@@ -6,7 +6,7 @@ import TimerControl
 
 @testable import TimerD
 
-@Suite("Long lines", .timeLimit(.minutes(1))) struct LongLineTests {
+@Suite("Long lines", .timeLimit(.minutes(3))) struct LongLineTests {
     /// A request that blanks make a long line.
     private func long(_ id: Int, _ blanks: Int) -> String {
         status(id).dropLast() + String(repeating: " ", count: blanks) + "\n"

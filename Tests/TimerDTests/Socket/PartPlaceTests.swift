@@ -6,7 +6,7 @@ import TimerControl
 @testable import TimerD
 
 /// Requests that wait for something, and take a place only as they are at work.
-@Suite("Places of requests that wait", .timeLimit(.minutes(1))) struct PartPlaceTests {
+@Suite("Places of requests that wait", .timeLimit(.minutes(3))) struct PartPlaceTests {
     @Test("Few that have waited for output are told at once, and whoever goes away leaves its turn")
     func parts() async throws {
         let (gate, asked, begun) = (Gate(), Tally(), Tally())

@@ -17,7 +17,7 @@ import TimerControl
 ///
 /// One after the other: each blocks a thread of the pool while it waits for an answer, and on two cores both at
 /// once would leave none for the daemon.
-@Suite("docs/protocol.md and timerd-protocol(7)", .serialized, .timeLimit(.minutes(1)))
+@Suite("docs/protocol.md and timerd-protocol(7)", .serialized, .timeLimit(.minutes(3)))
 struct ProtocolSessionTests {
     /// A document, and at least how many lines its session has.
     static let documents = [("protocol.md", 20), ("man/timerd-protocol.7", 7)]

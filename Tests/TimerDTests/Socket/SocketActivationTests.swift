@@ -28,7 +28,7 @@ import Testing
         #expect(access(path, F_OK) != 0)
     }
 
-    @Test("The kernel names the daemon, not the manager, as who listens", .timeLimit(.minutes(1)))
+    @Test("The kernel names the daemon, not the manager, as who listens", .timeLimit(.minutes(3)))
     func listener() async throws {
         try await DaemonProcess.with { daemon in
             await daemon.end(SIGTERM)
@@ -53,7 +53,7 @@ import Testing
 
     @Test(
         "A reload with another socket than the manager's is refused, as a start would be",
-        .timeLimit(.minutes(1))
+        .timeLimit(.minutes(3))
     )
     func changed() async throws {
         try await DaemonProcess.with { daemon in

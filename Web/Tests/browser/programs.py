@@ -19,7 +19,7 @@ WEB = os.environ["TIMERD_WEB"]
 ZONE = "Europe/Berlin"
 # Who is told to end ends what he has started.
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-LIMIT = 20  # seconds that anything may take before a test says what it waited for
+LIMIT = 60  # seconds that anything may take before a test says what it waited for
 
 
 class Refused(AssertionError):

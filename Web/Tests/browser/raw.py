@@ -48,7 +48,7 @@ class Peer:
             connection = socket.create_connection(("127.0.0.1", self.web.port), LIMIT)
         return connection
 
-    def send(self, data, wait=LIMIT):
+    def send(self, data, wait=20):
         """Sends bytes and reads until the other end closes, or has answered whole."""
         with self.connect() as connection:
             connection.settimeout(wait)

@@ -135,7 +135,7 @@ class Scene:
 
     def take(self, queue, reason):
         """Reserves a task and has it fail."""
-        [task] = self.daemon.ask("task.reserve", queues=[queue], wait="10s")["tasks"]
+        [task] = self.daemon.ask("task.reserve", queues=[queue], wait="60s")["tasks"]
         self.daemon.ask("task.fail", fire=task["fire"], token=task["token"], reason=reason)
 
     def pages(self):

@@ -260,14 +260,14 @@ class Live(unittest.TestCase):
         self.mark()
         self.browser.run("""window.got = 0; window.mine = new EventSource("/events?since=" + document.body.dataset.seq);
             window.mine.onmessage = () => window.got += 1;""")
-        self.browser.until("window.got >= 3000", "three thousand events have come", limit=30)
+        self.browser.until("window.got >= 3000", "three thousand events have come", limit=60)
         # In the middle of it: something else is shown, and the page can be used.
         self.daemon.add(name="in the flood", schedule={"in": "1ms"}, command=["false"])
-        self.browser.until("document.querySelector('[data-live=failed]').innerText.includes('in the flood')", "a failure is shown", limit=30)
+        self.browser.until("document.querySelector('[data-live=failed]').innerText.includes('in the flood')", "a failure is shown", limit=60)
         self.same()
         self.browser.goes(lambda: self.browser.find(".top nav a[href='/jobs']").click())
         self.browser.type("main input[name=q]", "in the flood")
-        self.browser.until("document.querySelector('#list').innerText.includes('in the flood') || document.querySelector('#list .empty')", "a search is answered", limit=30)
+        self.browser.until("document.querySelector('#list').innerText.includes('in the flood') || document.querySelector('#list .empty')", "a search is answered", limit=60)
         self.browser.cdp("HeapProfiler.collectGarbage")
         heap = self.browser.cdp("Runtime.getHeapUsage")["usedSize"]
         self.assertLess(heap, 64 << 20, "the page's memory")
@@ -288,7 +288,7 @@ class Live(unittest.TestCase):
         self.browser.until("document.querySelector('#live').textContent.includes('not live')", "it says that it is not live")
         again = Web(self.daemon, port=port)
         self.addCleanup(again.program.kill)
-        self.browser.until("document.querySelector('#live').textContent.includes('begun anew')", "it says what to do", limit=30)
+        self.browser.until("document.querySelector('#live').textContent.includes('begun anew')", "it says what to do", limit=60)
         self.browser.faults()
 
     def test_the_program_ends_at_once_under_open_streams(self):

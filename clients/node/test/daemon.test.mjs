@@ -9,7 +9,7 @@ import { Daemon, programs } from './daemon.mjs'
 
 const script = (name, body) => test(name, { skip: !programs, timeout: 600_000 }, async () => {
   const daemon = new Daemon().start()
-  const client = new Client({ socketPath: daemon.socketPath, retryFor: 30_000 })
+  const client = new Client({ socketPath: daemon.socketPath, retryFor: 60_000 })
   try {
     await body(daemon, client)
   } finally {
@@ -33,7 +33,7 @@ script('The real daemon: a job is added, watched, cancelled; the example sends i
   const again = await client.add([{ schedule: { in: '1h' } }, { schedule: { in: '1ms' }, queue: 'others', key: 'k' }])
   assert.deepEqual(again.map((job) => job.existing), [undefined, true])
   assert.equal(again[1].id, before[0].id)
-  const [task] = await client.reserve('others', { wait: '20s' })
+  const [task] = await client.reserve('others', { wait: '60s' })
   assert.equal((await client.release(task)).state, 'ready')
   assert.equal((await client.release(task)).state, 'ready')
   const worker = spawn(process.execPath, ['mail-worker.mjs'], { env: { ...process.env, TIMERD_SOCKET: daemon.socketPath } })
@@ -70,7 +70,7 @@ script('What is given up leaves no connection and no place in the queue, and a c
     other.close()
     while ((await client.status()).connections > connections) await sleep(20)
     await client.add({ schedule: { in: '0s' }, queue: 'given up' })
-    const [task] = await client.reserve('given up', { wait: '20s' })
+    const [task] = await client.reserve('given up', { wait: '60s' })
     assert.equal(task.attempt, 1)
     await client.finish(task)
     await client.cancel(job.id, { kill: true })
@@ -91,7 +91,7 @@ script('Tasks that come as a reserve is aborted are all there for the next one',
     await reserve.then((tasks) => client.finish(take(tasks)), (error) => assert.equal(error.name, 'AbortError'))
   }
   while (taken.size < count) {
-    const tasks = await client.reserve('hasty', { count, wait: '20s' })
+    const tasks = await client.reserve('hasty', { count, wait: '60s' })
     assert.notEqual(tasks.length, 0, `${count - taken.size} tasks wait for the end of their lease`)
     await client.finish(take(tasks))
   }

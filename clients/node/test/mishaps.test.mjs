@@ -379,7 +379,7 @@ worked('A daemon that hangs keeps no worker beyond its grace', held, async (fake
   ;(await fake.take('task.reserve')).reply({ tasks: [task(1)] })
   await fake.take('task.reserve') // so it has begun
   // Long enough for the extend, which is not sent behind its end, on a machine that is busy.
-  const stopped = worker.stop({ grace: 5000 })
+  const stopped = worker.stop({ grace: 8000 })
   await fake.take('task.extend') // which nobody answers
   await fake.take('task.release')
   await stopped

@@ -130,7 +130,7 @@ let begun
 const begins = new Promise((resolve) => { begun = resolve })
 script('A worker that is stopped lets go what does not finish within the grace',
   // Long enough for the extend, which is not sent behind its end, on a machine that is busy.
-  { grace: 5000, handlers: { mails: (_, { signal }) => { begun(); return once(signal, 'abort') } } }, async (fake, worker) => {
+  { grace: 8000, handlers: { mails: (_, { signal }) => { begun(); return once(signal, 'abort') } } }, async (fake, worker) => {
     ;(await fake.take('task.reserve')).reply({ tasks: [task(1)] })
     await begins
     const stopped = worker.stop()

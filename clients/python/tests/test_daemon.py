@@ -20,7 +20,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 CONFORMANCE = os.environ.get("TIMERD_CONFORMANCE", os.path.join(HERE, "../../../docs/conformance/run"))
 
 
-def waited(holds, limit=30.0):
+def waited(holds, limit=60.0):
     end = time.monotonic() + limit
     while not holds():
         if time.monotonic() > end:
@@ -39,7 +39,7 @@ class DaemonTests(unittest.TestCase):
         self.socket = folder.name + "/s.sock"
         self.start()
         self.addCleanup(self.kill)
-        self.client = timerd.Client(self.socket, patience=30)
+        self.client = timerd.Client(self.socket, patience=60)
         self.addCleanup(self.client.close)
         self.client.call("daemon.status")
 
@@ -88,7 +88,7 @@ class DaemonTests(unittest.TestCase):
         for tied in (True, False):
             line["params"]["whileConnected"] = tied
             with socket.socket(socket.AF_UNIX) as worker:
-                worker.settimeout(30)
+                worker.settimeout(60)
                 worker.connect(self.socket)
                 worker.sendall(json.dumps(line).encode() + b"\n")
                 self.assertTrue(waited(lambda: self.client.call("daemon.status")))
@@ -111,7 +111,7 @@ class DaemonTests(unittest.TestCase):
         taken = set()
 
         async def work():
-            async with timerd.AsyncClient(self.socket, patience=30) as client:
+            async with timerd.AsyncClient(self.socket, patience=60) as client:
                 for delay in range(100):
                     try:
                         tasks = await asyncio.wait_for(client.reserve("hasty", wait="1h", lease="1h"), delay / 20000)
@@ -120,7 +120,7 @@ class DaemonTests(unittest.TestCase):
                     except asyncio.TimeoutError:
                         pass
                 while len(taken) < count:
-                    tasks = await client.reserve("hasty", count=count, wait="20s")
+                    tasks = await client.reserve("hasty", count=count, wait="60s")
                     self.assertTrue(tasks, "%d tasks wait for the end of their lease" % (count - len(taken)))
                     taken.update(task.fire for task in tasks)
                     await client.finish_all(tasks)
@@ -172,7 +172,7 @@ class DaemonTests(unittest.TestCase):
                 self.start()
         self.assertTrue(waited(lambda: not list(self.client.list_tasks(queue="mails"))))
         worker.stop()
-        thread.join(30)
+        thread.join(60)
         self.assertFalse(thread.is_alive())
         self.assertEqual(len(set(seen)), 300)
 
@@ -184,20 +184,20 @@ class DaemonTests(unittest.TestCase):
         def handler(task):
             attempts.append(task.attempt)
             begun.set()
-            go_on.wait(30)
+            go_on.wait(60)
 
         self.client.add(queue="q")
         worker = timerd.Worker("q", handler, socket=self.socket, lease="5s")
         thread = threading.Thread(target=worker.run, daemon=True)
         thread.start()
-        self.assertTrue(begun.wait(30))
+        self.assertTrue(begun.wait(60))
         self.kill()
         self.start()
         list(self.client.queues())
         go_on.set()
         self.assertTrue(waited(lambda: not list(self.client.list_tasks(queue="q"))))
         worker.stop()
-        thread.join(30)
+        thread.join(60)
         self.assertEqual(attempts, [1])
 
     def test_a_daemon_that_hangs_for_longer_than_a_call_may_take_costs_no_attempt(self):
@@ -230,11 +230,11 @@ class DaemonTests(unittest.TestCase):
             loops[0].call_soon_threadsafe(worker.stop) if loops else worker.stop()
 
         worker = kind("q", handler if kind is timerd.Worker else coroutine, socket=self.socket, concurrency=2, wait="100ms")
-        worker._reserving.timeout = 0.3
+        worker._reserving.timeout = 5.0
         thread = threading.Thread(target=run, daemon=True)
         self.client.add(queue="q", user_info="first")
         thread.start()
-        self.assertTrue(begun.wait(30))
+        self.assertTrue(begun.wait(60))
         with self.assertLogs("timerd.worker", "WARNING") as logs:
             self.daemon.send_signal(signal.SIGSTOP)
             self.addCleanup(self.daemon.send_signal, signal.SIGCONT)
@@ -247,13 +247,13 @@ class DaemonTests(unittest.TestCase):
         self.assertTrue(waited(lambda: not list(self.client.list_tasks(queue="q"))))
         self.assertEqual([attempt for attempt in attempts if attempt[0] == "first"], [("first", 1)])
         stop()
-        thread.join(30)
+        thread.join(60)
         self.assertFalse(thread.is_alive())
 
     def test_a_dead_task_is_listed_with_its_reason_retried_and_dropped(self):
         self.needs_queues()
         self.client.add(queue="q")
-        task = self.client.reserve("q", wait="10s")[0]
+        task = self.client.reserve("q", wait="60s")[0]
         self.assertEqual(self.client.fail(task, "no \u00fc")["state"], "dead")
         self.assertEqual([t.raw["reason"] for t in self.client.list_tasks(state="dead")], ["no \u00fc"])
         self.assertRaises(timerd.LeaseLost, self.client.finish, task)
@@ -264,7 +264,7 @@ class DaemonTests(unittest.TestCase):
         self.needs_queues()
         self.client.add(queue="q", key="a", retries=0)
         self.assertEqual([job.get("existing") for job in self.client.add_all([timerd.job(queue="q", key="a"), timerd.job(in_="1h")])], [True, None])
-        first = self.client.reserve("q", wait="10s")[0]
+        first = self.client.reserve("q", wait="60s")[0]
         self.assertEqual([self.client.release(first)["state"] for _ in range(2)], ["ready"] * 2)
         second = self.client.reserve("q")[0]
         self.assertEqual([self.client.fail(second, "no")["state"] for _ in range(2)], ["dead"] * 2)
@@ -274,7 +274,7 @@ class DaemonTests(unittest.TestCase):
     def test_an_administrator_names_whose_queue_is_meant(self):
         self.needs_queues()
         os.chmod(self.folder, 0o755)
-        other = timerd.Client(self.socket, timeout=30)
+        other = timerd.Client(self.socket, timeout=60)
         self.addCleanup(other.close)
         os.seteuid(65534)
         try:

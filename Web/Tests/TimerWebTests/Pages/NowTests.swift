@@ -37,7 +37,7 @@ struct NowTests {
 
     @Test(
         "What runs is shown and counted beside any number of younger fires that wait",
-        .timeLimit(.minutes(1))
+        .timeLimit(.minutes(3))
     )
     func running() async throws {
         let daemon = try await TestDaemon()

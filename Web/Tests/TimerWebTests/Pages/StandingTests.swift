@@ -54,7 +54,7 @@ struct StandingTests {
 
     @Test(
         "What runs is on its job's page, however many dates were dropped since; End says how many it ends",
-        .timeLimit(.minutes(1))
+        .timeLimit(.minutes(3))
     )
     func running() async throws {
         let daemon = try await TestDaemon()
@@ -129,7 +129,7 @@ struct StandingTests {
 
     @Test(
         "Of many fires that wait a job's page looks at some, and it has what runs behind them",
-        .timeLimit(.minutes(1))
+        .timeLimit(.minutes(3))
     )
     func manyWaiting() async throws {
         let daemon = try await TestDaemon()
@@ -188,7 +188,7 @@ struct StandingTests {
 
     @Test(
         "Attempts at one date are no dates, and what an end has kept from being tried is told",
-        .timeLimit(.minutes(1))
+        .timeLimit(.minutes(3))
     )
     func attempts() async throws {
         let daemon = try await TestDaemon()

@@ -18,7 +18,7 @@ import Testing
 
     @Test(
         "However many ask at once, no more streams are open than there may be",
-        .timeLimit(.minutes(1))
+        .timeLimit(.minutes(3))
     )
     func limit() async throws {
         try await TestServer.run { server in

@@ -48,7 +48,7 @@ final class TestDaemon {
         process = try Self.spawn([
             program, "--database", "\(folder)/d", "--socket", socket, "--log-level", "error",
         ])
-        for _ in 0..<2000 {
+        for _ in 0..<6000 {
             // try?: it does not answer yet.
             if let client = try? await ControlClient.connect(to: socket) {
                 await client.close()
