@@ -74,9 +74,8 @@ struct StrangerTests {
                 }
             }
             try await test.advance(by: .seconds(6))
-            try await eventually("b is asked for it") {
-                test.runner.requests.map(\.node) == ["b"]
-            }
+            try await test.settle()
+            #expect(test.runner.requests.map(\.node) == ["b"])
             #expect(try await test.history(job).map(\.state) == [.running])
         }
     }
@@ -85,13 +84,13 @@ struct StrangerTests {
     func waits() async throws {
         try await Self.withCommand { test, users, job in
             try await test.advance(by: .seconds(6))
-            try await eventually("it waits") {
-                try await test.history(job).map(\.state) == [.waiting]
-            }
+            try await test.settle()
+            #expect(try await test.history(job).map(\.state) == [.waiting])
             #expect(test.runner.requests.isEmpty)
             users.add()
             try await test.advance(by: .seconds(61))
-            try await eventually("it begins") { test.runner.requests.count == 1 }
+            try await test.settle()
+            #expect(test.runner.requests.count == 1)
             #expect(try await test.history(job).map(\.state) == [.running])
         }
     }
