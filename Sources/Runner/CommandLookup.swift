@@ -17,6 +17,10 @@ struct CommandLookup: Sendable {
     /// Where the files come from; nil for a command with a slash.
     private let path: String?
 
+    /// Whether another node was asked for it, whose own words are lost where these are used, as its daemon was gone when it heard
+    /// of the end: its home there, its user and its PATH are not known here.
+    private var isElsewhere: Bool { request.node != nil }
+
     /// Takes argv[0] as it is if it has a slash, else a file of that name from the run's PATH.
     ///
     /// Of the PATH only the absolute directories count.
@@ -57,9 +61,10 @@ struct CommandLookup: Sendable {
         case cspawn_step_nice:
             return StartRefusal("cannot set niceness to \(limits.nice ?? 0)", cause)
         case cspawn_step_groups, cspawn_step_gid, cspawn_step_uid, cspawn_step_verify:
-            return StartRefusal("cannot become user \(request.credentials?.uid ?? 0)", cause)
+            let user = request.credentials.map { "user \($0.uid)" } ?? "its owner"
+            return StartRefusal("cannot become \(user)", cause)
         case cspawn_step_session_opening:
-            let user = request.session?.user ?? ""
+            let user = request.session?.user ?? request.user
             let why = report.headText ?? "the process that was to open it has ended"
             return StartRefusal("cannot open a PAM session for \(StartRefusal.quote(user)): \(why)")
         case cspawn_step_secret_source: return refusalOfSecret(report, cause)
@@ -70,9 +75,9 @@ struct CommandLookup: Sendable {
         case cspawn_step_control_group:
             return StartRefusal("cannot enter the run's control group", cause)
         case cspawn_step_directory:
-            let directory = StartRefusal.quote(request.workingDirectory)
-            let doing = "cannot enter working directory \(directory)"
-            return StartRefusal(doing, cause, on: .workingDirectory)
+            let name = StartRefusal.quote(request.workingDirectory)
+            let directory = isElsewhere ? "its working directory" : "working directory \(name)"
+            return StartRefusal("cannot enter \(directory)", cause, on: .workingDirectory)
         case cspawn_step_exec:
             return refusalOfFile(report, cause)
         default:
@@ -81,6 +86,7 @@ struct CommandLookup: Sendable {
     }
 
     private func refusalOfFile(_ report: cspawn_report, _ cause: Errno) -> StartRefusal {
+        if isElsewhere, path != nil { return refusal(cause) }
         let isThere = files.indices.contains(Int(report.file))
         if let path, !isThere {
             return refusalInPath(path, cause == .permissionDenied ? cause : .noSuchFileOrDirectory)

@@ -38,12 +38,13 @@ public struct Daemon: Service {
         reloads.continuation.yield(configuration)
     }
 
-    /// Whether `reload` refuses a configuration that was read, and says so: then nothing of it is to be in force.
-    public func refuses(_ new: Configuration) -> Bool {
+    /// Why a configuration that was read is refused, of which nothing is to be in force then; nil where it is not.
+    ///
+    /// A restart, to which a changed place is left otherwise, would end the service.
+    public func refusal(of new: Configuration) -> SettingError? {
         // try?: a daemon that is handed several does not run.
         let isHandedOver = (try? manager.socket(for: configuration.socket)) != nil
-        return configuration.shared == nil && isHandedOver
-            && new.refusal(atSocketOf: configuration) != nil
+        return isHandedOver ? new.refusal(atSocketOf: configuration) : nil
     }
 
     /// Runs until it is told to stop, by the service group or by cancellation.

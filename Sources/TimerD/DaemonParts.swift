@@ -18,8 +18,6 @@ struct DaemonParts {
     let metrics: MetricsReport
     let socket: ControlSocket
     private let lastReload: LastReload
-    /// Whether the service manager listens at the socket: a start with another path would be refused.
-    private let isHandedOver: Bool
     private var started: StartedParts
 
     var thread: RunLoopThread { core.loops.timers }
@@ -55,7 +53,6 @@ struct DaemonParts {
                 core,
                 configuration,
                 listener,
-                isHandedOver: lead == nil && listener != nil,
                 startedAt: lead?.startedAt,
                 lastReload,
                 &started
@@ -77,14 +74,12 @@ struct DaemonParts {
         _ core: DaemonCore,
         _ configuration: Configuration,
         _ listener: Int32?,
-        isHandedOver: Bool,
         startedAt: Timestamp?,
         _ lastReload: LastReload,
         _ started: inout StartedParts
     ) async throws {
         self.core = core
         self.lastReload = lastReload
-        self.isHandedOver = isHandedOver
         let (bus, own) = (core.bus, core.own)
         let status = StatusReport(
             databaseShown: configuration.databaseShown,
@@ -201,16 +196,10 @@ struct DaemonParts {
     /// Takes over the settings that were read, and returns those in force from now on; where they are refused it looks at the
     /// socket alone.
     func reload(
-        _ given: Result<Configuration, SettingError>,
+        _ read: Result<Configuration, SettingError>,
         over old: Configuration
     ) async -> Configuration {
-        // A restart, to which a changed place is left otherwise, would end the service.
-        let refusal = isHandedOver ? given.refusal(atSocketOf: old) : nil
-        let read: Result<Configuration, SettingError> = refusal.map { .failure($0) } ?? given
         lastReload.note(read, over: old)
-        if let refusal {
-            log.error("the configuration stays as it was", metadata: ["error": "\(refusal)"])
-        }
         guard case .success(let read) = read else {
             let settings = ControlSocket.Settings(old, uid: geteuid())
             await socket.listenAnew(for: settings.admission.audience)

@@ -6,7 +6,7 @@ import TimerD
 
 /// Reads the configuration once more whenever the daemon gets a SIGHUP.
 ///
-/// If it cannot be read, that is logged, and the configuration stays as it is: the daemon looks at its socket alone.
+/// If it cannot be read, or is refused, that is logged, and the configuration stays as it is: the daemon looks at its socket alone.
 struct Reloads: Service {
     /// One element for each SIGHUP.
     let signals: AsyncStream<Void>
@@ -19,7 +19,8 @@ struct Reloads: Service {
         for await _ in signals.cancelOnGracefulShutdown() {
             do throws(SettingError) {
                 let configuration = try await read()
-                if !daemon.refuses(configuration) { threshold.level = configuration.logLevel }
+                if let refusal = daemon.refusal(of: configuration) { throw refusal }
+                threshold.level = configuration.logLevel
                 daemon.reload(.success(configuration))
             } catch {
                 log.error("the configuration stays as it was", metadata: ["error": "\(error)"])

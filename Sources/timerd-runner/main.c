@@ -76,8 +76,8 @@ static void between(void) {
     // Whoever has started the runner may end what is left of its group with it.
     if (has_sessions()) return;
     bool is_idle = run_count() == 0;
-    // Nobody can hear it any more, and another waits for it to end.
-    if (living_count() == 0 && !has_daemon() && is_displaced()) loop_end();
+    // Nobody can hear it any more: another waits for it to end, or its folder has gone for good.
+    if (living_count() == 0 && !has_daemon() && (is_displaced() || (ends_when_idle && is_given_up()))) loop_end();
     // A stop waits for what ends; whether somebody is there to store how, is another matter.
     if (is_ending && (is_idle || (living_count() == 0 && !has_daemon()))) loop_end();
     if (is_idle && !has_daemon() && !is_awaiting_first && (is_to_leave || ends_when_idle)) end_idle();

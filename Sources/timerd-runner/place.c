@@ -25,10 +25,16 @@ enum { BACKLOG = 16 };
 // How often its file is made anew at once, and how soon it is looked for again where that does not help, in µs.
 enum { TRIES = 8, KEEP_AGAIN = 5000000 };
 
+// How long a file that cannot be made anew, as its folder is gone, is waited for by a runner that has nothing to do, in µs: a
+// day, for the folder may come back from where it was moved to.
+static const int64_t patience = 86400000000;
+
 // Empty where the socket has no path.
 static char path[sizeof((struct sockaddr_un *)NULL)->sun_path + 1];
 // The file that was there at the start, and the one that was made last: whoever moves the first one back finds it listening.
 static struct stat files[2];
+// Since when there is no file, and none can be made; 0 while there is one.
+static int64_t missing_since;
 static struct source changes = {.descriptor = -1};
 // The lock is the process's: no child has it, and it ends with the process.
 static int lock = -1;
@@ -123,6 +129,8 @@ static bool has_lock(void) {
 
 bool is_superseded(void) { return is_displaced() && !has_lock(); }
 
+bool is_given_up(void) { return missing_since != 0 && loop_now() - missing_since >= patience; }
+
 bool is_deserted(void) { return is_missing() || is_superseded(); }
 
 static int listen_anew(void) {
@@ -170,6 +178,10 @@ void keep_place(void) {
     static struct alarm again = {.ring = keep_again};
     // More than once where that one has been removed before it was watched.
     for (int i = 0; i < TRIES && path[0] && is_missing() && make_file(); i++) {}
+    if (!path[0] || !is_missing())
+        missing_since = 0;
+    else if (missing_since == 0)
+        missing_since = loop_now();
     // No change tells of room for it, and the removal of another's file may come before that is watched.
     if (path[0] && (is_missing() || is_displaced())) alarm_set(&again, loop_now() + KEEP_AGAIN);
 }

@@ -29,6 +29,9 @@ void watch_place(void);
 /// Makes the file anew if it has been removed, also where that was not told; tries again until it can.
 void keep_place(void);
 
+/// Whether its socket's file has been gone for a day, and could not be made anew: its folder is gone, too.
+bool is_given_up(void);
+
 /// Whether no runner follows this one in its place: its socket is gone, or another runner's is there.
 bool is_deserted(void);
 

@@ -100,11 +100,16 @@ package struct RunnerProgram: Sendable {
     ///
     /// - Throws: also where one lives whose socket is not there: beside it runs would begin a second time.
     private func start(after cause: Errno) throws(RunnerUnreachable) -> FileDescriptor {
+        let isUnheard = cause == .connectionRefused && UnixSocketTable.hasUnheard(at: wholePath)
         if let holder {
             // In the place of its socket's file is one at which nobody listens, as of a backup: it makes its own anew once that
             // is gone. try?: what is no socket stays, and so does the runner.
-            if cause == .connectionRefused { try? removeLeftSocket() }
+            if cause == .connectionRefused, !isUnheard { try? removeLeftSocket() }
             throw held(by: holder)
+        }
+        // It is connected with at the next try.
+        guard !isUnheard else {
+            throw RunnerUnreachable("another process has made '\(socket)', and does not listen yet")
         }
         try removeLeftSocket()
         let listener: FileDescriptor

@@ -43,6 +43,8 @@ extension CommandHandler {
         }
         try await nodes.drain(request.name, request.drains, by: caller)
         await scheduler.drainNode(request.name, request.drains)
+        // Some may have begun since the look, and `drain --wait` counts on that there are none: from here on none does.
+        node.runs = await scheduler.runs(onEach: [request.name]).first
         if node.state != .gone {
             let state: NodeView.State = node.leads ? .leading : .standby
             node.state = request.drains ? .draining : state

@@ -143,14 +143,6 @@ extension SchedulerSettings {
     }
 }
 
-extension Result<Configuration, SettingError> {
-    /// See `Configuration.refusal`; nil where it cannot be read.
-    func refusal(atSocketOf old: Configuration) -> SettingError? {
-        guard case .success(let new) = self else { return nil }
-        return new.refusal(atSocketOf: old)
-    }
-}
-
 extension Configuration {
     /// The settings in which this differs from those in force, and that stay as they are until a restart.
     func changedPlaces(from old: Configuration) -> [Setting] {

@@ -17,6 +17,7 @@ extension Scheduler {
         guard isRecovered, !isStopping, held.begin(all: all) else { return }
         // Detached: the user database may take long, and nothing here waits for it.
         Task.detached(executorPreference: pool) {
+            await self.meetStrangers()
             await self.checkOwners()
             await self.storeHolds()
             await self.lookOn(all: all)
@@ -57,7 +58,7 @@ extension Scheduler {
                 break
             }
         } while all && held.cursor.rawValue > 0
-        isAnyHeld = isAnyHeld || !held.unstored.isEmpty
+        isAnyHeld = isAnyHeld || !held.unstored.isEmpty || hosts.hasStrangers
         if held.ended(isAnyHeld: isAnyHeld, now: clock.now().elapsed) { lookAtHeld(all: true) }
         announceLoadDate()
     }
@@ -183,6 +184,19 @@ extension Scheduler {
             return
         }
         await checkOwners(owner)
+    }
+
+    /// Holds the jobs of an owner whom this one of several hosts does not know, and looks at them again: his commands that were
+    /// to begin here go to a host that knows him, or wait for one.
+    func lookAtOwner(_ owner: Owner) {
+        held.found(now: clock.now().elapsed)
+        announceLoadDate()
+        Task.detached(executorPreference: pool) { await self.checkOwner(owner) }
+    }
+
+    /// Has commands begin here again whose owners this host did not know: they may have been added since.
+    private func meetStrangers() {
+        if hosts.forgetStrangers() { beginAgain() }
     }
 
     /// Whether an owner whom the store has as gone is back; the owner's held jobs go on then.

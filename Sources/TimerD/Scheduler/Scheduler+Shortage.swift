@@ -12,7 +12,9 @@ extension Scheduler {
     func noteBreak(_ reason: RunBreak, of command: RunningCommand) {
         switch reason {
         case .notBegun(let reason): notBegun(command, reason)
-        case .stranger(let reason): notBegun(command, reason, isStranger: true)
+        case .stranger(let reason):
+            notBegun(command, reason, isStranger: true)
+            if isHere(command) { lookAtOwner(command.job.owner) }
         case .shortage(let reason):
             noteShortage(reason)
             notBegun(command, reason)

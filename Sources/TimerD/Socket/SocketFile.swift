@@ -151,20 +151,33 @@ struct SocketFile: Sendable {
         guard file.st_mode & S_IFMT == S_IFSOCK else {
             throw SocketError(path, SocketError.otherFile, isLasting: true)
         }
-        let probe = try makeSocket(path)
-        defer { close(probe) }
-        // Does not wait: a Unix socket that is not accepted yet counts as connected.
-        guard withAddress(of: path, { connect(probe, $0, $1) }) != 0, errno != EAGAIN else {
-            throw SocketError(path, "another daemon answers on '\(path)'")
+        var answer = try probe(path)
+        // The service manager may be about to listen, within a moment.
+        for _ in 0..<100 where answer == ECONNREFUSED && UnixSocketTable.hasUnheard(at: path) {
+            usleep(10_000)
+            answer = try probe(path)
         }
-        switch errno {
+        switch answer {
+        case 0, EAGAIN: throw SocketError(path, "another daemon answers on '\(path)'")
+        case ECONNREFUSED where UnixSocketTable.hasUnheard(at: path):
+            throw SocketError(path, "another process has made it, and does not listen")
         case ECONNREFUSED:
             guard unlink(path) == 0 || errno == ENOENT else {
                 throw .failed(path, "remove the stale socket file")
             }
         case ENOENT: break
-        default: throw .failed(path, "tell whether another daemon answers there")
+        default:
+            errno = answer
+            throw .failed(path, "tell whether another daemon answers there")
         }
+    }
+
+    /// Connects; 0, or the errno.
+    private static func probe(_ path: String) throws(SocketError) -> Int32 {
+        let probe = try makeSocket(path)
+        defer { close(probe) }
+        // Does not wait: a Unix socket that is not accepted yet counts as connected.
+        return withAddress(of: path) { connect(probe, $0, $1) == 0 ? 0 : errno }
     }
 
     private static func makeSocket(_ path: String) throws(SocketError) -> Int32 {

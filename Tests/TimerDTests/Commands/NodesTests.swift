@@ -22,10 +22,18 @@ import TimerControl
         private let trouble: ControlError?
         /// The node that is the last that may lead.
         private let last: String?
+        /// What happens while the database is told.
+        private let meanwhile: @Sendable () async throws -> Void
         private let log = Locked<[Drained]>([])
 
-        init(_ views: [NodeView], trouble: ControlError? = nil, last: String? = nil) {
+        init(
+            _ views: [NodeView],
+            trouble: ControlError? = nil,
+            last: String? = nil,
+            meanwhile: @escaping @Sendable () async throws -> Void = {}
+        ) {
             (self.views, self.trouble, self.last) = (views, trouble, last)
+            self.meanwhile = meanwhile
         }
 
         var drained: [Drained] { log.withLock { $0 } }
@@ -38,6 +46,7 @@ import TimerControl
         func drain(_ name: String, _ drains: Bool, by caller: Caller) async throws(ControlError) {
             if let trouble { throw trouble }
             if drains, name == last { throw .lastNode(name) }
+            do { try await meanwhile() } catch { Issue.record(error) }
             log.withLock { $0.append(Drained(name: name, drains: drains, uid: caller.uid)) }
         }
     }
@@ -117,6 +126,28 @@ import TimerControl
             #expect(alpha.state == .leading)
             #expect(registry.drained.map(\.name) == ["beta", "alpha"])
         }
+    }
+
+    @Test("A drain tells of a command that began while it was stored, for which --wait waits")
+    func beginsMeanwhile() async throws {
+        let folder = try TemporaryFolder()
+        let test = try await TestScheduler(folder: folder.path, node: "alpha")
+        await test.loop.ask { [scheduler = test.scheduler] in
+            scheduler.assumeIsolated {
+                $0.nodeJoined("beta", labels: [], drains: false)
+                $0.runnerChanged(.back(epoch: 77), of: "beta")
+            }
+        }
+        test.runner.isHolding = true
+        // One on each node.
+        for _ in 0..<2 { try await test.add(ScheduleWords(in: "5s"), command: ["x"]) }
+        let handler = handler(
+            test,
+            Registry(Self.nodes) { try await test.advance(by: .seconds(6)) }
+        )
+        #expect(try await drain(handler, "beta").get().runs == 1)
+        test.runner.end()
+        try await test.close()
     }
 
     @Test("A drained node is answered as it stands by that, and so is one that may lead again")

@@ -27,6 +27,23 @@ import Testing
     }
 
     @Test(
+        "Of a run on another node whose own words are lost nothing is named that is known there alone",
+        arguments: [
+            (cspawn_step_directory, "cannot enter its working directory"),
+            (cspawn_step_uid, "cannot become its owner"),
+            (cspawn_step_exec, "cannot run 'tool'"),
+        ]
+    )
+    func elsewhere(step: cspawn_step, words: String) {
+        var request = TestRunner.request(["tool"])
+        (request.node, request.user) = ("b", "ann")
+        var report = cspawn_report()
+        (report.step, report.error, report.file) = (Int32(step.rawValue), 2, 2)
+        let refusal = CommandLookup(request).refusal(report)
+        #expect(refusal.message == "\(words): no such file or directory")
+    }
+
+    @Test(
         "A credential that cannot be read is named by its whole path, or by its beginning where that is cut",
         arguments: [("/s/token", "b"), ("/s/token-old", "a"), (long, "c"), ("/s/tok", "")]
     )

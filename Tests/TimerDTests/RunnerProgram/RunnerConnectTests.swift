@@ -114,6 +114,19 @@ import Testing
         #expect(byFile ? readFile(path) == "kept" : rmdir(path) == 0)
     }
 
+    @Test("A socket that another has made is its own, also before it listens")
+    func unheard() throws {
+        let path = folder.file("socket")
+        let listener = try RunnerProcess.socket(path) { bind($0, $1, $2) }
+        defer { close(listener) }
+        let program = RunnerProgram(executable: "/none", socket: path)
+        #expect(
+            refusal(of: program) == "another process has made '\(path)', and does not listen yet"
+        )
+        #expect(listen(listener, 1) == 0)
+        #expect(refusal(of: program) == nil)
+    }
+
     @Test("A runner whose socket is named from the present folder hands its epoch on beside it")
     func relative() async throws {
         let present = FileManager.default.currentDirectoryPath

@@ -68,14 +68,9 @@ import Testing
                 try text.write(toFile: file, atomically: false, encoding: .utf8)
             }
             try write(daemon.socket, 4, logging: "info")
-            let manager = """
-                use IO::Socket::UNIX; use POSIX; $^F = 9;
-                my $s = IO::Socket::UNIX->new(Local => $ENV{AT}, Listen => 9) or die;
-                POSIX::dup2(fileno($s), 3); $ENV{LISTEN_PID} = $$; $ENV{LISTEN_FDS} = 1; exec @ARGV;
-                """
             try await daemon.start(
                 ["--config", file],
-                through: ["env", "AT=\(daemon.socket)", "perl", "-e", manager],
+                through: ["env", "AT=\(daemon.socket)", "perl", "-e", Self.manager],
                 isPlaced: false
             )
             let refusal = daemon.nextLine(with: "'ListenStream' and 'socket' have to agree")
@@ -98,6 +93,47 @@ import Testing
             await daemon.end(SIGTERM)
         }
     }
+
+    @Test("So it is of one of several hosts", .timeLimit(.minutes(1)))
+    func changedOfNode() async throws {
+        try await DaemonProcess.with { daemon in
+            await daemon.end(SIGTERM)
+            let file = daemon.folder + "/timerd.json"
+            func write(_ socket: String, logging level: String) throws {
+                // Nobody listens there, so that the node stands by.
+                let places = [
+                    "database": "postgresql:///timerd?host=\(daemon.folder)/none", "node": "alone",
+                    "copy": daemon.folder + "/copy.db", "socket": socket, "logLevel": level,
+                ]
+                let text = try JSONEncoder().encode(places)
+                try text.write(to: URL(filePath: file))
+            }
+            try write(daemon.socket, logging: "info")
+            try await daemon.start(
+                ["--config", file],
+                through: ["env", "AT=\(daemon.socket)", "perl", "-e", Self.manager],
+                isPlaced: false
+            )
+            let refusal = daemon.nextLine(with: "'ListenStream' and 'socket' have to agree")
+            try write(daemon.folder + "/other.sock", logging: "debug")
+            kill(daemon.pid, SIGHUP)
+            await refusal.wait()
+            #expect(!daemon.log.contains("needs a restart"))
+            let reloaded = daemon.nextLine(with: "reloaded")
+            try write(daemon.socket, logging: "info")
+            kill(daemon.pid, SIGHUP)
+            await reloaded.wait()
+            #expect(!daemon.log.contains(" debug "), "\(daemon.log)")
+            await daemon.end(SIGTERM)
+        }
+    }
+
+    /// Listens at `$AT`, and becomes the daemon.
+    private static let manager = """
+        use IO::Socket::UNIX; use POSIX; $^F = 9;
+        my $s = IO::Socket::UNIX->new(Local => $ENV{AT}, Listen => 9) or die;
+        POSIX::dup2(fileno($s), 3); $ENV{LISTEN_PID} = $$; $ENV{LISTEN_FDS} = 1; exec @ARGV;
+        """
 
     @Test("One that listens elsewhere is refused, with both places named")
     func elsewhere() throws {

@@ -110,6 +110,17 @@ import Testing
         #expect(file(path) != nil)
     }
 
+    @Test("One that another process has made is not replaced before that has listened")
+    func unheard() throws {
+        let path = folder.file("timerd.sock")
+        let made = try RunnerProcess.socket(path) { bind($0, $1, $2) }
+        defer { close(made) }
+        #expect(problem(path) == "another process has made it, and does not listen")
+        #expect(file(path) != nil)
+        #expect(listen(made, 1) == 0)
+        #expect(problem(path) == "another daemon answers on '\(path)'")
+    }
+
     @Test("Of daemons that start at the same time one has the socket, the others are refused")
     func race() async throws {
         let path = folder.file("timerd.sock")

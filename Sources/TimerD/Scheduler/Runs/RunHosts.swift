@@ -116,6 +116,15 @@ struct RunHosts: Sendable {
         hosts[host]?.strangers.insert(user)
     }
 
+    /// Whether this host does not know a user who had a command for it.
+    var hasStrangers: Bool { hosts[own]?.strangers.isEmpty == false }
+
+    /// Has this host take the commands again of users whom it did not know; returns whether there were any.
+    mutating func forgetStrangers() -> Bool {
+        defer { hosts[own]?.strangers = [] }
+        return hasStrangers
+    }
+
     // MARK: - Places
 
     /// Whether a host may take the fire now.

@@ -11,7 +11,8 @@ struct RunRequests: Sendable {
     let accounts: Accounts
 
     /// Has `body` carry out a job's command as the job's owner; `notStarted` if that account does not exist or
-    /// may not be used, `RunBreak.shortage` where that cannot be found out for want of descriptors.
+    /// may not be used, `RunBreak.shortage` where that cannot be found out for want of descriptors, `stranger` where it does
+    /// not exist on this one of several hosts.
     func carryOut(
         _ command: RunningCommand,
         _ clock: any WallClock,
@@ -21,8 +22,12 @@ struct RunRequests: Sendable {
         do throws(StartRefusal) {
             request = try await self.request(for: command)
         } catch {
-            if error.subject == .shortage { throw RunBreak.shortage(error.message) }
-            return .notStarted(error, at: clock.now().wall.microseconds)
+            switch error.subject {
+            case .shortage?: throw RunBreak.shortage(error.message)
+            // Another host may know him.
+            case .user? where settings.node != nil: throw RunBreak.stranger(error.message)
+            default: return .notStarted(error, at: clock.now().wall.microseconds)
+            }
         }
         return try await body(request)
     }
@@ -60,7 +65,7 @@ struct RunRequests: Sendable {
         // else.
         let found = uid == own.uid ? own : try await accounts.entry(uid)
         if uid != own.uid, let reason = owner.absence(now: found?.name, on: settings.node) {
-            throw StartRefusal("job \(job) belongs to \(reason)")
+            throw StartRefusal("job \(job) belongs to \(reason)", on: .user)
         }
         guard let found else { throw .noUser(uid) }
         try await accounts.requirePermission(found)
