@@ -52,7 +52,7 @@ import Testing
         #expect(left.verdict(of: job, isClaim: row.isClaim, at: moment) == row.expected)
     }
 
-    @Test("Whether its date has come is asked of the job's own clock")
+    @Test("Whether it was due is asked of the job's own clock")
     func clocks() throws {
         let every = try StoredJob.sample()
         let cron = try StoredJob.sample(ScheduleWords(cron: "*/10 * * * * *"))
@@ -65,10 +65,28 @@ import Testing
         )
         // The wall clock was set forward by an hour at 5 s.
         let ahead = ClockReading(elapsed: .start(5), wallOffset: .seconds(3600))
-        #expect(!left.hasCome(of: every, at: ahead))
-        #expect(left.hasCome(of: cron, at: ahead))
+        #expect(!left.isDue(of: every, at: ahead))
+        #expect(left.isDue(of: cron, at: ahead))
         let back = ClockReading(elapsed: .start(15), wallOffset: .seconds(-3600))
-        #expect(left.hasCome(of: every, at: back))
-        #expect(!left.hasCome(of: cron, at: back))
+        #expect(left.isDue(of: every, at: back))
+        #expect(!left.isDue(of: cron, at: back))
+    }
+
+    @Test("A date that has come, and that jitter puts off, is kept until it is due")
+    func jitter() throws {
+        let job = try StoredJob.sample { $0.jitter = "10s" }
+        let left = LeftFire(
+            id: FireID(rawValue: 1),
+            job: job.id,
+            wallDate: .start(10),
+            state: .claimed,
+            missed: 0
+        )
+        let due = try #require(job.dueDate)
+        #expect(due > .start(10))
+        let before = ClockReading(elapsed: due - TimeSpan(microseconds: 1), wallOffset: .zero)
+        #expect(left.verdict(of: job, isClaim: true, at: before) == .keep)
+        let then = ClockReading(elapsed: due, wallOffset: .zero)
+        #expect(left.verdict(of: job, isClaim: true, at: then) == .redeliver)
     }
 }

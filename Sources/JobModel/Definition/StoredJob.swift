@@ -93,7 +93,7 @@ package struct StoredJob: Sendable {
         package var fire: FireID
         /// How many missed dates it stands for.
         package var missed: Int
-        /// Whether its date had passed when it was claimed: the misfire policy has decided, and is not asked
+        /// Whether it was due when it was claimed: the misfire policy has decided, and is not asked
         /// again.
         package var isPast = false
         /// Whether a daemon before this one may have carried it out.

@@ -23,7 +23,7 @@ package struct LeftFire: Hashable, Sendable {
     package var isMaybeTold: Bool { state == .claimed && firedAt != nil }
 
     package enum Verdict: Hashable, Sendable {
-        /// Its date is still to come.
+        /// It is not due yet.
         case keep
         /// An event that may have been told: it is told again, under the same id.
         case redeliver
@@ -55,14 +55,16 @@ package struct LeftFire: Hashable, Sendable {
         if state == .running { return .interrupt }
         if state == .waiting { return .wait }
         guard isClaim else { return .carryOut }
-        guard hasCome(of: job, at: moment) || isMaybeTold else { return .keep }
+        guard isDue(of: job, at: moment) || isMaybeTold else { return .keep }
         return job.definition.isEvent ? .redeliver : .resolveAgain
     }
 
-    /// Whether the date of the job's claim has come, by the job's clock: the wall clock may have been set
-    /// back since it was claimed.
-    package func hasCome(of job: StoredJob, at moment: ClockReading) -> Bool {
-        job.fireDate.map { $0 <= moment.reading(of: job.clock) } ?? (wallDate <= moment.wall)
+    /// Whether the job's claim is due, by the job's clock: the wall clock may have been set back since it was
+    /// claimed.
+    ///
+    /// Between its date and when jitter has it due no daemon has told it.
+    package func isDue(of job: StoredJob, at moment: ClockReading) -> Bool {
+        job.dueDate.map { $0 <= moment.reading(of: job.clock) } ?? (wallDate <= moment.wall)
     }
 
     package init(

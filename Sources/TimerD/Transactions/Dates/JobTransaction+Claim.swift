@@ -56,7 +56,7 @@ extension JobTransaction {
         {
             let now = moment.reading(of: job.clock)
             guard due <= now else {
-                try claim(date, missed: 0, of: &job)
+                try claim(date, missed: 0, isPast: false, of: &job)
                 continue
             }
             let until = job.policy.until.map { moment.date(ofWall: $0, on: job.clock) }
@@ -82,7 +82,7 @@ extension JobTransaction {
             if let fire = resolution.fire {
                 if fire.date != date { try recordMove(of: &job, through: date) }
                 let missed = fire.missed - taken.reduce(0, +)
-                try claim(fire.date, missed: missed, of: &job)
+                try claim(fire.date, missed: missed, isPast: true, of: &job)
             } else if let last = resolution.skipped.last?.last {
                 try advance(&job, past: last)
             }
@@ -103,20 +103,27 @@ extension JobTransaction {
     }
 
     /// Claims `date`; if that date has its row already, moves on to the next.
-    private mutating func claim(_ date: Timestamp, missed: Int, of job: inout StoredJob) throws {
+    ///
+    /// `isPast`: whether it was due, so that the misfire policy has decided; one that has come and that jitter puts off
+    /// was not.
+    private mutating func claim(
+        _ date: Timestamp,
+        missed: Int,
+        isPast: Bool,
+        of job: inout StoredJob
+    ) throws {
         if let row = try row(of: job, covering: date) {
             try advance(&job, past: row.last)
             return
         }
-        let hasCome = date <= moment.reading(of: job.clock)
         if let fire = try fires.insertClaim(date, of: job, at: moment, missed: missed) {
             job.rowsSinceTrim += 1
             job.ahead = []
-            job.claim = StoredJob.Claim(fire: fire, missed: missed, isPast: hasCome)
+            job.claim = StoredJob.Claim(fire: fire, missed: missed, isPast: isPast)
             job.fireDate = date
         } else if var left = try fires.claim(of: job.id, at: date) {
             // The claim stayed when the job was held, and the job's row lost it.
-            left.isPast = hasCome
+            left.isPast = isPast
             job.claim = left
             job.ahead = nil
             job.fireDate = date

@@ -148,7 +148,7 @@ extension JobTransaction {
 
     /// Goes through the claims that a crash left after the job's next date.
     ///
-    /// A date that has come may have been told, and is told again; a date to come is released, as is one behind the job's
+    /// A date that was due may have been told, and is told again; one that was not is released, as is one behind the job's
     /// end, which nobody can have been told of.
     ///
     /// - Returns: all of them.
@@ -159,7 +159,7 @@ extension JobTransaction {
         var kept: [ClaimAhead] = []
         for (index, claim) in left.enumerated() {
             var next = claim
-            if index < tellable, next.date <= now, !next.claim.isRedelivery {
+            if index < tellable, job.dates.due(next.date) <= now, !next.claim.isRedelivery {
                 try fires.markMaybeTold(next.claim.fire, at: moment.wall)
                 next.claim.isRedelivery = true
             }
@@ -173,7 +173,7 @@ extension JobTransaction {
         return left.map(\.claim.fire)
     }
 
-    /// Marks the claims ahead as perhaps told that have come, and that lie behind their jobs' `until` only since the wall
+    /// Marks the claims ahead as perhaps told that were due, and that lie behind their jobs' `until` only since the wall
     /// clock was stepped forward by `step` while no daemon ran.
     func markAheadMaybeTold(before step: TimeSpan) throws {
         var seen: Set<JobID> = []
@@ -183,7 +183,7 @@ extension JobTransaction {
             else { continue }
             let claims = try claimsAhead(of: job)
             for next in claims.prefix(countTellable(claims, of: job, before: step))
-            where next.date <= moment.elapsed {
+            where job.dates.due(next.date) <= moment.elapsed {
                 try fires.markMaybeTold(next.claim.fire, at: moment.wall)
             }
         }

@@ -89,8 +89,8 @@ extension JobTransaction {
             // A run that this runner does not know, it was never asked for; `wasAsked` is true if an earlier runner may have
             // been.
             let isUnasked = left.allSatisfy { !$0.wasAsked }
-            if isUnasked, fire.state == .running, isClaim, !fire.hasCome(of: job, at: moment) {
-                // Its run was stored ahead of its date, which is still to come.
+            if isUnasked, fire.state == .running, isClaim, !fire.isDue(of: job, at: moment) {
+                // Its run was stored ahead of when it is due.
                 try releaseRun(of: fire.id)
                 fire.state = .claimed
             }
@@ -103,7 +103,7 @@ extension JobTransaction {
                 job.claim = StoredJob.Claim(
                     fire: fire.id,
                     missed: fire.missed,
-                    isPast: fire.hasCome(of: job, at: moment),
+                    isPast: fire.isDue(of: job, at: moment),
                     isRedelivery: isRedelivery
                 )
                 // Rows of claims ahead follow that of the job's own claim.
