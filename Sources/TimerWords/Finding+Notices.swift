@@ -27,7 +27,7 @@ extension Finding {
         }
         let job = first.name.map { "'\($0)'" } ?? "job \(first.job)"
         let more = "\(areAll ? "" : "at least ")\(failing.count - 1) more"
-        let others = failing.count > 1 || !areAll ? ", and \(more)" : ""
+        let others = failing.count > 1 ? ", and \(more)" : ""
         let lost = givenUp > 0 ? "; \(givenUp) given up since the daemon's start" : ""
         return .warning(
             "notices",
