@@ -106,34 +106,6 @@ import TimerWords
         #expect(away.level == .broken && away.advice?.contains("timerd-runner") == true)
     }
 
-    @Test("Names the place that takes no notices, with its own words")
-    func notices() {
-        func notice(_ id: Int64, _ error: String?) -> Notice {
-            var notice = Notice(
-                id: NoticeID(rawValue: id),
-                job: JobID(rawValue: 7),
-                owner: "ann",
-                reason: "failed",
-                place: "mail:ops",
-                addedAt: testNow,
-                nextTry: testNow,
-                attempts: 1
-            )
-            (notice.name, notice.error) = ("backup", error)
-            return notice
-        }
-        #expect(Diagnosis.notices([]) == .ok("notices", "none waits"))
-        #expect(Diagnosis.notices([notice(1, nil)]) == .ok("notices", "none was refused"))
-        let failing = Diagnosis.notices([
-            notice(1, nil), notice(2, "exit status 75"), notice(3, "x"),
-        ])
-        #expect(failing.level == .warning)
-        #expect(
-            failing.text
-                == "'mail:ops' did not take that 'backup' failed: exit status 75, and 1 more"
-        )
-    }
-
     @Test("A handler of the daemon's defaults that could not be run is named, with the reason")
     func defaults() throws {
         let folder = NSTemporaryDirectory() + "doctor-\(UUID().uuidString)"

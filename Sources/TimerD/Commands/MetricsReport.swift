@@ -22,9 +22,10 @@ struct MetricsReport: Sendable {
         let live = try? await status.store.reader.read { try Queries($0).liveJobs() }
         // try?: as above.
         let notices = try? await status.store.reader.read { try NoticeStore($0).standing() }
-        let moment = status.clock.now()
         // try?: as above.
         let tasks = try? await status.store.reader.read { try QueueStore($0).standing() }
+        // After that: no task became ready behind it, which would be younger than new.
+        let moment = status.clock.now()
         let writer = status.store.writer
         let statistics = writer.statistics
         var reply = MetricsReply(

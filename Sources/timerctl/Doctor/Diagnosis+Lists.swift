@@ -71,19 +71,4 @@ extension Diagnosis {
             "timerctl runs \(failed[0]); timerctl logs \(failed[0])"
         )
     }
-
-    /// The oldest notices that wait to be handed over, of those that the caller may see.
-    static func notices(_ notices: [Notice]) -> Finding {
-        let failing = notices.filter { $0.error != nil }
-        guard let first = failing.first else {
-            return .ok("notices", notices.isEmpty ? "none waits" : "none was refused")
-        }
-        let job = first.name.map { "'\($0)'" } ?? "job \(first.job)"
-        let others = failing.count > 1 ? ", and \(failing.count - 1) more" : ""
-        return .warning(
-            "notices",
-            "'\(first.place)' did not take that \(job) \(first.reason): \(first.error ?? "")\(others)",
-            "mend what it says: each is tried again for a day; timerctl notices shows them"
-        )
-    }
 }

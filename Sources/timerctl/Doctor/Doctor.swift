@@ -3,6 +3,7 @@
 import ArgumentParser
 import Glibc
 import Platform
+import Schedules
 import TimerControl
 import TimerWords
 
@@ -124,9 +125,14 @@ struct Doctor: AsyncParsableCommand {
                 Diagnosis.runs(try await daemon.newestRuns(100))
             },
             await Self.finding("notices", isShared: isShared) { () throws(Failure) in
-                let waiting = Request.listNotices(ListNotices(limit: Limits.page))
-                let reply = try await daemon.ask(waiting, for: NoticesReply.self).value
-                return Diagnosis.notices(reply.notices)
+                let found = try await NoticePages.read { (start) throws(Failure) in
+                    let waiting = ListNotices(limit: Limits.page, cursor: start)
+                    return try await daemon.ask(.listNotices(waiting), for: NoticesReply.self).value
+                }
+                return Finding.notices(found.notices, areAll: found.areAll, status)
+            },
+            Finding.maintenance(status) {
+                LocalDate(now: status.now, zone: .local).phrase($0.since)
             },
         ]
     }

@@ -98,6 +98,14 @@ struct TopModel {
         if let index = selectedIndex { places[view] = index }
     }
 
+    /// Whether a job stands there as late: the lists are asked for anew then, as no event tells that a fire has begun to wait.
+    var isOverdue: Bool {
+        guard let lists else { return false }
+        return lists.jobs.contains {
+            $0.state == .scheduled && $0.held == nil && $0.isOverdue(at: dates.now, lists.status)
+        }
+    }
+
     // MARK: - Lines
 
     /// How many jobs are asked for: more than a screen has, and with a filter many more.

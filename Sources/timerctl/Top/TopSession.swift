@@ -29,7 +29,8 @@ struct TopSession {
             var requests: [TopModel.Request] = news.keys.flatMap { model.press($0) }
             model.dates.now = .now
             requests += news.answers.flatMap { model.take($0) }
-            if isTime, news.hasChanged, model.lost == nil || requests.contains(.refresh) {
+            let hasNews = news.hasChanged || model.isOverdue
+            if isTime, hasNews, model.lost == nil || requests.contains(.refresh) {
                 if let page = model.page, news.jobs.contains(page.job) {
                     requests.append(.open(page.job, page.run))
                 }

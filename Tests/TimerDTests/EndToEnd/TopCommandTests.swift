@@ -93,6 +93,31 @@ struct TopCommandTests {
         }
     }
 
+    @Test("A fire that begins to wait is shown as that, though no event tells of it")
+    func waiting() async throws {
+        try await DaemonProcess.with { daemon in
+            try await daemon.timerctl(
+                "add",
+                "--every",
+                "1h",
+                "--name",
+                "slow",
+                "--overlap",
+                "queue",
+                "--",
+                "sleep",
+                "1000"
+            )
+            try await daemon.timerctl("fire", "slow")
+            let top = try Self.top(daemon)
+            #expect(await top.shows("1 running, 0 waiting"))
+            try await daemon.timerctl("set-fire-date", "slow", "+2s")
+            #expect(await top.shows("1 running, 1 waiting"))
+            top.type("q")
+            #expect(await top.end() == 0)
+        }
+    }
+
     @Test("What a run writes is shown as it writes it")
     func following() async throws {
         try await DaemonProcess.with { daemon in

@@ -52,6 +52,22 @@ import TimerControl
         model.picture(for: Self.terminal, height: height).map(\.text)
     }
 
+    @Test("Lists that show a job as late are asked for anew: its fire may have begun to wait")
+    func overdue() {
+        var lists = Self.lists()
+        func isOverdue(_ date: Timestamp, _ change: (inout Job) -> Void = { _ in }) -> Bool {
+            lists.jobs[1].fireDate = date
+            change(&lists.jobs[1])
+            return Self.model(lists).isOverdue
+        }
+        let passed = testNow - .seconds(2)
+        #expect(!TopModel(dates: testDates).isOverdue)
+        #expect(!isOverdue(testNow + .seconds(2)))
+        #expect(isOverdue(passed))
+        #expect(!isOverdue(passed) { $0.state = .paused }, "it will not fire")
+        #expect(!isOverdue(passed) { ($0.state, $0.held) = (.scheduled, "no zone") })
+    }
+
     @Test(
         "A key acts on the job that is marked",
         arguments: [

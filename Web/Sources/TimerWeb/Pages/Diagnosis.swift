@@ -18,12 +18,12 @@ struct Diagnosis {
         runs: [Run],
         held: [Job],
         hasMoreHeld: Bool,
-        notices: [Notice],
+        notices: TimerWords.Finding,
         nodes: [TimerWords.Finding]
     ) -> [Finding] {
         let first: [Finding?] = [
             ok("socket", "a daemon answers at '\(status.socket)'"), versions, jobs,
-            self.held(held, hasMoreHeld), failures(runs), self.notices(notices), maintenance,
+            self.held(held, hasMoreHeld), failures(runs), Finding(notices), maintenance,
         ]
         let runner = status.runner.map {
             Finding(TimerWords.Finding.runner($0, of: status.version))
@@ -108,28 +108,8 @@ struct Diagnosis {
         )
     }
 
-    private func notices(_ notices: [Notice]) -> Finding {
-        let failing = notices.filter { $0.error != nil }
-        guard let first = failing.first else {
-            return ok("notices", notices.isEmpty ? "none waits" : "none was refused")
-        }
-        let others = failing.count > 1 ? ", and \(failing.count - 1) more" : ""
-        let job = first.name.map { "'\($0)'" } ?? "job \(first.job)"
-        return warning(
-            "notices",
-            "'\(first.place)' did not take that \(job) \(first.reason): \(first.error ?? "")\(others)",
-            "mend what it says: each is tried again for a day; timerctl notices shows them"
-        )
-    }
-
     private var maintenance: Finding? {
-        guard let all = status.maintenance, !all.isEmpty else { return nil }
-        let words = all.map { "\($0.owner) since \(parts.dates.short($0.since))" }
-        return warning(
-            "maintenance",
-            "paused: all jobs of \(words.joined(separator: ", "))",
-            "timerctl maintenance off ends it"
-        )
+        TimerWords.Finding.maintenance(status) { parts.dates.short($0.since) }.map { Finding($0) }
     }
 
     private func groups(_ groups: StatusReply.ControlGroups) -> Finding {

@@ -47,10 +47,12 @@ struct DoctorPage {
             let reply = try await session.client.listJobs(held)
             return (reply.jobs, reply.cursor)
         }
-        let notices = try await session.client.call(
-            .listNotices(ListNotices(limit: Limits.page)),
-            as: NoticesReply.self
-        ).notices
+        let notices = try await NoticePages.read { start in
+            try await session.client.call(
+                .listNotices(ListNotices(limit: Limits.page, cursor: start)),
+                as: NoticesReply.self
+            )
+        }
         let nodes =
             try await status.node == nil
             ? [] : Self.nodes { try await session.client.listNodes() }
@@ -62,7 +64,7 @@ struct DoctorPage {
                 runs: runs,
                 held: jobs,
                 hasMoreHeld: next != nil,
-                notices: notices,
+                notices: .notices(notices.notices, areAll: notices.areAll, status),
                 nodes: nodes
             )
             .enumerated().sorted { ($0.element.level, $0.offset) < ($1.element.level, $1.offset) }

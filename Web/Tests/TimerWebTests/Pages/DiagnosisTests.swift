@@ -58,7 +58,13 @@ import TimerWords
             )
         )
         return Diagnosis(status: status, parts: Parts(visit))
-            .findings(runs: [], held: [], hasMoreHeld: false, notices: [], nodes: nodes)
+            .findings(
+                runs: [],
+                held: [],
+                hasMoreHeld: false,
+                notices: .notices([]),
+                nodes: nodes
+            )
             .first { $0.subject == subject }
     }
 
