@@ -27,6 +27,10 @@ extension CrashSimulation {
     /// What a process writes.
     static func output(of pid: Int32) -> [UInt8] { Array("pid \(pid)".utf8) }
 
+    private static func words(_ output: [UInt8]?) -> String {
+        output.map { "'\(String(decoding: $0, as: UTF8.self))'" } ?? "none"
+    }
+
     /// What a row of run_output has of it.
     private static func stdout(of row: [UInt8]?) -> [UInt8]? {
         guard let row else { return nil }
@@ -179,7 +183,12 @@ extension CrashSimulation {
             }
             check(.trueEnd, end.words == [outcome, row.code?.description].compactMap(\.self), what)
             let output = end.pid.map(Self.output(of:))
-            check(.trueEnd, Self.stdout(of: row.output) == output, "\(what), with another's output")
+            let stored = Self.stdout(of: row.output)
+            check(
+                .trueEnd,
+                stored == output,
+                "\(what), with output \(Self.words(stored)) and not \(Self.words(output))"
+            )
         }
         guard let rows, !prunes else { return }
         let stored = Set(rows.map(\.run))
