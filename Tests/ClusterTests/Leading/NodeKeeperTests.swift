@@ -212,7 +212,8 @@ struct NodeKeeperTests {
     @Test("A commit holds up no renewal, and hangs in no other node's way")
     func hangingCommit() async throws {
         let database = try NodeDatabase()
-        let first = try WatchedNode("first", on: database)
+        // It is to keep the lease on a busy machine, too.
+        let first = try WatchedNode("first", on: database, length: 12_000)
         let epoch = try first.leads()
         let commit = try database.connect("timerd")
         try commit.script(
@@ -243,7 +244,7 @@ struct NodeKeeperTests {
             END $$
             """
         )
-        let node = try WatchedNode("node", on: database)
+        let node = try WatchedNode("node", on: database, length: 12_000)
         let epoch = try node.leads()
         let commit = try database.connect("timerd")
         try commit.script(
