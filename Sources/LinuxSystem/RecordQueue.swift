@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import Locks
 import Platform
 import SystemPackage
 
@@ -8,7 +9,7 @@ import SystemPackage
 /// any pipe.
 ///
 /// A thread of its own takes them there, in order, so that no other waits, least of all the timers'; it begins with the first
-/// record. Those for which there is no room meanwhile are left out, and a line says how many. Each user whom records are about
+/// record. Those for which there is no room meanwhile, and those that are refused, as by a full disk, are left out, and a line says how many. Each user whom records are about
 /// has a share of the room, and so has the daemon: who has failures without end costs nobody else a record. The queue of what runs
 /// write is another (`Runner/LineQueue.swift`).
 package final class RecordQueue: Sendable {
@@ -26,6 +27,7 @@ package final class RecordQueue: Sendable {
         var isWriting = false
 
         var hasRecords: Bool { !waiting.isEmpty || !last.isEmpty }
+        var isDone: Bool { !hasRecords && !isWriting }
 
         mutating func takeAll() -> (records: Records, last: [UInt8]) {
             defer { last = [] }
@@ -38,13 +40,17 @@ package final class RecordQueue: Sendable {
     private static let recordSize = 64
     private static let patience = Duration.seconds(1)
 
-    private let descriptor: Int32
     private let state = Monitor(State())
+    /// Of the thread, and of who writes where there is none.
+    private let writer: Locked<LineWriter>
 
-    init(to descriptor: Int32) { self.descriptor = descriptor }
+    init(to descriptor: Int32) { writer = Locked(LineWriter(to: descriptor, of: "record")) }
 
     /// Whether the thread was started: before that nothing waits, and whoever has something to say may write it by itself.
     package var isUsed: Bool { state.withLock { $0.hasThread } }
+
+    /// Whether each record so far is written, or left out.
+    var isDone: Bool { state.withLock(\.isDone) }
 
     /// Has a record about a user written, or one of the daemon's own, which has the end of its line; never waits.
     package func write(_ record: String, about user: UInt32?) {
@@ -62,7 +68,7 @@ package final class RecordQueue: Sendable {
     package func flush() {
         let limit = SuspendingClock.now + Self.patience
         state.wait { state -> Monitor<State>.Look<Void> in
-            guard state.hasRecords || state.isWriting, .now < limit else { return .found(()) }
+            guard !state.isDone, .now < limit else { return .found(()) }
             return .wait(until: limit)
         }
     }
@@ -107,7 +113,9 @@ package final class RecordQueue: Sendable {
     }
 
     private func writeAll(_ records: Records, _ last: [UInt8]) {
-        writeAll(records.linesInOrder.flatMap(\.self) + Self.words(of: records.leftOut) + last)
+        let lines = records.linesInOrder.flatMap(\.self) + Self.words(of: records.leftOut) + last
+        // There is nowhere else to report what it refuses.
+        _ = writer.withLock { $0.write(lines) }
     }
 
     /// Says how many records are missing among those before it.
@@ -117,22 +125,5 @@ package final class RecordQueue: Sendable {
             let whose = user.map { "about uid \($0)" } ?? "of the daemon"
             return "timerd: \(missing) \(whose) left out here, as nobody read this\n"
         }.sorted().flatMap(\.utf8)
-    }
-
-    private func writeAll(_ bytes: [UInt8]) {
-        var rest = bytes[...]
-        while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
-            if count >= 0 {
-                rest = rest.dropFirst(count)
-            } else if errno == EAGAIN {
-                // Another process that has this file open has set it to non-blocking.
-                var room = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-                _ = poll(&room, 1, -1)
-            } else if errno != EINTR {
-                // There is nowhere to report it.
-                return
-            }
-        }
     }
 }

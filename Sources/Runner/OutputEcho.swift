@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Glibc
 import JobModel
+import LinuxSystem
 package import Logging
 import Platform
 package import SystemPackage
@@ -9,8 +9,8 @@ package import SystemPackage
 /// Writes what runs write to the daemon's standard output too, a line each behind its job: for the log of a
 /// container.
 ///
-/// Who reads slowly delays no run: lines for which there is no room meanwhile are left out, and a line says how many of which owner. The
-/// store has them all the same, as far as it keeps a run's output.
+/// Who reads slowly delays no run: lines for which there is no room meanwhile are left out, and a line says how many of which owner. So
+/// are those that a full disk refuses, until it takes lines again. The store has them all the same, as far as it keeps a run's output.
 package final class OutputEcho: Sendable {
     private let descriptor: FileDescriptor
     private let log: Logger
@@ -49,14 +49,16 @@ package final class OutputEcho: Sendable {
     private func run() {
         // A reader that is gone is an error of the echo, not the end of the daemon.
         SystemThread.blockBrokenPipeSignal()
+        var writer = LineWriter(to: descriptor.rawValue, of: "line")
+        var isRefused = false
         while let batch = lines.next() {
-            do throws(Errno) {
-                let leftOut = batch.leftOut.flatMap { Self.words(of: $0.key, leftOut: $0.value) }
-                try writeAll(batch.lines.flatMap(\.self) + leftOut)
-            } catch {
-                lines.close()
-                return complain(error)
-            }
+            let leftOut = batch.leftOut.flatMap { Self.words(of: $0.key, leftOut: $0.value) }
+            let cause = writer.write(batch.lines.flatMap(\.self) + leftOut)
+            // Once for all that is refused in a row.
+            if let cause, !isRefused { complain(cause) }
+            isRefused = cause != nil
+            // Whoever read it is gone for good.
+            if cause == .brokenPipe || cause == .badFileDescriptor { return lines.close() }
         }
     }
 
@@ -64,25 +66,6 @@ package final class OutputEcho: Sendable {
         let lines = count == 1 ? "a line" : "\(count) lines"
         let whose = "runs of \(owner.name)"
         return Array("timerd: \(lines) of \(whose) left out here, as nobody read this\n".utf8)
-    }
-
-    private func writeAll(_ bytes: [UInt8]) throws(Errno) {
-        var written = 0
-        while written < bytes.count {
-            let count = bytes.withUnsafeBytes { bytes in
-                let rest = UnsafeRawBufferPointer(rebasing: bytes[written...])
-                return Glibc.write(descriptor.rawValue, rest.baseAddress, rest.count)
-            }
-            if count >= 0 {
-                written += count
-            } else if errno == EAGAIN {
-                // Somebody else has the same open file, and does not wait for it.
-                var room = pollfd(fd: descriptor.rawValue, events: Int16(POLLOUT), revents: 0)
-                poll(&room, 1, -1)
-            } else if errno != EINTR {
-                throw .last
-            }
-        }
     }
 
     private func complain(_ cause: Errno) {

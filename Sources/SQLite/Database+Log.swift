@@ -2,6 +2,8 @@
 
 import CGatheredLog
 import CSQLite
+import Platform
+import SystemPackage
 
 /// The write-ahead log of a connection that writes.
 extension Database {
@@ -51,9 +53,12 @@ extension Database {
         guard let file, let methods = file.pointee.pMethods?.pointee else { return }
         func check(_ code: Int32) throws(DatabaseError) {
             guard code != SQLITE_OK else { return }
+            let number = DatabaseError.lastErrno(handle, of: SQLITE_FCNTL_JOURNAL_POINTER)
+            let reason = number == 0 ? "" : ": \(Errno(rawValue: number).text)"
             throw DatabaseError(
                 code: code,
-                message: "cannot write the log of '\(path)' again",
+                systemError: number,
+                message: "cannot write the log of '\(path)' again\(reason)",
                 path: path
             )
         }

@@ -70,8 +70,13 @@ package final class DatabaseLock: Sendable {
             let file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
             guard file >= 0 else { return nil }
             state.file = file
-            guard !Self.isRemote(file), Self.lock(file, holder: { LockTable.holder(of: file) }) != 0
-            else { return nil }
+            guard !Self.isRemote(file) else { return nil }
+            let number = Self.lock(file) { LockTable.holder(of: file) }
+            guard number != 0 else { return nil }
+            guard number == EWOULDBLOCK else {
+                let reason = Errno(rawValue: number).text
+                return Self.refusal(path, "cannot lock '\(path)': \(reason)")
+            }
             let name = LockTable.holder(of: file).map { "process \($0)" } ?? "another process"
             return Self.refusal(
                 path,

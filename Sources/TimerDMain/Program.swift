@@ -16,7 +16,9 @@ enum Program {
                 await TimerDMain.carryOut()
             }
         } catch {
-            TimerDMain.end(for: "cannot start a thread: \(error)")
+            // As where there is room for this one and for none of the others: it may mend itself.
+            let words = "cannot start a thread (ulimit -u, TasksMax=): \(error.text)"
+            TimerDMain.end(for: words, serviceUnavailable)
         }
     }
     #else

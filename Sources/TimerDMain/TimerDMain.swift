@@ -206,7 +206,7 @@ struct TimerDMain: AsyncParsableCommand {
         do throws(Errno) {
             signals = try ProcessSignals.handle()
         } catch {
-            throw Self.failure("cannot handle signals: \(error)", serviceUnavailable)
+            throw Self.failure("cannot handle signals: \(error.text)", serviceUnavailable)
         }
         let (hangUps, hangUp) = AsyncStream<Void>.makeStream()
         let reloads = Reloads(signals: hangUps, daemon: daemon, threshold: threshold, log: log) {

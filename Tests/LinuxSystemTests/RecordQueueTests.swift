@@ -68,4 +68,24 @@ import Testing
         #expect(told.flood.count + told.leftOut == count)
         #expect(told.flood == told.flood.sorted(), "they are in the order in which they came")
     }
+
+    @Test("Records that a full disk refuses are counted in the next that is taken")
+    func fullDisk() async throws {
+        var ends: [Int32] = [0, 0]
+        try #require(pipe(&ends) == 0)
+        defer { close(ends[0]) }
+        // Its thread has it for good.
+        let file = open("/dev/full", O_WRONLY | O_CLOEXEC)
+        let queue = RecordQueue(to: file)
+        queue.write("one\n", about: 1001)
+        queue.write("two\n", about: nil)
+        while !queue.isDone { try await Task.sleep(for: .milliseconds(1)) }
+        try #require(dup2(ends[1], file) == file)
+        close(ends[1])
+        queue.write("three\n", about: nil)
+        let told = read(ends[0], until: 2)
+        #expect(told.others.count == 2 && told.others.last == "three", "\(told.others)")
+        let words = "timerd: 2 records left out here, as they could not be written"
+        #expect(told.others.first?.hasPrefix(words) == true, "\(told.others)")
+    }
 }

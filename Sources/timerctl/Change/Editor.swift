@@ -33,7 +33,7 @@ struct Editor {
         guard file != -1 else {
             throw Failure(
                 .inputOutput,
-                "no file for the text can be made in '\(folder)': \(String(cString: strerror(errno)))"
+                "no file for the text can be made in '\(folder)': \(Errno.last.text)"
             )
         }
         close(file)
@@ -54,9 +54,7 @@ struct Editor {
     /// - Throws: 74 where the editor ends with another status than 0, or the file cannot be read or written; 65
     ///     where it was asked again and again, and standard input is no terminal.
     mutating func edit(_ text: String) throws(Failure) -> String {
-        guard let file = fopen(path, "we") else { throw failure("cannot be written") }
-        let isWritten = fputs(text, file) >= 0
-        guard fclose(file) == 0, isWritten else { throw failure("cannot be written") }
+        try write(text)
         guard openings < Self.mostOpenings || isatty(STDIN_FILENO) == 1 else {
             throw Failure(
                 .badData,
@@ -98,6 +96,34 @@ struct Editor {
         return text
     }
 
+    /// Writes a file of its own first, so that a full disk does not take what the user has written.
+    private func write(_ text: String) throws(Failure) {
+        let new = path + ".new"
+        do {
+            let file = try FileDescriptor.open(
+                new,
+                .writeOnly,
+                options: [.create, .exclusiveCreate, .noFollow, .closeOnExec],
+                permissions: .ownerReadWrite
+            )
+            try file.closeAfter { _ = try file.writeAll(text.utf8) }
+            guard rename(new, path) == 0 else { throw Errno.last }
+        } catch {
+            unlink(new)
+            let reason = (error as? Errno)?.text ?? "\(error)"
+            let words = "'\(path)' cannot be written: \(reason)"
+            guard openings == 0 else {
+                throw Failure(
+                    .inputOutput,
+                    "\(words); nothing was changed, and the text is in it as it was saved"
+                )
+            }
+            // Nobody has written anything yet.
+            remove()
+            throw Failure(.inputOutput, words)
+        }
+    }
+
     /// "ended with status 1"; `status` is as waitpid(2) has it.
     static func end(_ status: Int32) -> String {
         let signal = status & 0x7F
@@ -119,9 +145,5 @@ struct Editor {
             tellKept()
             throw error
         }
-    }
-
-    private func failure(_ what: String) -> Failure {
-        Failure(.inputOutput, "'\(path)' \(what): \(String(cString: strerror(errno)))")
     }
 }

@@ -12,7 +12,8 @@ struct EditTests {
     private func edit(
         _ job: String,
         _ script: String,
-        _ daemon: DaemonProcess
+        _ daemon: DaemonProcess,
+        behind prelude: String = ""
     ) async throws -> Shell.Answer {
         let editor = daemon.folder + "/editor"
         let count = daemon.folder + "/calls"
@@ -23,7 +24,13 @@ struct EditTests {
         let shell = Shell(variables: [
             "TIMERD_SOCKET": daemon.socket, "VISUAL": editor, "TMPDIR": daemon.folder,
         ])
-        return try await shell("timerctl edit \(job)")
+        return try await shell("\(prelude) timerctl edit \(job)")
+    }
+
+    /// All files that an edit has left.
+    private func editing(_ daemon: DaemonProcess) throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: daemon.folder)
+            .filter { $0.hasPrefix("timerctl-") }
     }
 
     private func kept(_ daemon: DaemonProcess) throws -> [String] {
@@ -85,6 +92,42 @@ struct EditTests {
             ])
             #expect(try await shell("timerctl crontab -e").isDone)
             #expect(try fds() == "0, 1, 2, 3\n")
+        }
+    }
+
+    /// For timerctl a file of more than so many blocks of 512 bytes is as a full disk.
+    private func limit(_ blocks: Int) -> String { "trap '' XFSZ; ulimit -S -f \(blocks);" }
+
+    @Test("Where the text cannot be written, no file is left of it")
+    func noRoom() async throws {
+        try await DaemonProcess.with { daemon in
+            try await daemon.timerctl("add", "--every", "1h", "--name", "tick", "--", "true")
+            let edited = try await edit("tick", "exit 9", daemon, behind: limit(0))
+            #expect(edited.status == 74)
+            let words = " cannot be written: file too large\n"
+            #expect(edited.errors.hasSuffix(words), "\(edited.errors)")
+            #expect(try kept(daemon).isEmpty)
+            #expect(try editing(daemon).isEmpty)
+        }
+    }
+
+    @Test("Where there is no room for its mistakes, a text is kept as it was saved")
+    func noRoomForMistakes() async throws {
+        try await DaemonProcess.with { daemon in
+            try await daemon.timerctl("add", "--every", "1h", "--name", "tick", "--", "true")
+            let script = """
+                ulimit -S -f unlimited
+                sed -i 's/^every: .*/every: soon/' "$page"
+                for number in $(seq 2000); do echo "# remark $number" >>"$page"; done
+                """
+            let edited = try await edit("tick", script, daemon, behind: limit(16))
+            #expect(edited.status == 74, "\(edited.errors)")
+            let words = " cannot be written: file too large; "
+            #expect(edited.errors.contains(words), "\(edited.errors)")
+            let name = try #require(try kept(daemon).first)
+            let text = try String(contentsOfFile: daemon.folder + "/" + name, encoding: .utf8)
+            #expect(text.contains("\nevery: soon\n") && text.hasSuffix("# remark 2000\n"))
+            #expect(try editing(daemon) == [name])
         }
     }
 

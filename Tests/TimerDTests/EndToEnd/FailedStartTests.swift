@@ -135,6 +135,37 @@ import Testing
         }
     }
 
+    @Test(
+        "A start that the disk refuses says with what",
+        .enabled(if: DurabilityTests.canTrace, "needs strace, which .ci/run installs"),
+        arguments: [
+            (
+                "-wal", "fdatasync:error=EIO",
+                ("cannot write the log of '", "' again: input/output error")
+            ),
+            ("", "flock:error=ENOLCK", ("cannot lock '", "': no locks available")),
+        ]
+    )
+    func failingDisk(ending: String, fault: String, reason: (String, String)) async throws {
+        try await DaemonProcess.with { daemon in
+            try await daemon.timerctl("add", "--in", "1h")
+            // Its log stays.
+            await daemon.end(SIGKILL)
+            daemon.endRunner()
+            let call = fault.prefix { $0 != ":" }
+            let tracer = [
+                DurabilityTests.strace, "-f", "-qq", "-o", "/dev/null", "-P",
+                daemon.database + ending, "-e", "trace=\(call)", "-e", "inject=\(fault)",
+            ]
+            let error = await #expect(throws: DaemonProcess.NotReady.self) {
+                try await daemon.start(through: tracer)
+            }
+            let words = "timerd: \(reason.0)\(daemon.database)\(reason.1)\n"
+            #expect(error?.log.contains(words) == true, "\(String(describing: error))")
+            #expect(await daemon.end(SIGTERM) == .exited(69))
+        }
+    }
+
     @Test("A start without descriptors says so, however few there are", arguments: [12, 16, 20])
     func fewDescriptors(count: Int) async throws {
         try await DaemonProcess.with { daemon in
@@ -151,8 +182,8 @@ import Testing
     @Test(
         "A start without threads says so, however few there are",
         .enabled(if: geteuid() == 0),
-        // It has three threads by then, and is to have five more.
-        arguments: [6, 7]
+        // For its first and for its second, and with three of them for the five that it is to have then.
+        arguments: [1, 2, 6, 7]
     )
     func fewThreads(count: Int) async throws {
         let folder = try TemporaryFolder()
@@ -168,9 +199,9 @@ import Testing
         ]
         let script = "(\(words.joined(separator: " "))) 2>&1; echo $?"
         let output = try await Tool.run(["sh", "-c", script])
-        let reason =
-            "cannot start 5 threads more (ulimit -u, TasksMax=): resource temporarily unavailable"
-        #expect(output.contains(reason), "\(output)")
+        let reason = count > 2 ? "cannot start 5 threads more (ulimit -u, TasksMax=)" : "cannot "
+        #expect(output.hasPrefix("timerd: \(reason)"), "\(output)")
+        #expect(output.contains(": resource temporarily unavailable\n"), "\(output)")
         #expect(output.hasSuffix("69\n"), "\(output)")
     }
 

@@ -91,6 +91,19 @@ struct RestoreFaultTests {
         #expect(isRefused(answer, "input/output error"), "\(answer)")
     }
 
+    @Test("that does not say what the folder of its copy is, is said with its error")
+    func looks() async throws {
+        let folder = path + ".timerd-copy"
+        try FileManager.default.createDirectory(
+            atPath: folder,
+            withIntermediateDirectories: false,
+            attributes: [.posixPermissions: 0o700]
+        )
+        // glibc has the one call or the other for fstat(2).
+        let answer = try await restore(folder, "newfstatat,fstat", "error=EIO")
+        #expect(answer.contains("cannot create '\(folder)': input/output error"), "\(answer)")
+    }
+
     @Test("that is full is said to be, whichever write it is", arguments: [1, 2])
     func full(call: Int) async throws {
         let answer = try await restore(copy, "pwrite64", "error=ENOSPC:when=\(call)")

@@ -172,6 +172,30 @@ import TimerControl
         try input.close()
     }
 
+    @Test("Where a disk is full, the log says so once, and what comes behind that is written again")
+    func full() async throws {
+        let full = try FileDescriptor.open("/dev/full", .writeOnly, options: .closeOnExec)
+        let echo = OutputEcho(to: full, log: records.logger, patience: .seconds(50))
+        let owner = Owner(uid: 1001, name: "ann")
+        echo.write(Array("one\n".utf8), of: owner)
+        try await eventually("it is told") { !records.all.isEmpty }
+        _ = try input.duplicate(as: full)
+        echo.write(Array("two\n".utf8), of: owner)
+        echo.stop()
+        #expect(records.all.count == 1)
+        // Not until its end: a process that another test starts meanwhile may have the other end.
+        var bytes = [UInt8](repeating: 0, count: 4096)
+        let count = try bytes.withUnsafeMutableBytes { try output.read(into: $0) }
+        for descriptor in [full, input, output] { try descriptor.close() }
+        #expect(
+            String(decoding: bytes.prefix(count), as: UTF8.self) == """
+                timerd: a line left out here, as it could not be written: no space left on device
+                two
+
+                """
+        )
+    }
+
     @Test("The end waits for nobody who does not read")
     func stop() async throws {
         let echo = OutputEcho(to: input, log: records.logger, patience: .milliseconds(10))

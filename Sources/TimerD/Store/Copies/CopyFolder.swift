@@ -90,9 +90,12 @@ struct CopyFolder {
             throw refusal(path, "another copy is being made in it")
         }
         var (mine, named) = (stat(), stat())
-        guard fstat(folder, &mine) == 0, lstat(path, &named) == 0,
-            mine.st_dev == named.st_dev, mine.st_ino == named.st_ino
-        else { return false }
+        guard fstat(folder, &mine) == 0 else { throw refusal(path) }
+        guard lstat(path, &named) == 0 else {
+            if errno == ENOENT { return false }
+            throw refusal(path)
+        }
+        guard mine.st_dev == named.st_dev, mine.st_ino == named.st_ino else { return false }
         // In a folder such as /tmp it may be a stranger's.
         if let problem = TrustedPath.problem(with: path) { throw refusal(path, problem) }
         return true
