@@ -229,6 +229,7 @@ import TimerControl
             let killed = try #require(reply as? RunReply).run
             #expect(killed.state == .done && killed.waitsFor == nil && killed.stopped == nil)
             #expect(killed.nextAttemptAt == nil && killed.failed == true)
+            try await test.settle()
             #expect(test.sink.all(.jobChanged).map(\.job) == [job.id], "who waits looks again")
             #expect(await test.refusal(kill)?.reason == .conflict, "there is nothing more to drop")
             let after = isRestarted ? try await test.crashed() : test
@@ -237,7 +238,8 @@ import TimerControl
             #expect(try await after.history(job.id).map(\.id) == [first.id])
             // The job goes on.
             try await after.advance(by: .seconds(1800))
-            #expect(after.runner.requests.last?.argv == ["false"])
+            let later = after.runner.requests.dropFirst(isRestarted ? 0 : 1)
+            #expect(later.first?.argv == ["false"])
             if isRestarted { try await after.close() }
         }
     }
