@@ -47,8 +47,9 @@ package struct RunEcho: Sendable {
 
     /// Takes bytes that begin at `offset`; those that it has are left out, and those between are said to be missing.
     ///
-    /// Where there is no room for a line, those behind it in these bytes are counted and no more: the thread that calls this
-    /// serves everybody's runs, and a flood of short lines would have it make records that nobody keeps.
+    /// Where there is no room for a line, those behind it in these bytes that are as long or longer are counted and no more:
+    /// the thread that calls this serves everybody's runs, and a flood of lines would have it make records that nobody keeps.
+    /// For a shorter one there may be room.
     mutating func take(
         _ bytes: some BidirectionalCollection<UInt8>,
         of stream: StandardStream,
@@ -61,6 +62,8 @@ package struct RunEcho: Sendable {
         var line = open[stream] ?? []
         var at = max(offset, known)
         var index = bytes.index(bytes.startIndex, offsetBy: Int(at - offset))
+        /// The length of the shortest line for which there was no room.
+        var refused: Int?
         while index < bytes.endIndex {
             let byte = bytes[index]
             bytes.formIndex(after: &index)
@@ -68,22 +71,35 @@ package struct RunEcho: Sendable {
             if byte != Self.newline { line.append(byte) }
             guard byte == Self.newline || line.count == Self.longest else { continue }
             if !write(Line(stream: stream, bytes: line, end: at)) {
-                let count = leaveOutLines(of: bytes[index...])
-                bytes.formIndex(&index, offsetBy: count)
-                at += Int64(count)
+                refused = min(refused ?? .max, line.count)
             }
             line = []
+            guard let refused else { continue }
+            let count = leaveOutLines(of: bytes[index...], from: refused)
+            bytes.formIndex(&index, offsetBy: count)
+            at += Int64(count)
         }
         open[stream] = line
         position[stream] = end
     }
 
-    /// Has the whole lines of these bytes counted, and no more; returns how many bytes they are.
-    private func leaveOutLines(of bytes: some BidirectionalCollection<UInt8>) -> Int {
-        guard let last = bytes.lastIndex(of: Self.newline) else { return 0 }
-        let lines = bytes[...last]
-        leaveOut(lines.count { $0 == Self.newline })
-        return lines.count
+    /// Has the whole lines that these bytes begin with counted, and no more, up to one that is shorter than `length`; returns
+    /// how many bytes they are.
+    private func leaveOutLines(
+        of bytes: some BidirectionalCollection<UInt8>,
+        from length: Int
+    ) -> Int {
+        var (lines, size) = (0, 0)
+        var rest = bytes[...]
+        while let end = rest.firstIndex(of: Self.newline) {
+            let count = rest.distance(from: rest.startIndex, to: end)
+            guard count >= length else { break }
+            lines += 1
+            size += count + 1
+            rest = rest[rest.index(after: end)...]
+        }
+        if lines > 0 { leaveOut(lines) }
+        return size
     }
 
     /// The run is over, and has written so much: what it wrote last may have no end of line, or not be there.

@@ -237,3 +237,13 @@ extension Run {
         }
     }
 }
+
+extension Run {
+    /// Whether it has ended, and its fire waits for the next attempt, which `run.kill` drops.
+    public var isTriedAgain: Bool {
+        switch waitsFor {
+        case .place, .run, .retry: state == .done
+        case .onFailure, .onSuccess, nil: false
+        }
+    }
+}

@@ -10,7 +10,9 @@ struct Kill: AsyncParsableCommand {
         abstract: "End runs in progress: SIGTERM to all of their processes, then SIGKILL.",
         discussion: """
             How long they have between the two is the job's --kill-after, 5 s unless it says \
-            otherwise. A run that is ended so is not tried again. Answers once the signal is sent.
+            otherwise. A run that is ended so is not tried again. Answers once the signal is sent. Of a \
+            run that has failed, and whose next attempt waits, that attempt is dropped: the job goes on \
+            with its next date.
 
             Examples:
               timerctl kill 12
@@ -30,10 +32,19 @@ struct Kill: AsyncParsableCommand {
             let answer = try await daemon.ask(.killRun(RunReference(id: id)), for: RunReply.self)
             try Output.write(
                 common.json
-                    ? answer.jsonLine("run") : "run \(id) of job \(answer.value.run.job): ending\n",
-                done: "run \(id) is ending"
+                    ? answer.jsonLine("run") : answer.value.run.killSentence(id) + "\n",
+                done: answer.value.run.state == .done
+                    ? "run \(id) is not tried again" : "run \(id) is ending"
             )
         }
+    }
+}
+
+extension Run {
+    /// What `run.kill` has begun, by the run that it answered with.
+    func killSentence(_ id: RunID) -> String {
+        let end = state == .done ? "has ended, and is not tried again" : "ending"
+        return "run \(id) of job \(job): \(end)"
     }
 }
 

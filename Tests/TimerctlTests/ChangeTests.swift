@@ -19,6 +19,12 @@ import TimerControl
     private func changed(_ words: [String], of old: JobDefinition = Self.old) throws
         -> JobDefinition
     {
+        try change(words, of: old).definition
+    }
+
+    private func change(_ words: [String], of old: JobDefinition = Self.old) throws
+        -> ChangedDefinition
+    {
         let command = try Change.parse(["backup"] + words)
         return try ChangedDefinition(
             of: old,
@@ -28,7 +34,22 @@ import TimerControl
             command: command.command,
             now: testNow,
             local: berlin
-        ).definition
+        )
+    }
+
+    @Test("What is as it was is no change, and what was not there to be taken away is told")
+    func noChange() throws {
+        let missing = try change(["--unset", "timeout", "--unset", "nice", "--unset", "on"])
+        #expect(missing.isAnother)
+        let notes = ["nice", "on"].map { "--unset \($0): the job has none of its own" }
+        #expect(missing.notes == notes)
+        #expect(try !change(["--unset", "nice"]).isAnother)
+        #expect(try !change(["--retries", "3", "--", "sync", "--all"]).isAnother)
+        #expect(try change(["--retries", "4"]).isAnother)
+        var accented = Self.old
+        accented.env = ["A": "\u{e9}"]
+        #expect(try !change(["--env", "A=\u{e9}"], of: accented).isAnother)
+        #expect(try change(["--env", "A=e\u{301}"], of: accented).isAnother, "other bytes")
     }
 
     @Test("What is stated is so, all else stays as it was")

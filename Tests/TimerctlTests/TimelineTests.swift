@@ -246,6 +246,27 @@ import TimerWords
         #expect(Self.picture([cut]).text(for: .plain).contains("▶│"))
     }
 
+    @Test(
+        "What is in progress is drawn as that, a worker's task too, beside a date that was skipped just now",
+        arguments: [.running, .reserved] as [Run.State],
+        [.skipped, .waiting, .done] as [Run.State]
+    )
+    func inProgress(state: Run.State, other: Run.State) {
+        let open = run(state) {
+            $0.fireDate = testNow - Self.minutes(100)
+            ($0.firedAt, $0.startedAt) = ($0.fireDate, $0.fireDate)
+        }
+        let beside = run(other) {
+            ($0.fireDate, $0.endedAt) = (testNow, testNow)
+            ($0.outcome, $0.status) = other == .done ? (.exited, 0) : (nil, nil)
+        }
+        for runs in [[open], [beside, open]] {
+            let row = Self.row(1, "a", ScheduleWords(every: "1h"), fireDate: 9, runs)
+            let text = Self.picture([row]).text(for: .plain)
+            #expect(text.contains("▶│") && !text.contains("✗"), "\(text)")
+        }
+    }
+
     @Test("What a job's name holds cannot reach the terminal")
     func harmless() {
         let row = Self.row(1, "\u{1b}[2J\n", ScheduleWords(every: "1h"), fireDate: 9, [])

@@ -78,7 +78,8 @@ extension CommandHandler {
         return RunReply(run: run)
     }
 
-    /// `run.kill`: begins to end the run; its end is reported as that of any run.
+    /// `run.kill`: begins to end the run, whose end is reported as that of any run; of one that has ended the fire's next
+    /// attempt is dropped.
     ///
     /// - Throws: for a stray, or an attempt at a task that a worker has, `conflict`, which says what ends it.
     func killRun(_ reference: RunReference, _ caller: Caller) async throws -> Answer {
@@ -92,7 +93,10 @@ extension CommandHandler {
             guard run.state != .reserved || run.outcome != nil else {
                 throw ControlError.workerHas(run.fire, of: run.job, as: id)
             }
-            throw ControlError(.conflict, "run \(id) is not in progress")
+            guard try await scheduler.endAttempts(of: run.fire, with: id, caller: caller) else {
+                throw ControlError(.conflict, "run \(id) is not in progress")
+            }
+            return RunReply(run: try await self.run(id, caller))
         case .refused:
             throw ControlError(
                 .notPermitted,

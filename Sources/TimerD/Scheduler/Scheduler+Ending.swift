@@ -56,6 +56,13 @@ extension Scheduler {
         return .sent
     }
 
+    /// Drops the attempt that is to follow a run which has ended; false if none is.
+    ///
+    /// - Throws: `ControlError`, where that could not be stored.
+    func endAttempts(of fire: FireID, with run: RunID, caller: Caller) async throws -> Bool {
+        try await submitWrite(of: caller.uid) { try $0.endAttempts(of: fire, with: run) }.value()
+    }
+
     /// Stores who else has told a run to end, as one was refused; nobody has, mostly.
     func restateStop(of run: RunID, _ job: StoredJob) {
         let stop = storedStop(of: run)

@@ -79,7 +79,8 @@ struct Change: AsyncParsableCommand, JobCommand {
     func run() async throws {
         let script = runs.shell == "-" ? try JobScript.standardInput() : nil
         let daemon = try await Daemon.connect(common)
-        let old = try await daemon.ask(.getJob(reference), for: JobReply.self).value.job
+        let found = try await daemon.ask(.getJob(reference), for: JobReply.self)
+        let old = found.value.job
         try old.requireUntied()
         try old.requireTold()
         let changed = try ChangedDefinition(
@@ -93,6 +94,11 @@ struct Change: AsyncParsableCommand, JobCommand {
             script: script
         )
         for note in changed.notes { Output.complain("note: \(note)") }
+        // Of what is held a change may be the end of that, whatever it says.
+        guard !old.state.isLive || old.held != nil || changed.isAnother else {
+            try Output.write(common.json ? found.jsonLine("job") : "\(old.title): no changes\n")
+            return StandardInput.tellIfLeft()
+        }
         let revision = JobRevision(of: old, changed.definition)
         try await daemon.change(revision, dryRun: general.dryRun, json: common.json) { new in
             general.quiet ? nil : new.nextFireSentence(in: .local)

@@ -8,8 +8,10 @@ import TimerWords
 /// What a job is to be: as it was, but for what the options of a command state; pure.
 struct ChangedDefinition {
     var definition: JobDefinition
-    /// Remarks on dates, for the user.
+    /// Remarks on dates, and on what was not there to be taken away, for the user.
     var notes: [String]
+    /// Whether that is anything else than what it was.
+    var isAnother: Bool
 
     /// - Throws: for options that do not go together, and where nothing is stated.
     init(
@@ -40,7 +42,9 @@ struct ChangedDefinition {
             guard changes[name] == nil else {
                 throw ValidationError("'\(name)' is set and unset at once")
             }
-            fields[name] = nil
+            if fields.removeValue(forKey: name) == nil {
+                notes.append("--unset \(name): the job has none of its own")
+            }
         }
         // A worker does what is to be done, in place of a command, which takes its place as well; an event is for
         // whoever watches, in place of both.
@@ -61,6 +65,9 @@ struct ChangedDefinition {
             let names = unused.joined(separator: ", ")
             notes.append("left out, as it has no effect any more: \(names)")
         }
+        // By their bytes: to Swift texts of one meaning in Unicode are one.
+        let (before, after) = (try JSONValue(encoding: old), try JSONValue(encoding: definition))
+        isAnother = before.jsonBytes != after.jsonBytes
     }
 
     /// The schedule that is stated, completed from what was: `--tz` or `--from` alone changes that alone, and an

@@ -161,7 +161,8 @@ extension TimelinePicture.Row {
 }
 
 extension Run {
-    fileprivate var isInProgress: Bool { state == .running || state == .reserved }
+    /// Whether its command runs, or a worker has its task.
+    var isInProgress: Bool { state == .running || state == .reserved }
 }
 
 private func span(_ argument: String, _ option: String) throws -> TimeSpan {

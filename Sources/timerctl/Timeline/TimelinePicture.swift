@@ -112,6 +112,11 @@ struct TimelinePicture {
         for column in past.indices where busy[column] > 1 {
             past[column] = max(past[column], .several)
         }
+        // What runs is to be seen, also where a date was skipped for it, or another waits, in the same slice of time.
+        let newest = past.count - 1
+        if row.runs.contains(where: \.isInProgress), past[newest] < .failed {
+            past[newest] = .running
+        }
         return (past, coming(of: row))
     }
 
@@ -154,7 +159,7 @@ struct TimelinePicture {
                 if axis.lasts(from: start, to: end) { busy[column] += 1 }
             }
             let isSuccess = LastResult.isSuccess(run)
-            mark(end, run.state == .running ? .running : isSuccess ? .ran : .failed)
+            mark(end, run.isInProgress ? .running : isSuccess ? .ran : .failed)
         }
     }
 

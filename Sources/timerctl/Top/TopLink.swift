@@ -207,7 +207,7 @@ actor TopLink {
         case .kill(let run):
             let request = Request.killRun(RunReference(id: run))
             let reply = try await daemon.ask(request, for: RunReply.self).value
-            return "run \(run) of job \(reply.run.job): ending"
+            return reply.run.killSentence(run)
         case .undo:
             return try await change(.restoreJobs(nil)) { $0.nextFireSentence(dates) }
         }

@@ -136,7 +136,9 @@ import TimerControl
         try output.close()
     }
 
-    @Test("Where a line has no room, those behind it are counted, and what has no end goes on")
+    @Test(
+        "Where a line has no room, those behind it that are no shorter are counted, and what has no end goes on"
+    )
     func fullAmongBytes() {
         let tried = Locked<[String]>([])
         let leftOut = Locked<[Int]>([])
@@ -151,10 +153,35 @@ import TimerControl
             }
         )
         output.write("a\nb\nc\n\nd\ne")
-        #expect(leftOut.withLock { $0 } == [3])
+        #expect(leftOut.withLock { $0 } == [1, 1])
         output.write("f\n")
-        #expect(tried.withLock { $0 } == ["a", "b", "ef"])
-        #expect(leftOut.withLock { $0 } == [3])
+        #expect(tried.withLock { $0 } == ["a", "b", "", "ef"])
+        #expect(leftOut.withLock { $0 } == [1, 1])
+    }
+
+    @Test("Short lines behind a long one for which there is no room are written")
+    func shortBehindLong() {
+        let written = Locked<[String]>([])
+        let leftOut = Locked(0)
+        let output = RunOutput()
+        output.echo(
+            to: RunEcho { line in
+                guard line.bytes.count < 100 else {
+                    leftOut.withLock { $0 += 1 }
+                    return false
+                }
+                let text = String(decoding: line.bytes, as: UTF8.self)
+                written.withLock { $0.append(text) }
+                return true
+            } leaveOut: { count in
+                leftOut.withLock { $0 += count }
+            }
+        )
+        let long = String(repeating: "x", count: 200)
+        output.write("one\n\(long)\ntwo\n\(long)\n\(long)\nthree\nfour")
+        output.write("\n")
+        #expect(written.withLock { $0 } == ["one", "two", "three", "four"])
+        #expect(leftOut.withLock { $0 } == 3)
     }
 
     @Test("Where nobody reads any more, the log says so once, and nothing is kept")

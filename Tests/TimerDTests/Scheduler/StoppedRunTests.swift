@@ -206,4 +206,41 @@ import TimerControl
             try await after.close()
         }
     }
+
+    @Test(
+        "A kill of a run that waits for its next attempt drops that, and nobody hears of a failure",
+        arguments: [false, true]
+    )
+    func killedBetweenAttempts(isRestarted: Bool) async throws {
+        try await TestScheduler.with { test in
+            test.runner.outcome = .exited(3)
+            let job = try await test.add(
+                ScheduleWords(every: "2h", from: "2026-12-01T08:00:10Z"),
+                command: ["false"]
+            ) {
+                ($0.retries, $0.backoff, $0.onFailure) = (3, "1h..1h", ["alarm"])
+                $0.notify = ["command:tell"]
+            }
+            try await test.advance(by: .seconds(11))
+            let first = try #require(try await test.history(job.id).first)
+            #expect(first.waitsFor == .retry)
+            let kill = Request.killRun(RunReference(id: try #require(first.id)))
+            let reply = try await test.handler().handle(kill, from: 0).get()
+            let killed = try #require(reply as? RunReply).run
+            #expect(killed.state == .done && killed.waitsFor == nil && killed.stopped == nil)
+            #expect(killed.nextAttemptAt == nil && killed.failed == true)
+            try await test.settle()
+            #expect(test.sink.all(.jobChanged).map(\.job) == [job.id], "who waits looks again")
+            #expect(await test.refusal(kill)?.reason == .conflict, "there is nothing more to drop")
+            let after = isRestarted ? try await test.crashed() : test
+            try await after.advance(by: .seconds(3600 + 1800))
+            #expect(after.runner.requests.map(\.argv) == (isRestarted ? [] : [["false"]]))
+            #expect(try await after.history(job.id).map(\.id) == [first.id])
+            // The job goes on.
+            try await after.advance(by: .seconds(1800))
+            let later = after.runner.requests.dropFirst(isRestarted ? 0 : 1)
+            #expect(later.first?.argv == ["false"])
+            if isRestarted { try await after.close() }
+        }
+    }
 }

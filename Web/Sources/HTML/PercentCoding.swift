@@ -26,6 +26,29 @@ public enum PercentCoding {
     ///
     /// `plusIsBlank`: as forms have it.
     public static func decoded(_ text: some StringProtocol, plusIsBlank: Bool = false) -> String? {
+        guard let bytes = bytes(of: text, plusIsBlank: plusIsBlank),
+            !CombiningMarks.areTooMany(in: bytes)
+        else { return nil }
+        return String(validating: bytes, as: UTF8.self)
+    }
+
+    /// Which field of a form has a longer row of marks than is accepted, in words; nil where none has one.
+    public static func tooManyMarks(in text: some StringProtocol) -> String? {
+        for pair in text.split(separator: "&") {
+            let halves = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard halves.count > 1, let value = bytes(of: halves[1], plusIsBlank: true),
+                CombiningMarks.areTooMany(in: value)
+            else { continue }
+            return
+                "its field '\(decoded(halves[0], plusIsBlank: true) ?? "")' has more marks in a row that combine with one character, as accents do, than are accepted"
+        }
+        return nil
+    }
+
+    private static func bytes(
+        of text: some StringProtocol,
+        plusIsBlank: Bool
+    ) -> [UInt8]? {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(text.utf8.count)
         var rest = text.utf8.makeIterator()
@@ -39,7 +62,7 @@ public enum PercentCoding {
             default: bytes.append(byte)
             }
         }
-        return CombiningMarks.areTooMany(in: bytes) ? nil : String(validating: bytes, as: UTF8.self)
+        return bytes
     }
 
     /// The fields of a query or a form, in order; nil where one cannot be decoded.

@@ -144,6 +144,21 @@ extension JobTransaction {
         if job.fires != count { try put(job) }
     }
 
+    /// Has a fire end with `run`, which has ended, in place of the next attempt that it waits for; false if it waits for none.
+    ///
+    /// Somebody has asked for that: as after a run that was ended on purpose, nobody is told of a failure and no handler begins.
+    mutating func endAttempts(of fire: FireID, with run: RunID) throws -> Bool {
+        guard try fires.isWaiting(fire), try runs.last(of: fire)?.id == run,
+            let id = try fires.job(of: fire), var job = try job(id)
+        else { return false }
+        try closeWaiting(fire, of: &job)
+        outcome.closed.append(fire)
+        // Whoever waits for the end of the fire looks at it again.
+        let date = job.wallFireDate(at: moment)
+        try enqueue(.jobChanged, job) { $0.fireDate = date }
+        return true
+    }
+
     /// Drops the job's fires that wait or were not started, for `reason`, so that none of them begins; `put` writes
     /// the job.
     ///

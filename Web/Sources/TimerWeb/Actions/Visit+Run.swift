@@ -2,6 +2,7 @@
 
 import HTML
 import TimerControl
+import TimerWords
 
 extension Visit {
     /// Does something with one run.
@@ -22,7 +23,8 @@ extension Visit {
                             group {
                                 "Run \(id) of "
                                 Parts(self).jobName(reply.run.name, reply.run.job)
-                                " is being ended."
+                                reply.run.state == .done
+                                    ? " is not tried again." : " is being ended."
                             }
                         )
                     )
@@ -53,6 +55,22 @@ extension Visit {
         let shown = Parts(self).jobName(run.name, run.job)
         let question =
             switch action {
+            case .kill where run.isTriedAgain:
+                Question(
+                    title: "Drop the next attempt of \(name)?",
+                    heading: group {
+                        "Drop the next attempt of "
+                        shown
+                        "?"
+                    },
+                    content: p {
+                        "Its fire is over with run \(id), which has failed: nobody is told, and no command of onFailure begins. It cannot be undone."
+                    },
+                    action: Link("runs", "\(id)", action.rawValue),
+                    button: "Drop it",
+                    isDangerous: true,
+                    cancel: Link("runs", "\(id)")
+                )
             case .kill:
                 Question(
                     title: "Kill run \(id) of \(name)?",

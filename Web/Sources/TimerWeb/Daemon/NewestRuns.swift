@@ -46,7 +46,7 @@ struct NewestRuns: Sendable {
 
 extension Run {
     /// Whether its date is still to come, and will not fire.
-    fileprivate func isDropped(ahead now: Timestamp) -> Bool {
+    func isDropped(ahead now: Timestamp) -> Bool {
         state == .skipped && fireDate > now
     }
 }

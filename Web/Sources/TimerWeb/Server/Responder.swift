@@ -76,10 +76,11 @@ struct Responder {
                 )
             )
         }
-        guard let fields = PercentCoding.fields(String(buffer: body)) else {
-            return .failure(
-                Unreadable(answer: Plain.answer(.badRequest, "The form cannot be read."))
-            )
+        let text = String(buffer: body)
+        guard let fields = PercentCoding.fields(text) else {
+            let reason = PercentCoding.tooManyMarks(in: text).map { ": \($0)" } ?? ""
+            let sentence = "The form cannot be read\(reason). Nothing was changed."
+            return .failure(Unreadable(answer: Plain.answer(.badRequest, sentence)))
         }
         return .success(fields)
     }

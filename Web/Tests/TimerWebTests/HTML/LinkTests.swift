@@ -53,6 +53,18 @@ import Testing
         #expect(Link(parsing: link.text) == link)
     }
 
+    @Test("Of a form that cannot be read for its marks it is said which field has them")
+    func manyMarks() {
+        let marks = String(repeating: "%CC%81", count: 65)
+        #expect(PercentCoding.fields("a=1&schedule=e\(marks)") == nil)
+        #expect(
+            PercentCoding.tooManyMarks(in: "a=1&schedule=e\(marks)&%zz")
+                == "its field 'schedule' has more marks in a row that combine with one character, as accents do, than are accepted"
+        )
+        #expect(PercentCoding.tooManyMarks(in: "a=1&b=%zz") == nil)
+        #expect(PercentCoding.tooManyMarks(in: "a=e\(marks.dropLast(6))") == nil)
+    }
+
     @Test("A form's plus is a blank, and a field may be there twice, or without a value")
     func fields() {
         #expect(

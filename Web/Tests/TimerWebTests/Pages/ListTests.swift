@@ -72,6 +72,31 @@ struct ListTests {
         }
     }
 
+    @Test("What has come stands before the dates ahead that were dropped, however many these are")
+    func droppedAhead() async throws {
+        let daemon = try await TestDaemon()
+        try await daemon.connected { client in
+            let daily = JobDefinition(
+                schedule: ScheduleWords(every: "1d", from: "2099-01-01T09:30:00Z")
+            )
+            let job = try await client.addJob(daily).job
+            _ = try await client.fireJob(.id(job.id))
+            // Each request makes a row, and a page of the daemon has 100 at most.
+            for _ in 0..<120 { try await client.skipJobs(SkipJobs(jobs: .ids([job.id]))) }
+        }
+        try await TestServer.run(socket: daemon.socket) { server in
+            for link in ["/runs", "/runs?outcome=skipped"] {
+                let body = try await server.get(link).body
+                let halves = body.split(separator: "<h2>Will not fire</h2>")
+                try #require(halves.count == 2)
+                #expect(halves[0].contains("by hand") == (link == "/runs"))
+                #expect(!halves[0].contains("dropped on request"))
+                #expect(halves[1].contains("dropped on request"))
+                #expect(halves[1].contains("110 more, farther ahead, will not fire either."))
+            }
+        }
+    }
+
     @Test("A task that stands behind many of other queues is shown")
     func farTask() async throws {
         let daemon = try await TestDaemon()

@@ -140,6 +140,15 @@ extension RunPage: PageContent {
                         }
                     }
                 }
+                if run.isTriedAgain {
+                    li {
+                        let words = "Drop the next attempt"
+                        parts.ask(Link("runs", id, "kill"), words, "button danger")
+                        p {
+                            "It is not tried again. Its job goes on with its next date. Cannot be undone."
+                        }
+                    }
+                }
                 if let job, job.state.isLive, job.held == nil {
                     li {
                         form(.method(.post), .action(Link("runs", id, "retry"))) {

@@ -9,11 +9,15 @@ import TimerWords
 struct RunsPage {
     private let parts: Parts
     private let runs: [Run]
+    /// The dates ahead that will not fire, the farthest first: a list of the daemon has them before all that has come.
+    private let ahead: [Run]
     private let next: String?
     /// What the address says that means nothing.
     private let mistakes: [String]
 
     private static let rows = 100
+    /// How many of the dates ahead are shown.
+    private static let shownAhead = 10
 
     init(_ visit: Visit, _ session: Session) async throws {
         parts = Parts(visit)
@@ -53,7 +57,9 @@ struct RunsPage {
             }
         }
         self.mistakes = mistakes
-        runs = found.rows
+        let now = visit.dates.now
+        runs = found.rows.filter { !$0.isDropped(ahead: now) }
+        ahead = found.rows.filter { $0.isDropped(ahead: now) }
         // try?: a cursor of the daemon is JSON.
         next = found.cursor.flatMap { (try? JSONText(encoding: $0))?.text }
     }
@@ -69,15 +75,19 @@ struct RunsPage {
         if let id = name.flatMap(JobID.init), try await isThere(id, client) {
             (request.job, name) = (id, nil)
         }
-        return try await ListReader.rows(rows / 2, from: request.cursor) { [name] start in
+        var ahead: [Run] = []
+        let found = try await ListReader.rows(rows / 2, from: request.cursor) { [name] start in
             request.cursor = start
             let reply = try await client.listRuns(request)
             let shown = reply.runs.filter { run in
                 run.isShown(visit.dates.now)
                     && name.map { (run.name ?? "").lowercased().contains($0) } ?? true
             }
-            return (shown, reply.cursor)
+            ahead += shown.filter { $0.isDropped(ahead: visit.dates.now) }
+            // What has come is looked for behind them, however many they are.
+            return (shown.filter { !$0.isDropped(ahead: visit.dates.now) }, reply.cursor)
         }
+        return (ahead + found.rows, found.cursor)
     }
 
     private static func isThere(_ id: JobID, _ client: ControlClient) async throws -> Bool {
@@ -118,7 +128,7 @@ extension RunsPage: PageContent {
             section(.id("list"), .data("live", "list")) {
                 if !mistakes.isEmpty {
                     parts.mistaken(mistakes, all: Link("runs"))
-                } else if runs.isEmpty {
+                } else if runs.isEmpty, ahead.isEmpty {
                     p(.class("empty")) {
                         next == nil ? "No run matches. " : "None of the newest match. "
                         if let next {
@@ -129,9 +139,23 @@ extension RunsPage: PageContent {
                         "."
                     }
                 } else {
-                    RunTable(parts: parts, runs: runs).table
+                    if !runs.isEmpty { RunTable(parts: parts, runs: runs).table }
+                    dropped
                     older
                 }
+            }
+        }
+    }
+
+    /// The nearest of the dates ahead that will not fire, below what has come.
+    private var dropped: Node? {
+        guard !ahead.isEmpty else { return nil }
+        let shown = Array(ahead.suffix(Self.shownAhead))
+        return group {
+            h2 { "Will not fire" }
+            RunTable(parts: parts, runs: shown, title: "Dates ahead that will not fire").table
+            if ahead.count > shown.count {
+                p { "\(ahead.count - shown.count) more, farther ahead, will not fire either." }
             }
         }
     }
