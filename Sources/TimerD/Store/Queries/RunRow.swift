@@ -123,6 +123,9 @@ enum RunRow {
         run.firedAt = try row.date(8)
         run.id = try row.get(9)
         run.attempt = try row.get(10)
+        if run.id != nil, run.attempt == nil {
+            throw StoreError.unreadable("a run without the number of its attempt")
+        }
         run.outcome = try row.get(11)
         let code: Int32? = try row.get(12)
         run.status = run.outcome == .exited ? code : nil
