@@ -23,9 +23,10 @@ enum UnruledDatabase {
         ).all { (name: try $0.get(0, as: String.self), sql: try $0.get(1, as: String.self)) }
         database.close()
         let set = "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = "
-        try run(
-            set + "replace(replace(sql, ') STRICT, ', ') '), ') STRICT', ')') WHERE type = 'table'"
-        )
+        let unruled = [(" NOT NULL", ""), (") STRICT, ", ") "), (") STRICT", ")")].reduce("sql") {
+            "replace(\($0), '\($1.0)', '\($1.1)')"
+        }
+        try run(set + unruled + " WHERE type = 'table'")
         try run("PRAGMA ignore_check_constraints = ON; " + sql)
         for schema in schemas {
             let words = schema.sql.replacing("'", with: "''")
