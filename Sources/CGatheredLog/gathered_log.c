@@ -196,3 +196,27 @@ int is_log_cut(sqlite3 *database, int looks) {
     if (looks && !log_of(file)->is_cut) log_of(file)->is_cut = is_short(database, file);
     return log_of(file)->is_cut;
 }
+
+/// The methods of the file itself: through ours, a read would write what waits.
+static const sqlite3_io_methods *own_methods(sqlite3_file *file) {
+    return file->pMethods->xWrite == log_write ? log_of(file)->own : file->pMethods;
+}
+
+static void forget_errno_of(sqlite3 *database, int which) {
+    sqlite3_file *file = NULL;
+    sqlite3_file_control(database, "main", which, &file);
+    if (!file || !file->pMethods) return;
+    const sqlite3_io_methods *own = own_methods(file);
+    int number = 0;
+    own->xFileControl(file, SQLITE_FCNTL_LAST_ERRNO, &number);
+    if (number == 0) return;
+    // SQLite has no call for it, and sets it to 0 as a read meets the file's end: https://www.sqlite.org/src/file/src/os_unix.c
+    sqlite3_int64 size;
+    char byte;
+    if (own->xFileSize(file, &size) == SQLITE_OK) own->xRead(file, &byte, 1, size);
+}
+
+void forget_errno(sqlite3 *database) {
+    forget_errno_of(database, SQLITE_FCNTL_FILE_POINTER);
+    forget_errno_of(database, SQLITE_FCNTL_JOURNAL_POINTER);
+}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CGatheredLog
 import CSQLite
 import Glibc
 import Platform
@@ -42,8 +43,9 @@ package struct DatabaseError: Error, Sendable {
         isOfCopy = true
     }
 
-    /// The error that `connection` reported last, while executing `sql`.
+    /// The error that `connection` reported last, while executing `sql`; its errno is forgotten with that.
     package init(of connection: OpaquePointer?, sql: String?, path: String) {
+        defer { if let connection { forget_errno(connection) } }
         if let unread = Self.unread(connection, sql: sql, path: path) {
             self = unread
             return
@@ -159,6 +161,8 @@ package struct DatabaseError: Error, Sendable {
         let refused = [1, 5, 12].map { SQLITE_CONSTRAINT | $0 << 8 }
         return code == SQLITE_MISMATCH || refused.contains(code)
     }
+    /// A row holds a value of another type than its column's, and SQLite writes nothing of it, also where that stays as it is.
+    package var isOfWrongType: Bool { code == SQLITE_CONSTRAINT | 12 << 8 }
     /// Whether trying again cannot help: the file is damaged, somebody else's, newer than this program, or
     /// open to strangers.
     package var isLasting: Bool {

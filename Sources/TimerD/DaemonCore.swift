@@ -285,6 +285,7 @@ struct DaemonCore {
     ///
     /// - Throws: why what the daemon before left could not be recovered; then nothing has been run.
     func recover(beginsNothing: Bool = false) async throws -> Recovered {
+        try await store.mendRows(log: log)
         try await store.nameOwners(own, isShared: isShared)
         let notices = await scheduler.settings.notices.defaults
         try await resumption.write(to: store.writer, notices: notices, log: log)

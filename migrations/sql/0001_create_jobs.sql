@@ -245,6 +245,8 @@ CREATE TABLE job_tags (
 
 -- One scheduled date of one job coming due, or a range of dates that never will: a row before it
 -- is an effect. UNIQUE is what keeps a date from firing twice.
+-- Beside what is said below, 'failed' is 0 where the command has not begun, and does not any more. (Said here, as what stands
+-- within a table is part of the schema's fingerprint.)
 CREATE TABLE fires (
     id INTEGER PRIMARY KEY,
     job_id INTEGER NOT NULL REFERENCES jobs (id) ON DELETE CASCADE,

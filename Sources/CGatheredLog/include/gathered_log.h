@@ -20,3 +20,7 @@ int gather_log(struct sqlite3 *database);
 ///
 /// With looks = 0 only what a write has found: behind one that went well that is all.
 int is_log_cut(struct sqlite3 *database, int looks);
+
+/// Has the files of a connection forget with which errno a call on them failed last: SQLite keeps it over calls that go
+/// well, and whoever asks behind a later failure would take it for the errno of that.
+void forget_errno(struct sqlite3 *database);

@@ -70,6 +70,8 @@ extension Scheduler {
     /// Stores how each open fire goes on, by the runs that are known, and goes on with them.
     private func reconcile(with known: KnownRuns) async throws -> Recovered {
         try await write { writer in
+            // First, so that nothing of them is decided.
+            let tied = try writer.holdUnreadTargets(writer.jobs.tiedJobs())
             let recovered = try writer.recover(known)
             // While no daemon ran, no worker could extend its lease.
             try writer.tasks.renewLeases(at: writer.moment.elapsed)
@@ -77,7 +79,7 @@ extension Scheduler {
             // In the same write, so that no fire of these jobs begins before it.
             try writer.followClockBack(isStart: true)
             let isAnyHeld = try writer.jobs.isAnyHeld() || !writer.owners.others().isEmpty
-            return (recovered, tied: try writer.jobs.tiedJobs(), isAnyHeld: isAnyHeld)
+            return (recovered, tied: tied, isAnyHeld: isAnyHeld)
         } durable: { scheduler, stored in
             scheduler.takeUp(stored.0, tied: stored.tied)
             // Not awaited: the user database may be slow, and it is asked again before each command starts.

@@ -108,7 +108,7 @@ struct DaemonState: Hashable, Sendable {
             UPDATE daemon_state SET event_seq_end = max(event_seq_end, ?1), copied_at_us = NULL,
                 fires_through = max(fires_through, ?1), runs_through = max(runs_through, ?1),
                 notices_through = max(notices_through, ?1),
-                jobs_through = max(jobs_through, coalesce((SELECT max(id) FROM jobs), 0)) + ?2
+                jobs_through = max(jobs_through, \(last("jobs"))) + ?2
             """
         /// The number of a new row of `table`: as an expression of the statement that inserts it, so that
         /// nothing is remembered that a rollback would have to correct.
@@ -117,9 +117,12 @@ struct DaemonState: Hashable, Sendable {
         /// newest row when that is removed does so in the transaction that removes it: a crash undoes both.
         static func next(_ table: String) -> String {
             """
-            (SELECT max(\(table)_through, coalesce((SELECT max(id) FROM \(table)), 0)) + 1
-                FROM daemon_state)
+            (SELECT max(\(table)_through, \(last(table))) + 1 FROM daemon_state)
             """
+        }
+        /// The highest number of a row of `table`, but of a damaged one, behind which there is no other; 0 for none.
+        static func last(_ table: String) -> String {
+            "coalesce((SELECT max(id) FROM \(table) WHERE id < \(1 << 62)), 0)"
         }
         private static let counts = """
             scheduled, paused, held, events_pruned, jobs_through, fires_through, runs_through,
@@ -139,7 +142,7 @@ struct DaemonState: Hashable, Sendable {
         /// Writes nothing where it is so already.
         static let skipRuns = """
             UPDATE daemon_state SET runs_through = ?1
-            WHERE runs_through < ?1 AND ?1 > coalesce((SELECT max(id) FROM runs), 0)
+            WHERE runs_through < ?1 AND ?1 > \(last("runs"))
             """
         static let writeSequenceEnd = "UPDATE daemon_state SET event_seq_end = ?1"
     }

@@ -41,6 +41,12 @@ extension DamagedRowTests {
             word: "'first'"
         ),
         Damage(
+            testDescription: "no number where there is one",
+            sql: "UPDATE runs SET attempt = NULL WHERE job_id = JOB",
+            repair: "UPDATE runs SET attempt = 1 WHERE job_id = JOB",
+            word: "the number of its attempt"
+        ),
+        Damage(
             testDescription: "a date that is a text",
             sql: "UPDATE fires SET wall_date_us = 'today' \(ofOpenFire)",
             repair: "UPDATE fires SET wall_date_us = fire_date_us \(ofOpenFire)",

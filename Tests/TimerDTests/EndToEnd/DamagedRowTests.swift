@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CSQLite
 import Foundation
 import Glibc
 import Schedules
@@ -15,32 +14,10 @@ import TimerControl
 struct DamagedRowTests {
     /// Runs `sql` on the database of a daemon that has ended, as if no table had a rule; `JOB` in it is `job`.
     static func damage(_ daemon: DaemonProcess, _ sql: String, _ job: String = "") throws {
-        var schemas: [String: String] = [:]
-        func execute(_ statements: String) throws {
-            var handle: OpaquePointer?
-            defer { sqlite3_close(handle) }
-            try #require(sqlite3_open(daemon.database, &handle) == SQLITE_OK)
-            var message: UnsafeMutablePointer<CChar>?
-            let code = sqlite3_exec(handle, statements, nil, nil, &message)
-            try #require(code == SQLITE_OK, "\(message.map { String(cString: $0) } ?? ""): \(sql)")
-        }
-        let set = "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = "
-        for table in ["fires", "runs"] {
-            let database = try Database(path: daemon.database, mode: .readOnly)
-            schemas[table] = try database.prepare(
-                "SELECT sql FROM sqlite_schema WHERE name = ?1"
-            ).value(table)
-            database.close()
-            try execute("\(set) replace(sql, ') STRICT', ')') WHERE name = '\(table)'")
-        }
-        try execute(
-            "PRAGMA ignore_check_constraints = ON; "
-                + sql.replacingOccurrences(of: "JOB", with: job)
+        try UnruledDatabase.execute(
+            sql.replacingOccurrences(of: "JOB", with: job),
+            on: daemon.database
         )
-        for (table, schema) in schemas {
-            let words = schema.replacingOccurrences(of: "'", with: "''")
-            try execute("\(set) '\(words)' WHERE name = '\(table)'")
-        }
     }
 
     private static func job(_ daemon: DaemonProcess, _ id: String) async throws -> Job {

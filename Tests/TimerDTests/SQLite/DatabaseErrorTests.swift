@@ -49,6 +49,56 @@ import Testing
         #expect(error.sql == sql)
     }
 
+    @Test("Damage behind a read that has failed, and goes well by then, is told as damage")
+    func forgetsErrno() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.file("timerd.db")
+        let database = try Database(path: path, mode: .readWriteCreate)
+        defer { database.close() }
+        try database.execute(
+            """
+            CREATE TABLE words (word TEXT);
+            WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200)
+                INSERT INTO words SELECT hex(zeroblob(500)) FROM n;
+            PRAGMA wal_checkpoint(TRUNCATE);
+            """
+        )
+        func read() throws -> Int? {
+            // Else the pages would be those in memory.
+            try database.execute("PRAGMA shrink_memory")
+            return try database.prepare("SELECT sum(length(word)) FROM words").value(as: Int.self)
+        }
+        let file = try #require(try Self.descriptor(of: path))
+        let kept = dup(file)
+        defer { close(kept) }
+        // Nothing is at the addresses of its first pages: a read of them fails with EIO.
+        let unreadable = open("/proc/self/mem", O_RDONLY | O_CLOEXEC)
+        defer { close(unreadable) }
+        try #require(kept >= 0 && unreadable >= 0 && dup2(unreadable, file) == file)
+        let failed = #expect(throws: DatabaseError.self) { try read() }
+        #expect(failed?.isUnread == true, "\(String(describing: failed))")
+        try #require(dup2(kept, file) == file)
+        #expect(try read() == 200 * 1000)
+        // A disk that does not give a page gives the file's end, by which its errno is forgotten; what was in its place here
+        // gave neither. So the next error has it forgotten.
+        #expect(throws: DatabaseError.self) { try database.prepare("SELEKT 1") }
+        let size = lseek(kept, 0, SEEK_END)
+        let damage = [UInt8](repeating: 0xee, count: Int(size / 2))
+        #expect(pwrite(kept, damage, damage.count, size / 4) == damage.count)
+        let damaged = #expect(throws: DatabaseError.self) { try read() }
+        #expect(damaged?.isCorrupt == true, "\(String(describing: damaged))")
+    }
+
+    /// Which of this process's descriptors is that of a file.
+    private static func descriptor(of path: String) throws -> Int32? {
+        var (wanted, found) = (stat(), stat())
+        try #require(stat(path, &wanted) == 0)
+        return (3..<4096).first { descriptor in
+            fstat(descriptor, &found) == 0 && found.st_ino == wanted.st_ino
+                && found.st_dev == wanted.st_dev
+        }
+    }
+
     @Test("Trouble with the file as a whole is a sentence and no more")
     func describesFile() {
         let error = DatabaseError(code: 14, message: "cannot open '/p': is a directory", path: "/p")

@@ -30,6 +30,9 @@ import Testing
             "the oldest of all parts, in the order of their dates, up to its LIMIT",
         "QueueStore.SQL.all": "all queues, a row each, for the metrics",
         "TaskStore.SQL.renewLeases": "the tasks that are not dead, each, at the start",
+        "DamagedRows.SQL.queues": "a row for each queue, at the start",
+        "DamagedRows.SQL.tasks": "the tasks, each, at the start",
+        "DamagedRows.SQL.notices": "the notices, a few hundred of each user, at the start",
     ]
 
     /// The functions that are parts of statements.
@@ -37,7 +40,7 @@ import Testing
         "Queries.SQL.tagged", "Queries.SQL.ownTags", "Queries.SQL.named", "Queries.SQL.hasTag",
         "Queries.SQL.any", "Queries.SQL.lastDate",
         "Queries.SQL.way", "Queries.SQL.isIdle", "Queries.SQL.isMatch", "Queries.SQL.definitions",
-        "DaemonState.SQL.next", "Outbox.SQL.sum",
+        "DaemonState.SQL.next", "DaemonState.SQL.last", "Outbox.SQL.sum",
         "Outbox.SQL.sumOfOwner", "NoticeStore.SQL.columns",
     ]
 

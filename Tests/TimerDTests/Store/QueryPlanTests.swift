@@ -165,7 +165,7 @@ import Testing
                 ),
                 (
                     JobStore.SQL.nextDue,
-                    "SEARCH jobs USING COVERING INDEX jobs_waiting (clock=? AND due_us>?)"
+                    "SEARCH jobs USING COVERING INDEX jobs_waiting (clock=? AND due_us<?)"
                 ),
                 (
                     JobStore.SQL.dueOfOwner,
@@ -173,7 +173,7 @@ import Testing
                 ),
                 (
                     JobStore.SQL.nextDueOfOwner,
-                    "SEARCH jobs USING INDEX jobs_waiting_by_owner (owner_id=? AND clock=? AND due_us>?)"
+                    "SEARCH jobs USING INDEX jobs_waiting_by_owner (owner_id=? AND clock=? AND due_us<?)"
                 ),
                 (
                     JobStore.SQL.waitingOwner,

@@ -23,7 +23,11 @@ struct EventWords {
     /// In the outbox it has no number yet, and keeps them by being there.
     func keep(_ event: Event) throws {
         let job = try database.prepare(SQL.job).first(event.job, event.seq) { row in
-            (revision: try row.get(0, as: Int64.self), isLater: try row.get(1, as: Bool.self))
+            // One that cannot be read is of a job that is about to be held, and whose words are as they were.
+            (
+                revision: row.ifReadable(0, as: Int64.self) ?? event.revision,
+                isLater: try row.get(1, as: Bool.self)
+            )
         }
         if let job, job.revision == event.revision {
             if job.isLater { try database.prepare(SQL.noteLast).run(event.job, event.seq) }
@@ -51,7 +55,7 @@ struct EventWords {
         else { return [:] }
         var jobs = [JobID: Int64](minimumCapacity: events.count)
         try database.prepare(SQL.unchanged).forEach(first, last) { row in
-            jobs[try row.get(0)] = try row.get(1, as: Int64.self)
+            jobs[try row.get(0)] = row.ifReadable(1, as: Int64.self)
         }
         return jobs
     }

@@ -129,13 +129,12 @@ extension JobStore {
 
     /// The jobs that are tied to something, which may have gone while no daemon ran.
     func tiedJobs() throws -> [TiedJob] {
-        try database.prepare(SQL.targets).all { row in
-            var tied = TiedJob(job: try row.get(0), owner: try row.get(3))
-            if let pid: Int32 = try row.get(1), let ticks: Int64 = try row.get(2) {
-                tied.process = ProcessIdentity(pid: pid, ticks: ticks)
-            }
-            return tied
-        }
+        try database.prepare(SQL.targets).all { try TiedJob(from: $0) }
+    }
+
+    /// Why what the job is tied to cannot be read; nil where it can be, and for one that is not tied.
+    func unreadTarget(of id: JobID) throws -> String? {
+        try database.prepare(SQL.target).first(id) { try TiedJob(from: $0).unread }.flatMap(\.self)
     }
 
     /// Has the next start of the machine make the job due.
@@ -160,8 +159,28 @@ struct TiedJob: Hashable, Sendable {
     var job: JobID
     /// Nil for a connection, and for a process of an earlier boot.
     var process: ProcessIdentity?
-    /// The job's owner, by uid.
+    /// The job's owner, by uid; the highest number where that cannot be read, as it is with the job then.
     var owner: UInt32
+    /// Why its row cannot be read, so that nobody knows what its life is tied to; nil if it can.
+    var unread: String?
+}
+
+extension TiedJob {
+    init(from row: borrowing Row) throws {
+        self.init(job: try row.get(0), owner: row.ifReadable(4) ?? .max)
+        do {
+            let (boot, present): (String, String) = (try row.get(1), try row.get(5))
+            let (pid, ticks): (Int32?, Int64?) = (try row.get(2), try row.get(3))
+            switch (pid, ticks) {
+            case (nil, nil): break
+            case (let pid?, let ticks?) where pid > 0 && ticks >= 0:
+                if boot == present { process = ProcessIdentity(pid: pid, ticks: ticks) }
+            default: throw StoreError.unreadable("a process that there cannot be")
+            }
+        } catch {
+            unread = "what its life is tied to cannot be read: \(error)"
+        }
+    }
 }
 
 extension JobStore.SQL {
@@ -200,12 +219,13 @@ extension JobStore.SQL {
     static let insertTarget = """
         INSERT INTO job_targets SELECT ?1, ?2, ?3, boot_id FROM daemon_state
         """
-    static let targets = """
-        SELECT job_id, CASE WHEN boot_id = (SELECT boot_id FROM daemon_state) THEN pid END,
-            pid_ticks, owners.uid
-        FROM job_targets JOIN jobs ON jobs.id = job_targets.job_id
-            JOIN owners ON owners.id = jobs.owner_id
-        ORDER BY job_id
+    /// A left join, as the owner of a damaged job may not be known.
+    private static let tied = """
+        SELECT job_id, job_targets.boot_id, pid, pid_ticks, owners.uid, daemon_state.boot_id
+        FROM daemon_state, job_targets JOIN jobs ON jobs.id = job_targets.job_id
+            LEFT JOIN owners ON owners.id = jobs.owner_id
         """
+    static let targets = tied + " ORDER BY job_id"
+    static let target = tied + " WHERE job_id = ?1"
     static let deleteTarget = "DELETE FROM job_targets WHERE job_id = ?1"
 }

@@ -62,7 +62,7 @@ extension JobStore {
 
     /// Stores why the job is held; nil if it is not.
     func setHeld(_ id: JobID, _ reason: String?) throws {
-        try database.prepare(SQL.setHeld).run(id, reason)
+        try writing(id) { try database.prepare(SQL.setHeld).run(id, reason) }
     }
 
     func countHeld(_ change: Int) throws { try database.prepare(SQL.countHeld).run(change) }
@@ -87,24 +87,29 @@ extension JobStore {
 
 extension JobStore.SQL {
     private static let waits = "state = 'scheduled' AND claim_id IS NULL AND held IS NULL"
+    /// Of a damaged row it may be a float, which is made an integer, so that it stands in nobody's way: the job is loaded by
+    /// its own date, and gets this one anew.
+    private static let dueDate = "CAST(due_us AS INTEGER)"
+    /// No text and no bytes, which stand behind all numbers.
+    private static let isDated = "due_us <= \(Int64.max)"
 
     /// Uses jobs_waiting, as does the next.
     static let due = """
-        SELECT id, due_us FROM jobs INDEXED BY jobs_waiting
+        SELECT id, \(dueDate) FROM jobs INDEXED BY jobs_waiting
         WHERE clock = ?1 AND due_us < ?2 AND \(waits) ORDER BY due_us LIMIT ?3
         """
     static let nextDue = """
-        SELECT due_us FROM jobs INDEXED BY jobs_waiting
-        WHERE clock = ?1 AND due_us IS NOT NULL AND \(waits) ORDER BY due_us LIMIT 1
+        SELECT \(dueDate) FROM jobs INDEXED BY jobs_waiting
+        WHERE clock = ?1 AND \(isDated) AND \(waits) ORDER BY due_us LIMIT 1
         """
     /// Uses jobs_waiting_by_owner, as do the next two.
     static let dueOfOwner = """
-        SELECT id, due_us FROM jobs INDEXED BY jobs_waiting_by_owner
+        SELECT id, \(dueDate) FROM jobs INDEXED BY jobs_waiting_by_owner
         WHERE owner_id = ?1 AND clock = ?2 AND due_us < ?3 AND \(waits) ORDER BY due_us LIMIT ?4
         """
     static let nextDueOfOwner = """
-        SELECT due_us FROM jobs INDEXED BY jobs_waiting_by_owner
-        WHERE owner_id = ?1 AND clock = ?2 AND due_us IS NOT NULL AND \(waits)
+        SELECT \(dueDate) FROM jobs INDEXED BY jobs_waiting_by_owner
+        WHERE owner_id = ?1 AND clock = ?2 AND \(isDated) AND \(waits)
         ORDER BY due_us LIMIT 1
         """
     static let waitingOwner = """

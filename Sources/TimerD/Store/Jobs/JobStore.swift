@@ -145,19 +145,21 @@ struct JobStore {
     /// `lastEvent`: the number of its last event, if that is known.
     func update(_ job: StoredJob, lastEvent: Int64? = nil) throws {
         let unread = job.state.isLive ? job.unread : nil
-        try database.prepare(SQL.update).run {
-            $0.add(job.id)
-            $0.add(job.state)
-            $0.add(unread?.anchor ?? job.schedule.anchor)
-            $0.add(job.fireDate)
-            $0.add(unread?.dueDate ?? job.dueDate)
-            $0.add(unread?.movedFrom ?? job.movedFrom)
-            $0.add(job.claim?.fire)
-            $0.add(job.fires)
-            $0.add(job.endedAt)
-            $0.add(job.endReason)
-            $0.add(unread?.rowsSinceTrim ?? job.rowsSinceTrim)
-            $0.add(lastEvent)
+        try writing(job.id) {
+            try database.prepare(SQL.update).run {
+                $0.add(job.id)
+                $0.add(job.state)
+                $0.add(unread?.anchor ?? job.schedule.anchor)
+                $0.add(job.fireDate)
+                $0.add(unread?.dueDate ?? job.dueDate)
+                $0.add(unread?.movedFrom ?? job.movedFrom)
+                $0.add(job.claim?.fire)
+                $0.add(job.fires)
+                $0.add(job.endedAt)
+                $0.add(job.endReason)
+                $0.add(unread?.rowsSinceTrim ?? job.rowsSinceTrim)
+                $0.add(lastEvent)
+            }
         }
     }
 

@@ -51,15 +51,19 @@ struct Owners {
         return try stored + Outbox(database).share(of: owner).live
     }
 
-    /// The owners of live jobs, without root.
+    /// The owners of live jobs, without root, and without one whose row cannot be read: nor can his jobs, which are held as
+    /// they come due.
     func others() throws -> [KnownOwner] {
-        try database.prepare(SQL.others).all { row in
-            KnownOwner(
+        try database.prepare(SQL.others).all { row -> KnownOwner? in
+            guard let uid: UInt32 = row.ifReadable(1), let name: String = row.ifReadable(2) else {
+                return nil
+            }
+            return KnownOwner(
                 id: try row.get(0),
-                owner: Owner(uid: try row.get(1), name: try row.get(2)),
-                held: try row.get(3)
+                owner: Owner(uid: uid, name: name),
+                held: row.ifReadable(3)
             )
-        }
+        }.compactMap(\.self)
     }
 
     /// The owners that a user means by a name or a uid, which may have had several names.

@@ -11,15 +11,22 @@ struct ZoneRuleStore {
     init(_ database: Database) { self.database = database }
 
     /// All of them, without the rules: as many as zones are in use.
+    ///
+    /// Without one whose name cannot be read: the jobs of such a damaged row go by the zone's file as it is.
     func names() throws -> [(id: ZoneRulesID, name: String)] {
-        try database.prepare(SQL.names).all { (try $0.get(0), try $0.get(1)) }
+        try database.prepare(SQL.names).all { row -> (id: ZoneRulesID, name: String)? in
+            guard let name: String = row.ifReadable(1) else { return nil }
+            return (try row.get(0), name)
+        }.compactMap(\.self)
     }
 
     /// All of them, each with its zone's file; nil for a row that is damaged.
     func zones() throws -> [(id: ZoneRulesID, zone: Zone?)] {
         try database.prepare(SQL.all).all { row in
-            let name: String = try row.get(1)
-            return (try row.get(0), Zone(named: name, source: try row.get(2)))
+            guard let name: String = row.ifReadable(1),
+                let source: [UInt8] = row.ifReadable(2)
+            else { return (try row.get(0), nil) }
+            return (try row.get(0), Zone(named: name, source: source))
         }
     }
 

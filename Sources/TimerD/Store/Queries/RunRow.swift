@@ -139,6 +139,10 @@ enum RunRow {
         run.node = try row.get(25)
         run.dueBy = try row.date(26)
         run.handler = try row.count(19, above: 0).flatMap(RunHandler.init)
+        let handler: Int? = try row.get(19)
+        guard run.id == nil || run.attempt != nil && handler != nil else {
+            throw StoreError.unreadable("a run without the number of its attempt or its handler")
+        }
         if run.handler != nil { run.attempt = nil }
         run.nextAttemptAt = try row.date(20)
         run.waitsFor = try row.get(21)

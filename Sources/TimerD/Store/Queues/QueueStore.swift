@@ -120,8 +120,12 @@ struct QueueStore {
             key.owner,
             key.name,
             above,
-            row: { (try $0.get(0, as: Int64.self), try $0.get(1, as: Timestamp.self)) }
-        ) {
+            // Of a damaged row, which is before no other: it ends this.
+            row: {
+                let date: Timestamp? = $0.ifReadable(1)
+                return ($0.ifReadable(0, as: Int64.self) ?? .min, date ?? .distantFuture)
+            }
+        ), priority < above {
             oldest = min(date, oldest ?? date)
             above = priority
         }
@@ -151,7 +155,7 @@ struct QueueStore {
         static let queue = "SELECT \(columns) FROM queues WHERE owner_id = ?1 AND name = ?2"
         static let page = """
             SELECT \(columns) FROM queues
-            WHERE (owner_id, name) > (?1, ?2) AND owner_id <= ?3
+            WHERE (owner_id, name) > (?1, ?2) AND owner_id <= ?3 AND \(hasKey)
             ORDER BY owner_id, name LIMIT ?4
             """
         static let count = "SELECT count(*) FROM queues WHERE owner_id = ?1"
@@ -177,7 +181,9 @@ struct QueueStore {
             ORDER BY priority DESC, ready_us, fire_id LIMIT 1
             """
         /// One row for each queue, which root asks for.
-        static let all = "SELECT \(columns) FROM queues"
+        static let all = "SELECT \(columns) FROM queues WHERE \(hasKey)"
+        /// Of a damaged row no task and no request finds the key.
+        private static let hasKey = "typeof(owner_id) = 'integer' AND typeof(name) = 'text'"
     }
 }
 
@@ -195,17 +201,19 @@ extension QueueRow {
     /// A limit, a rate or a number that there cannot be, of a damaged row, counts as none: what follows computes with it.
     fileprivate init(_ row: borrowing Row) throws {
         key = QueueKey(owner: try row.get(0), name: try row.get(1))
-        isPaused = try row.get(2)
+        // As a start mends it: see `DamagedRows`.
+        isPaused = row.ifReadable(2) ?? true
         maxReserved = row.ifReadable(3, as: Int.self).flatMap { $0 > 0 ? $0 : nil }
-        let (count, period): (Int?, TimeSpan?) = (row.ifReadable(4), try row.get(5))
+        let (count, period): (Int?, TimeSpan?) = (row.ifReadable(4), row.ifReadable(5))
         if let count, let period, (1...Limits.tasksInProgress).contains(count),
             period > .zero, period <= .longestInterval
         {
             rate = TaskRate(count: count, period: period)
         }
-        rateUntil = try row.get(6)
+        rateUntil = row.ifReadable(6) ?? Timestamp(microseconds: 0)
         (ready, delayed, reserved, dead) = (
-            try row.number(7), try row.number(8), try row.number(9), try row.number(10)
+            row.ifNumber(7) ?? 0, row.ifNumber(8) ?? 0, row.ifNumber(9) ?? 0,
+            row.ifNumber(10) ?? 0
         )
     }
 }

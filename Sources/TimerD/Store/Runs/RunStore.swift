@@ -145,7 +145,7 @@ struct RunStore {
         try database.prepare(SQL.inProgressOfFire).all(fire) {
             (
                 try $0.get(0), try $0.get(1), RunHandler(rawValue: try $0.get(2)), try $0.get(3),
-                RunPlace(node: try $0.get(4), runner: try $0.get(5)), try $0.get(6),
+                RunPlace(node: try $0.get(4), runner: $0.ifReadable(5)), try $0.get(6),
                 RunStop(stored: try $0.get(7))
             )
         }

@@ -111,8 +111,8 @@ struct DryRun: Sendable {
         INSERT INTO daemon_state SELECT * FROM disk.daemon_state;
         -- New rows get the numbers that they would get on disk.
         UPDATE daemon_state SET
-            jobs_through = max(jobs_through, coalesce((SELECT max(id) FROM disk.jobs), 0)),
-            fires_through = max(fires_through, coalesce((SELECT max(id) FROM disk.fires), 0));
+            jobs_through = max(jobs_through, \(DaemonState.SQL.last("disk.jobs"))),
+            fires_through = max(fires_through, \(DaemonState.SQL.last("disk.fires")));
         INSERT INTO jobs SELECT j.* FROM touched CROSS JOIN disk.jobs AS j USING (id);
         INSERT INTO job_definitions
             SELECT d.* FROM touched CROSS JOIN disk.job_definitions AS d ON d.job_id = touched.id;

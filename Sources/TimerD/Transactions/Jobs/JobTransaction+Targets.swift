@@ -11,4 +11,18 @@ extension JobTransaction {
         try end(&job, .invalidated, .targetGone)
         try put(job)
     }
+
+    /// Holds those jobs of which nobody can read what their lives are tied to; returns the others.
+    ///
+    /// They may be tied to what has gone, and end then; or to what is there, and go on.
+    mutating func holdUnreadTargets(_ tied: [TiedJob]) throws -> [TiedJob] {
+        for tied in tied {
+            guard let reason = tied.unread, var job = try job(tied.job), job.state.isLive else {
+                continue
+            }
+            if job.unread == nil { job = try job.unread(reason, jobs) }
+            try hold(job, job.unread?.reason ?? reason, isAsStored: true)
+        }
+        return tied.filter { $0.unread == nil }
+    }
 }

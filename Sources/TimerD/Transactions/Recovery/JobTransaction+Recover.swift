@@ -68,6 +68,7 @@ extension JobTransaction {
         var claimedAhead: Set<FireID> = []
         // Many fires of one job may be open: all share one definition, which may be large.
         var definitions: [JobID: JobDefinition] = [:]
+        var lookedAt: Set<JobID> = []
         for (id, owner) in try fires.open() where only.map({ $0 == owner }) ?? true {
             guard !claimedAhead.contains(id) else { continue }
             guard var job = try job(owner) else { continue }
@@ -84,6 +85,7 @@ extension JobTransaction {
                 try hold(job, unreadRow: try unreadRow(of: id) ?? "its fire \(id) cannot be read")
                 continue
             }
+            if lookedAt.insert(job.id).inserted { try findLostClaim(of: &job) }
             let isClaim = job.claim?.fire == fire.id
             let left = fire.state == .running ? try runs(of: fire, job, runner) : []
             // A run that this runner does not know, it was never asked for; `wasAsked` is true if an earlier runner may have
@@ -153,6 +155,25 @@ extension JobTransaction {
                 }
             }
         }
+    }
+
+    /// Finds the claim of a job whose row names none, or a fire that is not there, is over or is another job's.
+    ///
+    /// It is the claimed fire of the job's next date. Where there is none, the job waits for a window again, and a date that
+    /// has a row does not fire again. Jobs of which no fire is open are not looked at: `daemon.check` tells of them.
+    private func findLostClaim(of job: inout StoredJob) throws {
+        guard job.state == .scheduled, let date = job.fireDate else { return }
+        let before = job.claim
+        if let fire = before?.fire, try fires.job(of: fire) == job.id {
+            switch try fires.knownState(of: fire) {
+            case .claimed, .waiting, .running, nil: return
+            default: break
+            }
+        }
+        let found = try fires.claim(of: job.id, at: date)
+        guard before != nil || found != nil else { return }
+        (job.claim, job.ahead) = (found, found == nil ? [] : nil)
+        try jobs.update(job)
     }
 
     /// Why the next date of a job does not fire any more by its misfire rule; nil where it may.

@@ -9,14 +9,16 @@ import TimerControl
 /// An unreadable row that is over matters only in lists. An open one, or one that the job's next date is compared
 /// with, holds its job: what comes next depends on it, and nobody can say what it means.
 extension JobTransaction {
-    /// The job, marked as unreadable if its zone is gone or a row that it goes on from cannot be read.
+    /// The job, marked as unreadable if its zone is gone, or a row that it goes on from or is tied by cannot be read.
     ///
     /// Only the rows of held jobs are looked at: the others have been found readable, or are looked at when
     /// they are due.
     func withUnreadRows(_ job: StoredJob) throws -> StoredJob {
         guard job.unread == nil, job.state.isLive else { return job }
         if let reason = goneZone(of: job) { return try job.unread(reason, jobs) }
-        guard job.held != nil, let reason = try unreadRow(of: job) else { return job }
+        guard job.held != nil,
+            let reason = try unreadRow(of: job) ?? jobs.unreadTarget(of: job.id)
+        else { return job }
         return try job.unread(reason, jobs)
     }
 

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import SQLite
+import Schedules
+
+/// Rows of small tables in which a column holds a value of another type, as only damage can put it there.
+///
+/// SQLite refuses each write of such a row, also one that leaves that column as it is; and all users' tasks, notices and
+/// events are read and written together. So a start gives such a column a value of its type: what another row says, or else
+/// one by which nothing begins twice and nothing is handed to a stranger. Jobs have theirs mended as they are written: see
+/// `JobStore.mend`.
+struct DamagedRows {
+    let database: Database
+
+    init(_ database: Database) { self.database = database }
+
+    /// Mends them, and returns which; the counts of queues first, as each write of a task changes them.
+    func mend() throws -> [(table: String, row: String)] {
+        try [
+            ("outbox", SQL.outbox), ("owners", SQL.owners), ("queues", SQL.queues),
+            ("tasks", SQL.tasks), ("notices", SQL.notices),
+        ].flatMap { table, sql in
+            try database.prepare(sql).all { (table, try $0.get(0, as: String.self)) }
+        }
+    }
+
+    /// A column: when its value is sound, and what stands in its place otherwise.
+    private struct Column {
+        var name: String
+        var isSound: String
+        var other: String
+
+        init(_ name: String, _ isSound: String, else other: String) {
+            (self.name, self.isSound, self.other) = (name, isSound, other)
+        }
+
+        static func number(_ name: String, else other: String = "0") -> Column {
+            Column(name, "typeof(\(name)) = 'integer'", else: other)
+        }
+
+        static func numberOrNull(_ name: String, else other: String = "NULL") -> Column {
+            Column(name, "typeof(\(name)) IN ('integer', 'null')", else: other)
+        }
+
+        /// Bytes are taken for the text that they were; a number is none that anybody knows.
+        static func text(_ name: String) -> Column {
+            Column(name, "typeof(\(name)) = 'text'", else: "coalesce(CAST(\(name) AS TEXT), '')")
+        }
+
+        static func textOrNull(_ name: String) -> Column {
+            Column(name, "typeof(\(name)) IN ('text', 'null')", else: "CAST(\(name) AS TEXT)")
+        }
+    }
+
+    enum SQL {
+        private static func mend(
+            _ table: String,
+            _ columns: [Column],
+            where isMeant: String = "1",
+            named row: String
+        ) -> String {
+            let values = columns.map { "\($0.name) = iif(\($0.isSound), \($0.name), \($0.other))" }
+            let isSound = columns.map { "(\($0.isSound))" }.joined(separator: " AND ")
+            return """
+                UPDATE \(table) SET \(values.joined(separator: ", "))
+                WHERE \(isMeant) AND NOT (\(isSound)) RETURNING CAST(\(row) AS TEXT)
+                """
+        }
+
+        /// What a write has counted of live jobs and of bytes is a small number.
+        static let outbox = mend(
+            "outbox",
+            ["live", "bytes", "reasons", "scheduled", "paused"].map {
+                Column(
+                    $0,
+                    "typeof(\($0)) = 'integer' AND \($0) BETWEEN -\(1 << 40) AND \(1 << 40)",
+                    else: "0"
+                )
+            } + [.number("told"), .numberOrNull("owner_id"), .text("events")],
+            named: "id"
+        )
+        /// A uid that nobody has: his jobs are held until it is right again.
+        static let owners = mend(
+            "owners",
+            [
+                .number("uid", else: "-id"), .text("name"),
+                // A start looks whether he is there.
+                Column("held", "typeof(held) IN ('text', 'null')", else: "NULL"),
+                .number(
+                    "live",
+                    else: """
+                        (SELECT count(*) FROM jobs WHERE jobs.owner_id = owners.id
+                            AND (jobs.state = 'scheduled' OR jobs.state = 'paused'))
+                        """
+                ),
+                .number("bytes"), .number("events_pruned"), .numberOrNull("maintenance_us"),
+            ],
+            named: "id"
+        )
+        /// One of which nobody knows whether it was paused is: its user sees that.
+        static let queues = mend(
+            "queues",
+            [
+                .number("paused", else: "1"), .numberOrNull("max_reserved"),
+                .numberOrNull("rate_count"), .numberOrNull("rate_us"), .number("rate_until_us"),
+            ]
+                + ["ready", "delayed", "reserved", "dead"].map { state in
+                    .number(
+                        state,
+                        else: """
+                            (SELECT count(*) FROM tasks WHERE tasks.owner_id = queues.owner_id
+                                AND tasks.queue = queues.name AND tasks.state = '\(state)')
+                            """
+                    )
+                },
+            where: "typeof(owner_id) = 'integer' AND typeof(name) = 'text'",
+            named: "name"
+        )
+        /// A task of which nobody knows where it stands is no worker's: its user retries or drops it.
+        static let tasks = mend(
+            "tasks",
+            [
+                .number(
+                    "job_id",
+                    else: "(SELECT CAST(f.job_id AS INTEGER) FROM fires AS f WHERE f.id = fire_id)"
+                ),
+                .number(
+                    "owner_id",
+                    else:
+                        "(SELECT CAST(f.owner_id AS INTEGER) FROM fires AS f WHERE f.id = fire_id)"
+                ),
+                .text("queue"), .number("priority"),
+                Column("state", isState, else: "'dead'"), .number("ready_us"),
+                Column(
+                    "due_us",
+                    "typeof(due_us) IN ('integer', 'null') AND \(isState)",
+                    else: "iif(\(isState) AND state <> 'dead', 0, NULL)"
+                ),
+                .number("lease_us"),
+                .numberOrNull(
+                    "run_id",
+                    else:
+                        "(SELECT max(r.id) FROM runs AS r WHERE r.fire_id = tasks.fire_id AND r.outcome IS NULL)"
+                ),
+                .number("attempt"), .number("failures"), .number("losses"),
+            ],
+            named: "fire_id"
+        )
+        private static let isState =
+            "coalesce(state IN ('ready', 'delayed', 'reserved', 'dead'), 0)"
+        /// Of a place, a reason or words that are none the notice tells nothing, and is given up; of one of which nobody knows
+        /// until when it may be tried, that is a day.
+        static let notices = mend(
+            "notices",
+            [
+                .number(
+                    "owner_id",
+                    else: """
+                        coalesce((SELECT CAST(j.owner_id AS INTEGER) FROM jobs AS j
+                            WHERE j.id = notices.job_id), 0)
+                        """
+                ),
+                .number("job_id"), .text("reason"), .text("place"), .number("added_at_us"),
+                .number("not_before_us"),
+                .number(
+                    "until_us",
+                    else: """
+                        (SELECT elapsed_us FROM daemon_state) + \(TimeSpan.seconds(86_400).microseconds)
+                        """
+                ),
+                .number("attempts"), .textOrNull("error"), .number("held"),
+                .numberOrNull("held_from_us"), .numberOrNull("held_to_us"), .number("dropped"),
+                .text("document"),
+            ],
+            named: "id"
+        )
+    }
+}
+
+extension Store {
+    /// Mends damaged rows, each of which is told in the log.
+    func mendRows(log: Logger) async throws {
+        for (table, row) in try await writer.write({ try DamagedRows($0).mend() }) {
+            log.error(
+                "a row of the database is damaged; what could not be read of it was put anew",
+                metadata: ["table": "\(table)", "row": "\(row)"]
+            )
+        }
+    }
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+import TimerControl
+
+@testable import SQLite
+@testable import TimerD
+
+/// Values of another type than their columns', which SQLite lets nobody write over one by one.
+@Suite("Damaged types", .timeLimit(.minutes(2))) struct DamagedTypesTests {
+    private let folder: TemporaryFolder
+
+    init() throws { folder = try TemporaryFolder() }
+
+    /// A job of ann's, by name a row of each table that has one.
+    private func makeDatabase(_ name: String) throws -> String {
+        let path = folder.file(name)
+        let database = try Database(path: path, mode: .readWriteCreate)
+        defer { database.close() }
+        try Migrator(.released).migrate(database)
+        try database.execute(
+            """
+            INSERT INTO owners (id, uid, name, live) VALUES (1, 1000, 'ann', 1);
+            INSERT INTO jobs (id, owner_id, state, clock) VALUES (1, 1, 'scheduled', 'elapsed');
+            INSERT INTO job_definitions (job_id, added_at_us, definition, owner_id)
+                VALUES (1, 1800000000000000, '{"schedule":{"every":"1h"}}', 1);
+            INSERT INTO fires (id, job_id, owner_id, fire_date_us, wall_date_us, state)
+                VALUES (1, 1, 1, 5, 5, 'reserved');
+            INSERT INTO tasks (fire_id, job_id, owner_id, queue, priority, state, ready_us, due_us)
+                VALUES (1, 1, 1, 'q', 0, 'reserved', 1, 2);
+            INSERT INTO notices (owner_id, job_id, reason, place, added_at_us, not_before_us, until_us, document)
+                VALUES (1, 1, 'failed', 'mail', 1, 1, 1, '{}');
+            INSERT INTO outbox (live, bytes, reasons, scheduled, paused, events) VALUES (0, 0, 0, 0, 0, '[]');
+            """
+        )
+        return path
+    }
+
+    private func columns(of table: String, in path: String) throws -> [String] {
+        let database = try Database(path: path, mode: .readOnly)
+        defer { database.close() }
+        return try database.prepare("SELECT name FROM pragma_table_info(?1) WHERE pk = 0").all(
+            table
+        ) { try $0.get(0) }
+    }
+
+    @Test(
+        "A start mends each column of the tables that all users' work goes through",
+        arguments: ["outbox", "owners", "queues", "tasks", "notices"]
+    )
+    func mended(table: String) throws {
+        let path = try makeDatabase("timerd.db")
+        for column in try columns(of: table, in: path) {
+            try UnruledDatabase.execute("UPDATE \(table) SET \(column) = x'ff'", on: path)
+            let database = try Database(path: path, mode: .readWriteCreate)
+            defer { database.close() }
+            #expect(try !database.problems().isEmpty, "\(column)")
+            let mended = try DamagedRows(database).mend()
+            #expect(Set(mended.map(\.table)) == [table], "\(column)")
+            #expect(try database.problems() == [], "\(column)")
+            #expect(try DamagedRows(database).mend().isEmpty)
+        }
+    }
+
+    @Test("A task of which nobody knows where it stands is dead, and so handed to no worker")
+    func unknownTask() throws {
+        let path = try makeDatabase("timerd.db")
+        try UnruledDatabase.execute("UPDATE tasks SET state = x'00', job_id = 1.5", on: path)
+        let database = try Database(path: path, mode: .readWriteCreate)
+        defer { database.close() }
+        _ = try DamagedRows(database).mend()
+        let task = try #require(try TaskStore(database).task(FireID(rawValue: 1)))
+        #expect(task.state == .dead && task.job == JobID(rawValue: 1))
+        // Nor is it dropped by itself.
+        #expect(try TaskStore(database).nextDue() == nil)
+    }
+
+    /// Columns of a job by which it goes on, and that nothing else says.
+    private static let unknowable: Set = [
+        "state", "clock", "anchor_us", "fire_date_us", "moved_from_us", "fires", "rows_since_trim",
+        "ended_at_us", "end_reason",
+    ]
+
+    @Test("A job can be held whichever column is damaged, and cannot be read where nobody knows it")
+    func held() throws {
+        let path = try makeDatabase("columns.db")
+        for column in try columns(of: "jobs", in: path) {
+            let path = try makeDatabase("\(column).db")
+            try UnruledDatabase.execute("UPDATE jobs SET \(column) = x'ff'", on: path)
+            let database = try Database(path: path, mode: .readWriteCreate)
+            defer { database.close() }
+            let (jobs, id) = (JobStore(database), JobID(rawValue: 1))
+            try jobs.setHeld(id, "a reason")
+            #expect(try database.problems() == [], "\(column)")
+            let job = try #require(try jobs.job(id))
+            #expect(job.held == "a reason", "\(column)")
+            #expect((job.unread != nil) == Self.unknowable.contains(column), "\(column)")
+            #expect(job.owner.uid == 1000, "\(column)")
+        }
+    }
+
+    @Test(
+        "A number that no other follows, of a damaged row, does not end those of new rows",
+        arguments: ["jobs", "fires", "runs", "notices"]
+    )
+    func lastNumber(table: String) throws {
+        let path = try makeDatabase("timerd.db")
+        let key = "UPDATE \(table) SET id = \(Int64.max) WHERE id = 1"
+        try UnruledDatabase.execute(
+            "INSERT INTO runs (id, job_id, fire_id, attempt) VALUES (1, 1, 1, 1); \(key)",
+            on: path
+        )
+        let database = try Database(path: path, mode: .readWriteCreate)
+        defer { database.close() }
+        let next = try database.prepare("SELECT \(DaemonState.SQL.next(table))").value(
+            as: Int64.self
+        )
+        #expect(next == 1)
+    }
+
+    @Test("A date of being due that is no number keeps no other job from its window")
+    func dueDate() throws {
+        let path = try makeDatabase("timerd.db")
+        for value in ["1.5", "'soon'", "x'00'"] {
+            try UnruledDatabase.execute(
+                """
+                DELETE FROM jobs WHERE id = 2;
+                INSERT INTO jobs (id, owner_id, state, clock, due_us) VALUES (2, 1, 'scheduled', 'elapsed', 9);
+                UPDATE jobs SET due_us = \(value) WHERE id = 1
+                """,
+                on: path
+            )
+            let database = try Database(path: path, mode: .readWriteCreate)
+            defer { database.close() }
+            let jobs = JobStore(database)
+            for owner in [nil, OwnerID(rawValue: 1)] {
+                let due = try jobs.due(on: .elapsed, before: .distantFuture, of: owner, limit: 9)
+                #expect(due.last?.id == JobID(rawValue: 2), "\(value)")
+                #expect(try jobs.nextDue(on: .elapsed, of: owner) != nil)
+            }
+        }
+    }
+}
