@@ -184,9 +184,11 @@ extension CrashSimulation {
             check(.trueEnd, end.words == [outcome, row.code?.description].compactMap(\.self), what)
             let output = end.pid.map(Self.output(of:))
             let stored = Self.stdout(of: row.output)
+            // What a run that is too old wrote goes a piece of work before its row.
+            let isGoing = prunes && stored == nil
             check(
                 .trueEnd,
-                stored == output,
+                stored == output || isGoing,
                 "\(what), with output \(Self.words(stored)) and not \(Self.words(output))"
             )
         }
