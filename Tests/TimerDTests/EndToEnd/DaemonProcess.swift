@@ -119,7 +119,7 @@ final class DaemonProcess: Sendable {
         let task = Task { [self] () -> TerminationStatus? in
             let command = wrapper + [Self.programs + "/timerd"] + places + arguments
             let result = try? await run(
-                wrapper.isEmpty ? .path(FilePath(command[0])) : .name(command[0]),
+                command[0].contains("/") ? .path(FilePath(command[0])) : .name(command[0]),
                 arguments: Arguments(Array(command.dropFirst())),
                 environment: .inherit,
                 input: .none,
