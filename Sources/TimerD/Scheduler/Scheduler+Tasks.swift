@@ -253,6 +253,7 @@ extension Scheduler {
                 metadata: ["fire": "\(fire)", "error": "\(why)"]
             )
         }
+        for fire in outcomes.mended { log.noteMended(fire, of: "tasks") }
         for (key, date) in outcomes.blocked { taskWaits.blocked[key] = date }
         for date in [outcomes.due, outcomes.blocked.values.min()].compactMap(\.self) {
             awaitTasks(at: date)

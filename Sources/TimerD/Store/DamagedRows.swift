@@ -8,21 +8,26 @@ import Schedules
 ///
 /// SQLite refuses each write of such a row, also one that leaves that column as it is; and all users' tasks, notices and
 /// events are read and written together. So a start gives such a column a value of its type: what another row says, or else
-/// one by which nothing begins twice and nothing is handed to a stranger. Jobs have theirs mended as they are written: see
-/// `JobStore.mend`.
+/// one by which nothing begins twice and nothing is handed to a stranger. Jobs and tasks, of which there may be millions, have
+/// theirs mended as somebody comes upon them: see `JobStore.writing` and `TaskStore.mending`.
 struct DamagedRows {
     let database: Database
 
     init(_ database: Database) { self.database = database }
 
-    /// Mends them, and returns which; the counts of queues first, as each write of a task changes them.
+    /// Mends those of the tables of which each row is looked at by a start, and returns which.
     func mend() throws -> [(table: String, row: String)] {
         try [
             ("outbox", SQL.outbox), ("owners", SQL.owners), ("queues", SQL.queues),
-            ("tasks", SQL.tasks), ("notices", SQL.notices),
+            ("notices", SQL.notices),
         ].flatMap { table, sql in
             try database.prepare(sql).all { (table, try $0.get(0, as: String.self)) }
         }
+    }
+
+    /// Mends the tasks, and returns which; the counts of queues have to be sound, as each write of a task changes them.
+    func mendTasks() throws -> [String] {
+        try database.prepare(SQL.tasks).all { try $0.get(0) }
     }
 
     /// A column: when its value is sound, and what stands in its place otherwise.
@@ -178,14 +183,41 @@ struct DamagedRows {
     }
 }
 
+extension TaskStore {
+    /// Carries out `body`; where the row of a task keeps it from that, mends the tasks first.
+    ///
+    /// That looks at all of them: where it finds nothing to mend, the daemon does not look again.
+    func mending<T>(_ body: () throws -> T) throws -> T {
+        do {
+            return try body()
+        } catch let error as DatabaseError
+            where (error.isOfWrongType || error.isUnreadableValue) && !database.notes.areTasksSound
+        {
+            let mended = try DamagedRows(database).mendTasks()
+            database.notes.mendedTasks += mended
+            guard !mended.isEmpty else {
+                database.notes.areTasksSound = true
+                throw error
+            }
+            return try body()
+        }
+    }
+}
+
 extension Store {
     /// Mends damaged rows, each of which is told in the log.
     func mendRows(log: Logger) async throws {
         for (table, row) in try await writer.write({ try DamagedRows($0).mend() }) {
-            log.error(
-                "a row of the database is damaged; what could not be read of it was put anew",
-                metadata: ["table": "\(table)", "row": "\(row)"]
-            )
+            log.noteMended(row, of: table)
         }
+    }
+}
+
+extension Logger {
+    func noteMended(_ row: String, of table: String) {
+        error(
+            "a row of the database is damaged; what could not be read of it was put anew",
+            metadata: ["table": "\(table)", "row": "\(row)"]
+        )
     }
 }

@@ -56,6 +56,8 @@ extension JobTransaction {
     /// A write that does not call this tells nothing.
     mutating func finish() throws -> StoreOutcome {
         try storeEvents()
+        outcome.tasks.mended = database.notes.mendedTasks
+        database.notes.mendedTasks = []
         return outcome
     }
 

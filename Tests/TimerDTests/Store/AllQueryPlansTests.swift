@@ -31,7 +31,7 @@ import Testing
         "QueueStore.SQL.all": "all queues, a row each, for the metrics",
         "TaskStore.SQL.renewLeases": "the tasks that are not dead, each, at the start",
         "DamagedRows.SQL.queues": "a row for each queue, at the start",
-        "DamagedRows.SQL.tasks": "the tasks, each, at the start",
+        "DamagedRows.SQL.tasks": "the tasks, each, once as a damaged one is met",
         "DamagedRows.SQL.notices": "the notices, a few hundred of each user, at the start",
     ]
 

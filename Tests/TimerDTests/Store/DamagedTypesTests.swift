@@ -46,7 +46,7 @@ import TimerControl
 
     @Test(
         "A start mends each column of the tables that all users' work goes through",
-        arguments: ["outbox", "owners", "queues", "tasks", "notices"]
+        arguments: ["outbox", "owners", "queues", "notices"]
     )
     func mended(table: String) throws {
         let path = try makeDatabase("timerd.db")
@@ -62,13 +62,27 @@ import TimerControl
         }
     }
 
+    @Test("Whoever comes upon a damaged task has each column mended")
+    func mendedTasks() throws {
+        let path = try makeDatabase("timerd.db")
+        for column in try columns(of: "tasks", in: path) {
+            try UnruledDatabase.execute("UPDATE tasks SET \(column) = x'ff'", on: path)
+            let database = try Database(path: path, mode: .readWriteCreate)
+            defer { database.close() }
+            #expect(try !database.problems().isEmpty, "\(column)")
+            try TaskStore(database).putOff(FireID(rawValue: 1), until: .distantFuture)
+            #expect(try database.problems() == [], "\(column)")
+            #expect(try DamagedRows(database).mendTasks().isEmpty)
+        }
+    }
+
     @Test("A task of which nobody knows where it stands is dead, and so handed to no worker")
     func unknownTask() throws {
         let path = try makeDatabase("timerd.db")
         try UnruledDatabase.execute("UPDATE tasks SET state = x'00', job_id = 1.5", on: path)
         let database = try Database(path: path, mode: .readWriteCreate)
         defer { database.close() }
-        _ = try DamagedRows(database).mend()
+        _ = try DamagedRows(database).mendTasks()
         let task = try #require(try TaskStore(database).task(FireID(rawValue: 1)))
         #expect(task.state == .dead && task.job == JobID(rawValue: 1))
         // Nor is it dropped by itself.

@@ -90,7 +90,9 @@ struct TaskStore {
     /// The tasks of a queue that are handed out next: none whose `until` has passed at `now`, which is about to be
     /// skipped.
     func ready(_ key: QueueKey, limit: Int, at now: Timestamp) throws -> [TaskRow] {
-        try database.prepare(SQL.ready).all(key.owner, key.name, limit, now) { try TaskRow($0) }
+        try mending {
+            try database.prepare(SQL.ready).all(key.owner, key.name, limit, now) { try TaskRow($0) }
+        }
     }
 
     /// What the worker of a task is told; nil where its job or its fire is gone.
@@ -137,7 +139,7 @@ struct TaskStore {
 
     /// Has a task that is due wait until then.
     func putOff(_ fire: FireID, until date: Timestamp) throws {
-        try database.prepare(SQL.putOff).run(fire, date)
+        try mending { try database.prepare(SQL.putOff).run(fire, date) }
     }
 
     /// Tasks whose time comes behind `cursor`, the earliest first.
@@ -185,7 +187,9 @@ struct TaskStore {
     }
 
     /// Gives every worker the whole of its lease again.
-    func renewLeases(at now: Timestamp) throws { try database.prepare(SQL.renewLeases).run(now) }
+    func renewLeases(at now: Timestamp) throws {
+        try mending { try database.prepare(SQL.renewLeases).run(now) }
+    }
 
     /// Stores where a task stands that no worker has any more.
     func rest(_ task: TaskRow, due: Timestamp?) throws {

@@ -296,9 +296,12 @@ struct TaskOutcomes: Sendable {
     var over: [RunID] = []
     /// Tasks that cannot be read, with why; each is told once.
     var unread: [FireID: String] = [:]
+    /// The fires of tasks whose damaged rows were mended.
+    var mended: [String] = []
 
     var isNothing: Bool {
         ready.isEmpty && due == nil && over.isEmpty && blocked.isEmpty && unread.isEmpty
+            && mended.isEmpty
     }
 
     mutating func note(_ date: Timestamp?) {
