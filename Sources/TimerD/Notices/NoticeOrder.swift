@@ -13,7 +13,7 @@ struct NoticeOrder: Hashable, Sendable {
     var input: [UInt8] = []
 
     /// How long curl may take for all of it, below the time that a try has.
-    private static let webSeconds = 30
+    static let webSeconds = 30
 
     /// `environment`: what the job gives to its commands.
     init(

@@ -138,6 +138,33 @@ struct ManPageTests {
         }
     }
 
+    @Test("A synopsis of timerctl(1) has every option of its command, or the word 'options'")
+    func synopses() async throws {
+        let parts = try ManPage("man/timerctl.1").text.components(separatedBy: "\n.Ss ")
+        let schedules = parts.first { $0.hasPrefix("Schedules\n") } ?? ""
+        let common = options(in: parts[0].components(separatedBy: "\n.El")[0])
+            .union(options(in: schedules))
+        for command in try await help(of: "timerctl").subcommands ?? [] {
+            let section = parts.first { $0.hasPrefix(command.commandName + "\n") } ?? "options"
+            let synopsis = section.components(separatedBy: "\n.Pp")[0]
+            guard !synopsis.contains("options") else { continue }
+            let named = options(in: synopsis)
+            // "Fl ft" is two of them.
+            let letters = named.filter { !$0.hasPrefix("--") }.flatMap { $0.dropFirst() }
+            let told = named.union(letters.map { "-\($0)" }).union(common)
+            // One name of an option is enough there.
+            let missing = arguments(of: command).filter { told.isDisjoint(with: $0) }
+            #expect(missing == [], "\(command.commandName)")
+        }
+    }
+
+    /// The names of each option of a command and of those below it.
+    private func arguments(of command: Help.Command) -> [[String]] {
+        let own = (command.arguments ?? []).filter(\.shouldDisplay)
+            .map { ($0.names ?? []).map(\.text) }
+        return own.filter { !$0.isEmpty } + (command.subcommands ?? []).flatMap(arguments)
+    }
+
     @Test("Every setting is in timerd.conf(5), and every method in timerd-protocol(7)")
     func items() throws {
         let settings = try ManPage("man/timerd.conf.5").lines(of: "It Cm")
