@@ -129,9 +129,10 @@ public enum DateExpression {
         let parts = word.split(maxSplits: 1, omittingEmptySubsequences: false) {
             $0 == "T" || $0 == "t"
         }
-        guard parts.count == 2, parts[0].utf8.count == 10, parts[0].first?.isNumber == true else {
-            return [word]
-        }
+        // "1630+5minu" of "1630+5minutes" has as many letters as a day.
+        guard parts.count == 2, parts[0].utf8.count == 10, parts[0].first?.isNumber == true,
+            !parts[0].contains(where: { $0.isLetter || $0 == "+" })
+        else { return [word] }
         return parts.map(String.init)
     }
 }

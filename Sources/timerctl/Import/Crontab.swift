@@ -39,6 +39,9 @@ struct Crontab {
     /// Those of them with nothing behind the "=": an empty value, as with "".
     var bareLines: [(line: Int, name: String)] = []
 
+    /// Those of them whose value ends with a blank, which quotes keep.
+    var blankEndedLines: [(line: Int, name: String)] = []
+
     /// Whether lines end with CR LF, the CR of which is left out.
     var hasReturns = false
 
@@ -74,6 +77,9 @@ struct Crontab {
                 variables[variable.name] = variable.value
                 variableLines.append((index + 1, variable.name, variable.value))
                 if variable.isBare { bareLines.append((index + 1, variable.name)) }
+                if variable.value.unicodeScalars.last.map(isBlank) == true {
+                    blankEndedLines.append((index + 1, variable.name))
+                }
                 continue
             }
             var rest = words

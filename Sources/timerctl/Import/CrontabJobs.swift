@@ -44,7 +44,7 @@ struct CrontabJobs {
         plan.refusals.sort { lineNumber($0.place) < lineNumber($1.place) }
         plan.warnings += mailWarnings(on: crontab)
         if replacesCron { plan.warnings += unmailedWarning(on: crontab).map { [$0] } ?? [] }
-        if replacesCron { readings = crontab.bareNotes + readings }
+        if replacesCron { readings = crontab.variableNotes + readings }
         plan.notes = notes(on: crontab) + readings
         return plan
     }

@@ -76,11 +76,15 @@ enum DebianCron {
 }
 
 extension Crontab {
-    /// Lines by which Debian's cron refuses the whole crontab, and timerd does not.
-    var bareNotes: [String] {
+    /// Variables by which Debian's cron refuses the whole crontab, or of which its commands have another value.
+    var variableNotes: [String] {
         bareLines.map { line, name in
             "line \(line): Debian's cron refuses '\(name)=' without a value, which is \(name)=\"\" to timerd"
         }
+            + blankEndedLines.map { line, name in
+                "line \(line): Debian's cron leaves out blanks that end the value of \(name), also in quotes; timerd "
+                    + "keeps them"
+            }
     }
 }
 

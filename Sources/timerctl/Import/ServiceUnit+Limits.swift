@@ -16,6 +16,11 @@ extension ServiceUnit {
             guard let setting = setting(name),
                 setting.value != "infinity" || !mayBeEndless.contains(option)
             else { continue }
+            // systemd gives it as root; the daemon would refuse the job.
+            if option == .nice, !isUser, owner.uid != 0, setting.value.hasPrefix("-") {
+                leaveOut(setting, "a run of \(owner.name) cannot have less than 0")
+                continue
+            }
             take(setting, setting.value, as: option, &definition)
         }
         readProcessLimit("LimitCPU", .cpuTime, &definition)
@@ -76,7 +81,27 @@ extension ServiceUnit {
     private mutating func leaveOut(_ setting: UnitFile.Setting, _ reason: String) {
         notes.append(setting.notCarried(reason))
         for earlier in settings(setting.name) where earlier != setting {
-            notes.append(earlier.notCarried("\(setting.place) says it anew"))
+            notes.append(earlier.saidAnew(by: setting))
+        }
+    }
+
+    /// The same of what is no length of time; `TimeoutSec=` says two others anew, and each of these a half of it.
+    private mutating func leaveOut(length setting: UnitFile.Setting) {
+        leaveOut(setting, "it is no length of time")
+        let above = unit.settings.prefix { $0 != setting }
+        func earlier(_ name: String) -> UnitFile.Setting? {
+            settings(name).last { above.contains($0) && Self.length($0) != nil }
+        }
+        switch setting.name {
+        case "TimeoutSec":
+            for earlier in ["TimeoutStartSec", "TimeoutStopSec"].compactMap(earlier) {
+                notes.append(earlier.saidAnew(by: setting))
+            }
+        case "TimeoutStartSec", "TimeoutStopSec":
+            if let earlier = earlier("TimeoutSec") {
+                notes.append(earlier.carriedOtherwise("\(setting.place) says a half of it anew"))
+            }
+        default: break
         }
     }
 
@@ -87,7 +112,7 @@ extension ServiceUnit {
             "TimeoutStartSec", "TimeoutStopSec", "TimeoutSec", "RuntimeMaxSec", "RestartSec",
         ]
         for setting in names.compactMap({ setting($0) }) where Self.length(setting) == nil {
-            leaveOut(setting, "it is no length of time")
+            leaveOut(length: setting)
         }
         let (runtime, start) = (setting("RuntimeMaxSec"), setting("TimeoutStartSec", "TimeoutSec"))
         // systemd counts all of a oneshot service's run as its start.
@@ -139,9 +164,17 @@ extension ServiceUnit {
         return codes
     }
 
-    mutating func readRestart(_ definition: inout JobDefinition) {
+    /// - Throws: for one that systemd refuses the service for.
+    mutating func readRestart(_ definition: inout JobDefinition) throws(Mistake) {
         let ofFailures = ["always", "on-failure", "on-abnormal", "on-watchdog", "on-abort"]
-        if let restart = setting("Restart"), restart.value != "no" {
+        let restart = known("Restart", ["no", "on-success"] + ofFailures, "there is no such value")
+        if let restart, restart.value != "no" {
+            if isOneshot, ["always", "on-success"].contains(restart.value) {
+                throw Mistake(
+                    reason: "systemd refuses it with Type=oneshot, and never runs the service",
+                    setting: restart
+                )
+            }
             if ofFailures.contains(restart.value) {
                 // The default of StartLimitBurst, at which systemd gives up if its attempts follow fast.
                 definition.retries = 5
@@ -154,13 +187,7 @@ extension ServiceUnit {
                 )
                 return
             }
-            notes.append(
-                restart.notCarried(
-                    restart.value == "on-success"
-                        ? "a run that succeeded is not repeated"
-                        : "there is no such value; systemd skips it, too"
-                )
-            )
+            notes.append(restart.notCarried("a run that succeeded is not repeated"))
         }
         if let pause = setting("RestartSec"), Self.length(pause) != nil {
             notes.append(pause.notCarried("no run is restarted"))

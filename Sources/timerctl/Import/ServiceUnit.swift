@@ -46,7 +46,21 @@ struct ServiceUnit {
     /// The last one of a setting, or of several.
     func setting(_ names: String...) -> UnitFile.Setting? { unit.last(of: names, in: "Service") }
 
-    var isOneshot: Bool { setting("Type")?.value == "oneshot" }
+    var isOneshot: Bool {
+        settings("Type").last { Self.types.contains($0.value) }?.value == "oneshot"
+    }
+
+    private static let types = [
+        "simple", "exec", "forking", "oneshot", "dbus", "notify", "notify-reload", "idle",
+    ]
+
+    /// The last one with a value that systemd knows; tells of the others, which it skips, so that those before them count.
+    mutating func known(_ name: String, _ values: [String], _ reason: String) -> UnitFile.Setting? {
+        let all = settings(name)
+        let unknown = all.filter { !values.contains($0.value) }
+        notes += unknown.map { $0.notCarried("\(reason); systemd skips it, too") }
+        return all.last { values.contains($0.value) }
+    }
 
     var specifiers: UnitSpecifiers {
         UnitSpecifiers(unit: unit, owner: owner, isUser: isUser)
@@ -80,7 +94,7 @@ struct ServiceUnit {
         definition.cwd = try folder()
         readLimits(&definition)
         readTimes(&definition)
-        readRestart(&definition)
+        try readRestart(&definition)
         if let group = setting("Group"), group.value != owner.name {
             notes.append(group.notCarried("a run has its user's own groups"))
         }
@@ -94,9 +108,8 @@ struct ServiceUnit {
             )
         }
         notes += unit.untrue(["DynamicUser"], in: "Service")
-        guard let type = setting("Type") else { return }
+        guard let type = known("Type", Self.types, "there is no such type") else { return }
         switch type.value {
-        case "simple", "exec", "oneshot": break
         case "forking", "dbus":
             throw Mistake(
                 reason: "a run ends with its first process; give --start-unit",
@@ -105,7 +118,7 @@ struct ServiceUnit {
         case "notify", "notify-reload":
             notes.append(type.carriedOtherwise("nothing waits for its word that it is ready"))
         case "idle": notes.append(type.carriedOtherwise("a run does not wait for other units"))
-        default: notes.append(type.notCarried("there is no such type; systemd skips it, too"))
+        default: break
         }
     }
 

@@ -39,6 +39,10 @@ struct SystemdJobs {
 
     func plan(now: Timestamp) -> ImportPlan {
         var plan = ImportPlan(tag: Self.tag(of: timer))
+        if let refusal = templateRefusal {
+            plan.refusals = [refusal]
+            return plan
+        }
         let specifiers = UnitSpecifiers(unit: timer, owner: caller, isUser: isUser)
         let when = TimerUnit(timer, specifiers, now: now)
         plan.notes = when.notes
@@ -86,6 +90,20 @@ struct SystemdJobs {
             plan.notes += directives.notes
         }
         return plan
+    }
+
+    /// Why a template is refused that is not an instance of it, which systemd does not start either; nil for none.
+    private var templateRefusal: ImportPlan.Refusal? {
+        let units = [timer.name, serviceName].map { UnitFile(name: $0) }
+        return units.first { $0.instance == "" }.map { template in
+            let instance = "\(template.stem)NAME\(template.name.dropFirst(template.stem.count))"
+            return ImportPlan.Refusal(
+                place: timer.name,
+                text: template.name,
+                reason:
+                    "it is a template, which runs nothing by itself; an instance of it is '\(instance)'"
+            )
+        }
     }
 
     private func job(

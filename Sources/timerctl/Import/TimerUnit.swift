@@ -192,7 +192,12 @@ struct TimerUnit {
             guard let setting = unit.last(of: [name], in: "Timer") else { return nil }
             // try?: a length that cannot be read counts as not given.
             let span = try? TimeSpan(parsing: setting.value)
-            if span == nil { notes.append(setting.notCarried("it is no length of time")) }
+            if span == nil {
+                notes.append(setting.notCarried("it is no length of time"))
+                for earlier in unit.settings(name, in: "Timer") where earlier != setting {
+                    notes.append(earlier.saidAnew(by: setting))
+                }
+            }
             return span
         }
         if let delay = span("RandomizedDelaySec"), delay > .zero { jitter = delay.description }

@@ -21,6 +21,9 @@ struct UnitFile: Hashable {
             "\(place): \(text) is not carried: \(reason)"
         }
 
+        /// The same of one that counts no more, as `later` says it, also where nothing is carried of that.
+        func saidAnew(by later: Self) -> String { notCarried("\(later.place) says it anew") }
+
         /// The same of one that means something else, or less, to a job.
         func carriedOtherwise(_ meaning: String) -> String {
             "\(place): \(text) is carried otherwise: \(meaning)"

@@ -299,6 +299,25 @@ extension CrontabTests {
         #expect(jobs.plan(of: crontab).notes == [])
     }
 
+    /// Seen in what a command of Debian's cron 3.0pl1-162 has in its environment.
+    @Test(
+        "Blanks that quotes keep at the end of a value, and Debian's cron does not, are told of at an import"
+    )
+    func blankEnds() {
+        let text = "A=' a '\nB=\" b\"\nC=c \n\"D \"=d\n* * * * * x"
+        let crontab = Crontab(parsing: text, hasUsers: false)
+        var jobs = CrontabJobs(path: "-", owner: .root, caller: .root)
+        let plan = jobs.plan(of: crontab)
+        #expect(
+            plan.notes == [
+                "line 1: Debian's cron leaves out blanks that end the value of A, also in quotes; timerd keeps them"
+            ]
+        )
+        #expect(plan.jobs.first?.definition.env?["A"] == " a ")
+        jobs.replacesCron = false
+        #expect(jobs.plan(of: crontab).notes == [])
+    }
+
     @Test("A SHELL that is empty is what a line is refused for")
     func emptyShell() {
         let plan = plan("SHELL=\"\"\n* * * * * a\nSHELL=/bin/sh\n* * * * * b")

@@ -283,6 +283,32 @@ extension SystemdTests {
         #expect(both?.timeout == "20s" && both?.killAfter == "20s", "the last line counts")
     }
 
+    @Test(
+        "A restart for which systemd refuses the service is refused",
+        arguments: ["always", "on-success"]
+    )
+    func refusedRestarts(value: String) {
+        let plan = plan("OnCalendar=daily", "ExecStart=/bin/a\nType=oneshot\nRestart=\(value)")
+        #expect(plan.jobs.isEmpty)
+        #expect(plan.refusals.map(\.place) == ["x.service:4"])
+        #expect(
+            plan.refusals.first?.reason.hasPrefix("systemd refuses it with Type=oneshot") == true
+        )
+    }
+
+    @Test("A niceness that only systemd can give is told of, and the daemon is not asked for it")
+    func lowNiceness() {
+        let service = "ExecStart=/bin/a\nNice=-5\nUser="
+        #expect(plan("OnCalendar=daily", service + "root").jobs.first?.definition.nice == -5)
+        let ann = plan("OnCalendar=daily", service + "ann")
+        #expect(ann.refusals == [] && ann.jobs.map(\.definition.nice) == [nil])
+        #expect(
+            ann.notes == [
+                "x.service:3: [Service] Nice=-5 is not carried: a run of ann cannot have less than 0"
+            ]
+        )
+    }
+
     @Test("A refusal names the line of the setting that it is for")
     func refusedPlaces() {
         let plan = plan("OnCalendar=never", "ExecStart=/bin/a\nType=forking")

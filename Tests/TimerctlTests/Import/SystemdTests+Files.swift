@@ -200,6 +200,29 @@ extension SystemdTests {
         #expect(odd.allSatisfy { $0.reason.contains("the specifier '%' in '%Q'") })
     }
 
+    @Test(
+        "A template that is no instance is refused, as a timer and as what a timer starts",
+        arguments: [
+            ("a@.timer", "a@.service", "a@NAME.timer"), ("a.timer", "b@.service", "b@NAME.service"),
+        ]
+    )
+    func templates(timer: String, service: String, instance: String) {
+        for startsUnit in [false, true] {
+            var jobs = SystemdJobs(
+                timer: unit(timer, "[Timer]\nOnCalendar=daily"),
+                service: unit(service, "[Service]\nExecStart=/bin/a %i"),
+                serviceName: service,
+                isUser: false,
+                startsUnit: startsUnit
+            )
+            jobs.caller = .root
+            let plan = jobs.plan(now: testNow)
+            #expect(plan.jobs.isEmpty)
+            #expect(plan.refusals.map(\.place) == [timer])
+            #expect(plan.refusals.first?.reason.hasSuffix("'\(instance)'") == true)
+        }
+    }
+
     @Test("A user is found by name and by number")
     func numberedUser() {
         #expect(LocalUser(namedOrNumbered: "0")?.name == "root")
