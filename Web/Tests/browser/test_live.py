@@ -247,7 +247,9 @@ class Live(unittest.TestCase):
             driver.switch_to.window(first)
 
     def test_distances_grow_older_without_a_request(self):
-        self.daemon.add(name="soon", schedule={"in": "90s"}, command=["true"])
+        job = self.daemon.add(name="soon", schedule={"in": "90s"}, command=["true"])
+        self.browser.open(f"{self.web.origin}/jobs/{job}")
+        self.is_live()
         before = self.browser.until("document.querySelector('[data-live=next] .far')?.textContent", "the job")
         fetches = self.browser.run("return window.fetches")
         self.browser.until(f"document.querySelector('[data-live=next] .far').textContent !== {before!r}", "it has come nearer")

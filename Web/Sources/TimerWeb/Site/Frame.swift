@@ -20,6 +20,7 @@ struct Frame {
             body(
                 .data("seq", status.map { "\($0.seq)" } ?? ""),
                 .data("on", page.watched.text),
+                page.age.map { .data("age", "\($0.rawValue)") },
                 .data("now", visit.dates.now.rfc3339)
             ) {
                 a(
