@@ -84,7 +84,8 @@ function stop() {
  */
 function expect() {
   clearTimeout(expiry);
-  if (over || document.hidden) return;
+  // A form that has come with the daemon is the reader's.
+  if (over || document.hidden || document.body.dataset.on === "none") return;
   const most = Number(document.body.dataset.age || Infinity) * 1000;
   // A second for the event, which is there at once where there is one. More than a day is no timer.
   const next = Math.min(most, untilPassed(document.querySelector("main")) + 1000);
