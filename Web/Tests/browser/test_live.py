@@ -255,6 +255,17 @@ class Live(unittest.TestCase):
         self.browser.until(f"document.querySelector('[data-live=next] .far').textContent !== {before!r}", "it has come nearer")
         self.assertEqual(self.browser.run("return window.fetches"), fetches)
 
+    def test_a_page_is_made_anew_once_its_day_has_ended(self):
+        job = self.daemon.add(name="next year", schedule={"in": "365d"}, command=["true"])
+        self.browser.open(f"{self.web.origin}/jobs/{job}")
+        self.is_live()
+        fetches, until = self.browser.run("""const { until } = document.body.dataset;
+            document.body.dataset.until = new Date(Date.now() + 1000).toISOString();
+            document.dispatchEvent(new Event("renewed"));
+            return [window.fetches, until];""")
+        self.assertGreater(until, "2026")
+        self.browser.until(f"window.fetches > {fetches}", "it is asked for")
+
     def test_a_thousand_events_a_second_leave_the_page_usable_and_memory_bounded(self):
         self.daemon.ask("job.add", jobs=[{"name": f"flood-{number}", "schedule": {"every": "1s"}} for number in range(1000)])
         stalled = self.stalled()

@@ -113,11 +113,15 @@ class Renew(unittest.TestCase):
         self.browser.until("!document.querySelector('#list').innerText.includes('paused')", "it goes on")
         self.same()
 
-    def test_a_run_that_is_tried_again_is_shown_without_that_once_the_next_attempt_has_begun(self):
-        job = self.daemon.add(name="fails", schedule={"in": "1ms"}, retries=1, backoff="2s..2s", command=["false"])
-        first = self.daemon.after(lambda run: run.get("failed"), job)["id"]
-        self.opens(f"/runs/{first}")
-        self.browser.until("!document.querySelector('main').innerText.includes('Drop the next attempt')", "it has begun")
+    def test_the_page_of_a_run_goes_by_what_becomes_of_its_job(self):
+        # So also by its next attempt, which is another run.
+        job = self.daemon.add(name="ends", schedule={"every": "1h"}, command=["true"])
+        self.daemon.ask("job.fire", id=job)
+        run = self.daemon.after(lambda run: run["state"] == "done", job)["id"]
+        self.opens(f"/runs/{run}")
+        self.browser.button("Run again")
+        self.daemon.ask("job.invalidate", id=job)
+        self.browser.until("!document.querySelector('main').innerText.includes('Run again')", "it is not to be run again")
         self.same()
 
     def test_what_is_typed_and_chosen_outlives_a_restart_of_the_daemon(self):

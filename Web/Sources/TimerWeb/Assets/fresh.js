@@ -129,8 +129,8 @@ function renewParts(page) {
   const focused = document.activeElement;
   // One that was made while no daemon answered has nothing on it.
   const isEmpty = document.body.dataset.seq === "";
-  const { seq, on, age = "" } = page.body.dataset;
-  Object.assign(document.body.dataset, { seq, on, age });
+  const { seq, on, until, age = "" } = page.body.dataset;
+  Object.assign(document.body.dataset, { seq, on, until, age });
   document.title = page.title;
   const old = parts(document), fresh = parts(page);
   if (isEmpty || kinds(old) !== kinds(fresh)) {

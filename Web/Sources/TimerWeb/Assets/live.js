@@ -4,7 +4,7 @@
 // a page knows as of which it was made, and a stream begins behind that.
 
 import { renew } from "./fresh.js";
-import { untilPassed } from "./time.js";
+import { untilFirst } from "./time.js";
 
 const channel = "BroadcastChannel" in window ? new BroadcastChannel("timerd") : null;
 let source = null;      // the stream, in the page that has it
@@ -80,15 +80,16 @@ function stop() {
 
 /**
  * Renews the page once it is not true any more though nothing was told: a date that was to come has passed, which fires without a word where its
- * fire waits; or the page is as old as it says that it may become, as queues have no events.
+ * fire waits; a day has ended, whose dates have stood there without it; or the page is as old as it says that it may become, as queues have no events.
  */
 function expect() {
   clearTimeout(expiry);
   // A form that has come with the daemon is the reader's.
-  if (over || document.hidden || document.body.dataset.on === "none") return;
-  const most = Number(document.body.dataset.age || Infinity) * 1000;
+  const { on, age, until } = document.body.dataset;
+  if (over || document.hidden || on === "none") return;
+  const dates = [...document.querySelectorAll("main [data-far]")].map((element) => element.dataset.far);
   // A second for the event, which is there at once where there is one. More than a day is no timer.
-  const next = Math.min(most, untilPassed(document.querySelector("main")) + 1000);
+  const next = Math.min(Number(age || Infinity) * 1000, untilFirst([until, ...dates]) + 1000);
   if (next < 86_400_000) expiry = setTimeout(() => { renew(); expect(); }, next);
 }
 

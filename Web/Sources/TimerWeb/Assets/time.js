@@ -26,10 +26,10 @@ export function age() {
   if (next < 86_400_000) timer = setTimeout(age, next);
 }
 
-/** Milliseconds until the first of the dates to come in `part` has passed. */
-export function untilPassed(part) {
+/** Milliseconds until the first of those dates that are to come. */
+export function untilFirst(dates) {
   const now = Date.now() + skew;
-  const distances = [...part.querySelectorAll("[data-far]")].map((element) => Date.parse(element.dataset.far) - now);
+  const distances = dates.map((date) => Date.parse(date) - now);
   return Math.min(...distances.filter((distance) => distance > 0));
 }
 
