@@ -259,12 +259,16 @@ class Live(unittest.TestCase):
         job = self.daemon.add(name="next year", schedule={"in": "365d"}, command=["true"])
         self.browser.open(f"{self.web.origin}/jobs/{job}")
         self.is_live()
-        fetches, until = self.browser.run("""const { until } = document.body.dataset;
-            document.body.dataset.until = new Date(Date.now() + 1000).toISOString();
-            document.dispatchEvent(new Event("renewed"));
-            return [window.fetches, until];""")
+        fetches, until = self.browser.run("return [window.fetches, document.body.dataset.until]")
         self.assertGreater(until, "2026")
-        self.browser.until(f"window.fetches > {fetches}", "it is asked for")
+        # Set again where the page was renewed just then, which takes it back.
+        self.browser.run("""const soon = new Date(Date.now() + 1000).toISOString();
+            window.ends = () => {
+                if (document.body.dataset.until === soon) return;
+                document.body.dataset.until = soon;
+                document.dispatchEvent(new Event("renewed"));
+            };""")
+        self.browser.until(f"(window.ends(), window.fetches > {fetches})", "it is asked for")
 
     def test_a_thousand_events_a_second_leave_the_page_usable_and_memory_bounded(self):
         self.daemon.ask("job.add", jobs=[{"name": f"flood-{number}", "schedule": {"every": "1s"}} for number in range(1000)])
