@@ -247,11 +247,28 @@ class Live(unittest.TestCase):
             driver.switch_to.window(first)
 
     def test_distances_grow_older_without_a_request(self):
-        self.daemon.add(name="soon", schedule={"in": "90s"}, command=["true"])
+        job = self.daemon.add(name="soon", schedule={"in": "90s"}, command=["true"])
+        self.browser.open(f"{self.web.origin}/jobs/{job}")
+        self.is_live()
         before = self.browser.until("document.querySelector('[data-live=next] .far')?.textContent", "the job")
         fetches = self.browser.run("return window.fetches")
         self.browser.until(f"document.querySelector('[data-live=next] .far').textContent !== {before!r}", "it has come nearer")
         self.assertEqual(self.browser.run("return window.fetches"), fetches)
+
+    def test_a_page_is_made_anew_once_its_day_has_ended(self):
+        job = self.daemon.add(name="next year", schedule={"in": "365d"}, command=["true"])
+        self.browser.open(f"{self.web.origin}/jobs/{job}")
+        self.is_live()
+        fetches, until = self.browser.run("return [window.fetches, document.body.dataset.until]")
+        self.assertGreater(until, "2026")
+        # Set again where the page was renewed just then, which takes it back.
+        self.browser.run("""const soon = new Date(Date.now() + 1000).toISOString();
+            window.ends = () => {
+                if (document.body.dataset.until === soon) return;
+                document.body.dataset.until = soon;
+                document.dispatchEvent(new Event("renewed"));
+            };""")
+        self.browser.until(f"(window.ends(), window.fetches > {fetches})", "it is asked for")
 
     def test_a_thousand_events_a_second_leave_the_page_usable_and_memory_bounded(self):
         self.daemon.ask("job.add", jobs=[{"name": f"flood-{number}", "schedule": {"every": "1s"}} for number in range(1000)])

@@ -3,7 +3,7 @@
 
 import unittest
 
-from programs import Daemon, Web
+from programs import Daemon, Web, wait
 from scene import scene
 
 
@@ -81,6 +81,47 @@ class Renew(unittest.TestCase):
         self.daemon.ask("job.apply", change=[{"id": job, "name": "after", "tags": ["new"], "schedule": schedule, "command": ["true"]}])
         self.browser.until("document.querySelector('main h1').innerText === 'after'", "its new name")
         self.assertEqual(self.browser.find("main .head .tag").text, "new")
+        self.same()
+
+    def test_a_fire_that_begins_to_wait_is_shown_as_that_though_no_event_tells_of_it(self):
+        for number, (path, words) in enumerate([("/", "1 waiting"), ("/jobs/{}", "1 waits"), ("/jobs", "waiting"), ("/runs", "waiting")]):
+            job = self.daemon.add(name=f"slow {number}", schedule={"every": "1h"}, overlap="queue", command=["sleep", "1000"])
+            self.daemon.ask("job.fire", id=job)
+            self.daemon.after(lambda run: run["state"] == "running" and "startedAt" in run, job)
+            self.opens(path.format(job))
+            self.assertNotIn(words, self.browser.find("main").text)
+            self.daemon.ask("job.setFireDate", id=job, fireDate="+2s")
+            self.browser.reads(words)
+            self.same()
+            self.daemon.ask("job.invalidate", id=job, kill=True)
+            # Of those before, nothing waits.
+            wait(lambda: not self.daemon.ask("run.list", open=True)["runs"], "its runs have ended")
+
+    def test_what_others_do_with_a_queue_and_its_tasks_is_shown_though_no_event_tells_of_it(self):
+        self.daemon.add(name="task", schedule={"in": "1ms"}, queue="mails")
+        [task] = self.daemon.ask("task.reserve", queues=["mails"], wait="60s", lease="1h")["tasks"]
+        self.opens("/queues/mails")
+        self.assertIn("1 reserved", self.browser.find("main .head").text)
+        self.daemon.ask("queue.set", queue="mails", paused=True)
+        self.browser.until("document.querySelector('main .head').innerText.includes('paused')", "it is paused")
+        self.daemon.ask("task.release", fire=task["fire"], token=task["token"], delay="2s")
+        self.browser.until("document.querySelector('main .head').innerText.includes('1 ready')", "its task is ready again")
+        self.same()
+        self.opens("/queues")
+        self.assertIn("paused", self.browser.find("#list").text)
+        self.daemon.ask("queue.set", queue="mails", paused=False)
+        self.browser.until("!document.querySelector('#list').innerText.includes('paused')", "it goes on")
+        self.same()
+
+    def test_the_page_of_a_run_goes_by_what_becomes_of_its_job(self):
+        # So also by its next attempt, which is another run.
+        job = self.daemon.add(name="ends", schedule={"every": "1h"}, command=["true"])
+        self.daemon.ask("job.fire", id=job)
+        run = self.daemon.after(lambda run: run["state"] == "done", job)["id"]
+        self.opens(f"/runs/{run}")
+        self.browser.button("Run again")
+        self.daemon.ask("job.invalidate", id=job)
+        self.browser.until("!document.querySelector('main').innerText.includes('Run again')", "it is not to be run again")
         self.same()
 
     def test_what_is_typed_and_chosen_outlives_a_restart_of_the_daemon(self):

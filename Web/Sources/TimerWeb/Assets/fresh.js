@@ -40,6 +40,7 @@ async function run() {
   while (wanted && !document.hidden) {
     if (failures) await pause(Math.min(1000 * 2 ** failures, 30_000));
     else if (asked === shown) await pause(Math.min(Math.max(200, 4 * cost), 10_000));
+    if (document.hidden) break;
     wanted = false;
     const began = performance.now(), number = asked;
     fetching = new AbortController();
@@ -128,7 +129,8 @@ function renewParts(page) {
   const focused = document.activeElement;
   // One that was made while no daemon answered has nothing on it.
   const isEmpty = document.body.dataset.seq === "";
-  Object.assign(document.body.dataset, { seq: page.body.dataset.seq, on: page.body.dataset.on });
+  const { seq, on, until, age = "" } = page.body.dataset;
+  Object.assign(document.body.dataset, { seq, on, until, age });
   document.title = page.title;
   const old = parts(document), fresh = parts(page);
   if (isEmpty || kinds(old) !== kinds(fresh)) {

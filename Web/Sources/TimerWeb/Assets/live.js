@@ -4,6 +4,7 @@
 // a page knows as of which it was made, and a stream begins behind that.
 
 import { renew } from "./fresh.js";
+import { untilFirst } from "./time.js";
 
 const channel = "BroadcastChannel" in window ? new BroadcastChannel("timerd") : null;
 let source = null;      // the stream, in the page that has it
@@ -11,6 +12,7 @@ let release = null;     // gives the lock back
 let waiting = null;     // ends the wait for the lock
 let pause = 5000;       // before a stream is tried again that the browser has given up
 let retry;
+let expiry;
 let over = false;
 let pending = null;     // what has come since it was last told
 let seen = Number(document.body.dataset.seq || -1);  // -1: the page was made while no daemon answered, and is as of no event
@@ -44,6 +46,7 @@ export function follow() {
   if ((document.body.dataset.on ?? "none") === "none") return;
   channel?.addEventListener("message", ({ data }) => hear(data));
   document.addEventListener("visibilitychange", () => document.hidden ? stop() : start(true));
+  document.addEventListener("renewed", expect);
   window.addEventListener("pagehide", stop);
   window.addEventListener("pageshow", ({ persisted }) => { if (persisted) start(true); });
   if (!document.hidden) start(false);
@@ -52,6 +55,7 @@ export function follow() {
 function start(again) {
   if (over) return;
   if (again) renew();
+  expect();
   if (waiting || source) return;
   if (!navigator.locks || !channel) return open();
   waiting = new AbortController();
@@ -65,12 +69,28 @@ function start(again) {
 
 function stop() {
   clearTimeout(retry);
+  clearTimeout(expiry);
   source?.close();
   source = null;
   waiting?.abort();
   waiting = null;
   release?.();
   release = null;
+}
+
+/**
+ * Renews the page once it is not true any more though nothing was told: a date that was to come has passed, which fires without a word where its
+ * fire waits; a day has ended, whose dates have stood there without it; or the page is as old as it says that it may become, as queues have no events.
+ */
+function expect() {
+  clearTimeout(expiry);
+  // A form that has come with the daemon is the reader's.
+  const { on, age, until } = document.body.dataset;
+  if (over || document.hidden || on === "none") return;
+  const dates = [...document.querySelectorAll("main [data-far]")].map((element) => element.dataset.far);
+  // A second for the event, which is there at once where there is one. More than a day is no timer.
+  const next = Math.min(Number(age || Infinity) * 1000, untilFirst([until, ...dates]) + 1000);
+  if (next < 86_400_000) expiry = setTimeout(() => { renew(); expect(); }, next);
 }
 
 function open() {

@@ -26,6 +26,13 @@ export function age() {
   if (next < 86_400_000) timer = setTimeout(age, next);
 }
 
+/** Milliseconds until the first of those dates that are to come. */
+export function untilFirst(dates) {
+  const now = Date.now() + skew;
+  const distances = dates.map((date) => Date.parse(date) - now);
+  return Math.min(...distances.filter((distance) => distance > 0));
+}
+
 // Up to which count of a unit it is said in it, as timerctl does: "119 s", then "2 min".
 const units = [["s", 1000, 120], ["min", 60_000, 120], ["h", 3_600_000, 48], ["days", 86_400_000, 730]];
 

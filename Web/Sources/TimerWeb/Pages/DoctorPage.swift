@@ -103,7 +103,7 @@ extension DoctorPage.Finding {
 
 extension DoctorPage: PageContent {
     var page: Page {
-        Page("Doctor", in: .doctor) {
+        Page("Doctor", in: .doctor, atMost: .halfMinute) {
             div(.data("live", "head")) {
                 div(.class("head")) {
                     h1 { "Doctor" }

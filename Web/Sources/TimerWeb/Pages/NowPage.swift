@@ -106,7 +106,7 @@ struct NowPage {
 
 extension NowPage: PageContent {
     var page: Page {
-        Page("Now", in: .now) {
+        Page("Now", in: .now, atMost: age) {
             div(.class("head")) {
                 h1 { "Now" }
                 ul(.class("counts"), .data("live", "counts")) { counts }
@@ -125,6 +125,12 @@ extension NowPage: PageContent {
                 }
             }
         }
+    }
+
+    private var age: Page.Age {
+        // A late job's fire may begin to wait.
+        if !late.isEmpty { return .seconds }
+        return (open.all + failed).compactMap(\.pageAge).min() ?? .halfMinute
     }
 
     /// Why nothing is stored, or no command begins.

@@ -20,7 +20,9 @@ struct Frame {
             body(
                 .data("seq", status.map { "\($0.seq)" } ?? ""),
                 .data("on", page.watched.text),
-                .data("now", visit.dates.now.rfc3339)
+                page.age.map { .data("age", "\($0.rawValue)") },
+                .data("now", visit.dates.now.rfc3339),
+                .data("until", (visit.dates.today + 1).start(in: visit.dates.zone).rfc3339)
             ) {
                 a(
                     .class("skip"),

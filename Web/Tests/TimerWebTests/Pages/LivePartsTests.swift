@@ -18,6 +18,32 @@ struct LivePartsTests {
         }
     }
 
+    @Test("A page that shows what no event tells of says how old it may become")
+    func age() async throws {
+        let daemon = try await TestDaemon()
+        let (waits, comes) = try await daemon.connected { client in
+            var queue = SetQueue(queue: "mails")
+            queue.paused = true
+            _ = try await client.setQueue(queue)
+            var job = JobDefinition(schedule: ScheduleWords(every: "1h"))
+            let comes = try await client.addJob(job).job.id
+            job.queue = "mails"
+            let waits = try await client.addJob(job).job.id
+            _ = try await client.fireJob(.id(waits))
+            return (waits, comes)
+        }
+        try await TestServer.run(socket: daemon.socket) { server in
+            for (path, age) in [
+                ("/queues", "5"), ("/queues/mails", "5"), ("/jobs/\(waits)", "5"),
+                ("/doctor", "30"), ("/calendar", "30"), ("/jobs/\(comes)", nil), ("/add", nil),
+            ] as [(String, String?)] {
+                let page = try await server.get(path).body
+                let found = page.firstMatch(of: /<body[^>]* data-age="([^"]*)"/)
+                #expect(found.map { String($0.output.1) } == age, "\(path)")
+            }
+        }
+    }
+
     @Test("A live part is one element whatever stands in it, and no part of a table")
     func elements() async throws {
         let daemon = try await TestDaemon()

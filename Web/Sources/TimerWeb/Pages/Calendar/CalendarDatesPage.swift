@@ -99,7 +99,7 @@ struct CalendarDatesPage {
 
 extension CalendarDatesPage: PageContent {
     var page: Page {
-        Page(title, in: .calendar) {
+        Page(title, in: .calendar, atMost: .halfMinute) {
             div(.class("head")) {
                 h1 { title }
                 " "

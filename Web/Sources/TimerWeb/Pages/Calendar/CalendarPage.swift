@@ -61,7 +61,8 @@ struct CalendarPage {
 
 extension CalendarPage: PageContent {
     var page: Page {
-        Page(view.title, in: .calendar, status: mistakes.status) {
+        // A fire that waits has come and will not come, and the day changes.
+        Page(view.title, in: .calendar, atMost: .halfMinute, status: mistakes.status) {
             head
             filter
             note

@@ -49,7 +49,12 @@ struct JobPage {
 extension JobPage: PageContent {
     var page: Page {
         // What a fire waits for changes with others' runs.
-        Page(job.title, in: .jobs, watching: wait == nil ? .job("\(job.id)") : .all) {
+        Page(
+            job.title,
+            in: .jobs,
+            watching: wait == nil ? .job(job.id) : .all,
+            atMost: age
+        ) {
             div(.class("beside")) {
                 div {
                     div {
@@ -73,6 +78,14 @@ extension JobPage: PageContent {
                 }
             }
         }
+    }
+
+    private var age: Page.Age? {
+        // The fire of a date that has come may begin to wait, or be put off by jitter.
+        let hasCome = job.state == .scheduled && job.fireDate.map { $0 <= dates.now } ?? false
+        return hasCome || wait != nil
+            ? .seconds
+            : (open.all + runs.shown(atMost: JobHistory.bars)).map(\.pageAge).youngest
     }
 
     private var lead: Node {

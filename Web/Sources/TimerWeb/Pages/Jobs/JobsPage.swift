@@ -28,7 +28,7 @@ struct JobsPage {
 
 extension JobsPage: PageContent {
     var page: Page {
-        Page("Jobs", in: .jobs, status: query.mistakes.status) {
+        Page("Jobs", in: .jobs, atMost: age, status: query.mistakes.status) {
             div(.class("head")) {
                 h1 { "Jobs" }
                 " "
@@ -53,6 +53,16 @@ extension JobsPage: PageContent {
                 }
             }
         }
+    }
+
+    private var age: Page.Age? {
+        if part.jobs.contains(where: isLate) { return .seconds }
+        return part.jobs.map { $0.last?.pageAge }.youngest
+    }
+
+    private func isLate(_ job: Job) -> Bool {
+        job.state == .scheduled && job.held == nil
+            && job.isOverdue(at: parts.dates.now, status)
     }
 
     private var none: Node {
@@ -192,7 +202,7 @@ extension JobsPage: PageContent {
                 parts.when(ended)
             } else if job.state == .scheduled {
                 if let date = job.nextFire {
-                    if job.isOverdue(at: parts.dates.now, status) {
+                    if isLate(job) {
                         parts.state(StateWord("late", .late))
                         " "
                     }

@@ -56,7 +56,12 @@ struct QueuePage {
 
 extension QueuePage: PageContent {
     var page: Page {
-        Page("Queue \(queue.queue)", in: .queues, status: mistakes.status) {
+        Page(
+            "Queue \(queue.queue)",
+            in: .queues,
+            atMost: .seconds,
+            status: mistakes.status
+        ) {
             div(.class("beside")) {
                 div {
                     head

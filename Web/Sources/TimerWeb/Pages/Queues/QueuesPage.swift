@@ -22,7 +22,7 @@ struct QueuesPage {
 
 extension QueuesPage: PageContent {
     var page: Page {
-        Page("Queues", in: .queues, status: mistakes.status) {
+        Page("Queues", in: .queues, atMost: .seconds, status: mistakes.status) {
             div(.class("head"), .data("live", "head")) {
                 h1 { "Queues" }
                 if !queues.isEmpty {

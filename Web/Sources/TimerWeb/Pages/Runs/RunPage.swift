@@ -45,7 +45,12 @@ struct RunPage {
 extension RunPage: PageContent {
     var page: Page {
         let name = run.name ?? "job \(run.job)"
-        return Page("Run \(id) of \(name)", in: .runs, watching: .run(id)) {
+        return Page(
+            "Run \(id) of \(name)",
+            in: .runs,
+            watching: .run(id, of: run.job),
+            atMost: run.pageAge
+        ) {
             div {
                 div(.class("head")) {
                     h1 {

@@ -118,7 +118,13 @@ extension RunsPage: PageContent {
     }
 
     var page: Page {
-        Page("Runs", in: .runs, status: mistakes.status) {
+        Page(
+            "Runs",
+            in: .runs,
+            // A fire begins to wait without an event.
+            atMost: (runs.map(\.pageAge) + [.halfMinute]).youngest,
+            status: mistakes.status
+        ) {
             div(.class("head")) {
                 h1 { "Runs" }
                 " "
