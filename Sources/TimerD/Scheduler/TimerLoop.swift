@@ -48,7 +48,7 @@ extension RunLoopThread: TimerLoop {
     ) -> any ArmedTimer {
         let timer = WeakTimer(
             fireDate: date.date,
-            tolerance: Double(tolerance.microseconds) / 1_000_000,
+            tolerance: tolerance.inSeconds,
             userInfo: call,
             target: scheduler
         ) { scheduler, timer in
