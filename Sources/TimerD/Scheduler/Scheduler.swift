@@ -136,8 +136,8 @@ actor Scheduler {
         hosts = RunHosts(own: node, labels: labels, limit: settings.maxRuns)
         taskStanding = TaskStanding()
         taskWaits = TaskWaits(taskStanding)
-        let (now, window) = (clock.now().elapsed, Window(now: clock.now().elapsed))
-        self.window = window
+        let now = clock.now().elapsed
+        window = Window(now: now)
         terms = WriteTerms(window, settings, clock: clock, findZone: findZone)
         turns = FireTurns(settings.turns)
         sequencer = EventSequencer(
