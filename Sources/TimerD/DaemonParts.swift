@@ -177,17 +177,9 @@ struct DaemonParts {
         let (loop, metrics, log) = (core.bus.loop, metrics, log)
         // Jobs run already; they are not ended because somebody else has the port.
         do {
-            let endpoint = try await started.start {
-                try await MetricsEndpoint.start(
-                    at: address,
-                    on: loop,
-                    logger: log,
-                    page: { await metrics.reply().openMetrics }
-                )
-            } stop: {
-                await $0.stop()
+            try await started.startMetrics(at: address, on: loop, log) {
+                await metrics.reply().openMetrics
             }
-            log.info("serving metrics", metadata: ["listen": "\(endpoint.address)"])
         } catch {
             log.error("no metrics are served: \(error); ignoring")
         }
