@@ -13,8 +13,8 @@ import TimerControl
 struct FireTurns: Sendable {
     /// How long the timers' thread handles fires before it lets the run loop go on.
     static let slice = TimeSpan.milliseconds(1)
-    /// The same for fires that have had their turn and only have to start: else they would wait until all that
-    /// are due with them are in their queues.
+    /// How long it handles fires that have had their turn and only have to start: else they would wait until all
+    /// that are due with them are in their queues.
     static let readySlice = TimeSpan.milliseconds(5)
     /// How long the thread rests between two slices while commands are being started.
     ///
@@ -44,7 +44,7 @@ struct FireTurns: Sendable {
     private struct User {
         /// Jobs whose fires wait, in the order in which they became due.
         var due: Deque<JobID> = []
-        /// The same for fires that have had their turn: their runs are stored and only have to start.
+        /// Jobs whose fires have had their turn, in that order: their runs are stored and only have to start.
         var ready: Deque<JobID> = []
         var tokens: Double
         /// When `tokens` was counted.

@@ -16,7 +16,7 @@ enum JobRow {
         job_definitions.name, jobs.due_us, jobs.revision, jobs.zone_rules_id,
         job_definitions.revision, jobs.maintenance
         """
-    /// The same, but of userInfo only whether there is one: it may be 64 KiB, on pages of its own.
+    /// `columns` with only whether there is a userInfo: it may be 64 KiB, on pages of its own.
     static let columnsWithoutUserInfo = columns.replacing(
         "job_definitions.user_info",
         with: "nullif(job_definitions.user_info IS NOT NULL, 0)"
