@@ -210,7 +210,7 @@ struct RunQueue: Sendable {
         return nil
     }
 
-    /// One that waited has left its user's line.
+    /// Counts that a fire which waited has left its user's line, and ends a line in which none waits.
     private mutating func shorten(_ place: Place) {
         let user = place.user
         if place.isLate { waitingLate -= 1 }

@@ -107,7 +107,7 @@ extension Queries {
         return JobPage(jobs: jobs, cursor: through.map { isIdle ? .idle($0) : .id($0) })
     }
 
-    /// Those of these jobs that are kept, by growing id; those of `owner` alone unless it is nil.
+    /// A page of the jobs with these ids, by growing id, without those that are gone; only `owner`'s unless it is nil.
     func jobs(
         _ ids: [JobID],
         after cursor: JobCursor?,

@@ -10,7 +10,7 @@ struct Queries {
 
     /// How many jobs a page of a list looks at, of which a filter may leave none: others' lists wait for it.
     var mostLookedAt = 10_000
-    /// And how many bytes of definitions, where it searches them.
+    /// How many bytes of definitions a page of a list reads, where it searches them.
     var mostSearched = 2 << 20
 
     init(_ database: Database) { self.database = database }

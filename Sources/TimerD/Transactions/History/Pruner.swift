@@ -195,7 +195,7 @@ struct Pruner {
         return (next ?? moment.wall) + limits.eventsMaxAge
     }
 
-    /// Those of the oldest events that are too old, and the date of the first one that is not.
+    /// Which of the oldest events are too old, and the date of the first one that is not.
     ///
     /// A date after now is that of a clock that was ahead. As numbers grow with time, such an event is older than those
     /// behind it, and goes with them.
