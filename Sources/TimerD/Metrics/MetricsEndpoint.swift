@@ -9,23 +9,6 @@ import Platform
 import SystemPackage
 import TimerControl
 
-extension StartedParts {
-    /// Starts a page of metrics, as `MetricsEndpoint.start` does; the log says where.
-    mutating func startMetrics(
-        at address: ListenAddress,
-        on loop: any EventLoop,
-        _ log: Logger,
-        page: @escaping @Sendable () async -> String
-    ) async throws {
-        let endpoint = try await start {
-            try await MetricsEndpoint.start(at: address, on: loop, logger: log, page: page)
-        } stop: {
-            await $0.stop()
-        }
-        log.info("serving metrics", metadata: ["listen": "\(endpoint.address)"])
-    }
-}
-
 /// Serves the metrics over HTTP on a loopback address: `GET /metrics`, and nothing else.
 ///
 /// Any user of this machine may ask, because a TCP connection does not tell who it is; a page in a browser
