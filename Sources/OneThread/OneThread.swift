@@ -21,6 +21,7 @@ public enum OneThread {
             _createExecutors(factory: Factory.self)
             Task.detached { await body() }
         }
+        // `body` ends the process, and only then the loop.
         preconditionFailure("the loop runs until the process ends")
     }
 
@@ -51,6 +52,7 @@ private final class TaskLoop: TaskExecutor, MainExecutor, SchedulingExecutor {
         clock: C
     ) {
         guard let delay = delay as? Duration else {
+            // It cannot be waited for, and a job that is dropped leaves its task waiting for good.
             preconditionFailure("the runtime asks with its own two clocks, whose unit is Duration")
         }
         let job = UnownedJob(job)
@@ -66,8 +68,8 @@ private final class TaskLoop: TaskExecutor, MainExecutor, SchedulingExecutor {
 
     func checkIsolated() { loop.preconditionInEventLoop() }
 
+    // Nobody calls these two: `OneThread.run` has begun the loop by itself, and the process ends with it.
     func run() throws { preconditionFailure("the loop is run by whoever made it") }
-
     func stop() { preconditionFailure("the loop runs until the process ends") }
 }
 

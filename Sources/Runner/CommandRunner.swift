@@ -110,9 +110,9 @@ package enum RunnerChange: Sendable {
 package enum RunBreak: Error {
     /// Nothing was begun, for that reason: it may be, later.
     case notBegun(String)
-    /// The same, for want of descriptors or memory in this process: no other command could begin now either.
+    /// Nothing was begun, for want of descriptors or memory in this process: no other command could begin now either.
     case shortage(String)
-    /// The same, as the node does not know the user.
+    /// Nothing was begun, as the node does not know the user.
     case stranger(String)
     /// It goes on without this daemon.
     case left

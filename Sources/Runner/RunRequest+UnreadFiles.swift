@@ -16,7 +16,7 @@ extension RunRequest {
     /// As environment.h of timerd-runner has it; no file is called so, as each has an absolute path.
     private static let keepingOwn = "--keeping-own"
 
-    /// The same without the files that its command could not begin for, which `result` names, or in `/` where that is for
+    /// This request without the files that its command could not begin for, which `result` names, or in `/` where that is for
     /// its working directory; nil if neither is why.
     ///
     /// Which variables' files it names is known by the words of `--with-environment` (environment.c of timerd-runner) alone:

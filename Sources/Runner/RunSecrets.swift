@@ -51,7 +51,7 @@ package struct SecretsFolder: Hashable, Sendable {
         return secrets
     }
 
-    /// The same as far as it can be said without a look at a file.
+    /// What a run is given as files, as far as that can be said without a look at one.
     package func unchecked(_ credentials: [String]?, of owner: Account) -> [RunSecret] {
         (credentials ?? []).compactMap(JobCredential.init).map { credential in
             credential.file.map { RunSecret(name: credential.name, path: $0) }

@@ -3,6 +3,6 @@
 package import Schedules
 
 extension TimeSpan {
-    /// The same for the standard library's clocks.
+    /// The span for the standard library's clocks.
     package var duration: Duration { .microseconds(microseconds) }
 }

@@ -209,6 +209,7 @@ package final class Database {
 
     /// Runs every statement of a script, and drops what rows they yield.
     package func execute(_ sql: String) throws(DatabaseError) {
+        // As in `compile`.
         precondition(!isClosed, "the database is closed: \(path)")
         guard sqlite3_exec(handle, sql, nil, nil, nil) == SQLITE_OK else {
             throw DatabaseError(of: handle, sql: sql, path: path)

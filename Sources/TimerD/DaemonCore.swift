@@ -55,7 +55,7 @@ struct DaemonCore {
     let bus: EventBus
     let accounts: Accounts
     let runner: any CommandRunner
-    /// The same, with those of other nodes; nil of a daemon alone.
+    /// `runner` where it has the runners of other nodes, too; nil of a daemon alone.
     let nodeRunners: NodeRunners?
     let scheduler: Scheduler
     let watch: ClockWatch

@@ -35,7 +35,7 @@ public struct DaemonError: Error, Hashable, CustomStringConvertible {
         switch error {
         case let error as DaemonError: self = error
         case let error as DatabaseError:
-            // The start writes what it settles, so one such row stops it, again and again.
+            // The start writes how each open fire goes on, so one such row stops it, again and again.
             let advice = error.isOfDamagedRow ? "; a row is damaged: restore a backup" : ""
             self.init(error.sentence + advice, error.isLasting ? .configuration : .unavailable)
         case let error as SocketError:
@@ -44,7 +44,7 @@ public struct DaemonError: Error, Hashable, CustomStringConvertible {
         }
     }
 
-    /// What kept a daemon from stopping in order; what it could not store the next one settles, as after a crash.
+    /// What kept a daemon from stopping in order; the next one recovers what could not be stored, as after a crash.
     init(stopping error: any Error) {
         switch error {
         case let error as DaemonError: self = error

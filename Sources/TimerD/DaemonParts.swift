@@ -68,8 +68,10 @@ struct DaemonParts {
         }
     }
 
-    /// Makes what clients come to, last of all; `listener`: the control socket, if it is there already; `startedAt`: when the
-    /// process was started, if that is not now.
+    /// Makes what clients come to, last of all.
+    ///
+    /// `listener`: the control socket, if it is there already. `startedAt`: when the process was started, by the wall clock,
+    /// if that is not now.
     private init(
         _ core: DaemonCore,
         _ configuration: Configuration,
@@ -80,7 +82,7 @@ struct DaemonParts {
     ) async throws {
         self.core = core
         self.lastReload = lastReload
-        let (bus, own) = (core.bus, core.own)
+        let bus = core.bus
         let status = StatusReport(
             databaseShown: configuration.databaseShown,
             socket: configuration.socket,
@@ -109,30 +111,43 @@ struct DaemonParts {
             status: { await status.reply(to: $0) },
             metrics: metrics.reply,
             log: core.log,
-            own: own,
+            own: core.own,
             nodes: core.nodes
         )
+        var settings = ControlSocket.Settings(configuration, uid: geteuid())
+        settings.inherited = listener
+        let socket = try await Self.bind(settings, core, handler, &started)
+        self.socket = socket
+        // Weak: who answers its clients is the socket's.
+        status.connections.set { [weak socket] in socket?.connectionCount ?? 0 }
+        self.started = started
+    }
+
+    /// Binds the control socket, whose clients `handler` is to answer; it serves nobody yet.
+    private static func bind(
+        _ settings: ControlSocket.Settings,
+        _ core: DaemonCore,
+        _ handler: CommandHandler,
+        _ started: inout StartedParts
+    ) async throws -> ControlSocket {
+        let (scheduler, own) = (core.scheduler, core.own)
         // The daemon's own user is known by its uid alone.
         let owner = { @Sendable (peer: Peer) in peer.uid == own.uid ? own : peer.owner }
-        let socket = try await started.start {
-            var settings = ControlSocket.Settings(configuration, uid: geteuid())
-            settings.inherited = listener
+        return try await started.start {
             settings.admission.warnOfUnknownNames(core.log)
             return try await ControlSocket.bind(
                 settings,
-                bus: bus,
-                source: core.store.events(after: core.scheduler),
+                bus: core.bus,
+                source: core.store.events(after: scheduler),
                 accounts: core.accounts,
                 logger: core.log,
-                farewell: { [terms = core.scheduler.terms] in terms.refusal },
-                passedOver: { [scheduler = core.scheduler] in scheduler.passedOver },
-                areOthersAtWork: { [pending = core.scheduler.pending] in
+                farewell: { [terms = scheduler.terms] in terms.refusal },
+                passedOver: { scheduler.passedOver },
+                areOthersAtWork: { [pending = scheduler.pending] in
                     pending.areOthersAtWork(than: $0, within: $1)
                 },
                 takeLongWrites: { [long = core.store.writer.longWrites] in long.take(of: $0) },
-                takeBack: { [scheduler = core.scheduler] tasks in
-                    scheduler.perform { $0.takeBack(tasks) }
-                },
+                takeBack: { tasks in scheduler.perform { $0.takeBack(tasks) } },
                 check: { handler.check($0, from: owner($1), over: $1.life) },
                 handle: {
                     await handler.handle(
@@ -147,10 +162,6 @@ struct DaemonParts {
         } stop: {
             await $0.stop(within: .seconds(1))
         }
-        self.socket = socket
-        // Weak: who answers its clients is the socket's.
-        status.connections.set { [weak socket] in socket?.connectionCount ?? 0 }
-        self.started = started
     }
 
     /// Goes on where the daemon before this one stopped, and begins to answer clients.
@@ -177,17 +188,9 @@ struct DaemonParts {
         let (loop, metrics, log) = (core.bus.loop, metrics, log)
         // Jobs run already; they are not ended because somebody else has the port.
         do {
-            let endpoint = try await started.start {
-                try await MetricsEndpoint.start(
-                    at: address,
-                    on: loop,
-                    logger: log,
-                    page: { await metrics.reply().openMetrics }
-                )
-            } stop: {
-                await $0.stop()
+            try await started.startMetrics(at: address, on: loop, log) {
+                await metrics.reply().openMetrics
             }
-            log.info("serving metrics", metadata: ["listen": "\(endpoint.address)"])
         } catch {
             log.error("no metrics are served: \(error); ignoring")
         }

@@ -13,7 +13,7 @@ public struct RunEnder: Sendable {
     public struct Result: Sendable {
         /// The runs that went on and have ended, each with its job, or that the database has none of.
         public var ended: [String]
-        /// Those that could not be ended.
+        /// The runs that could not be ended, each with its job.
         public var left: [String]
     }
 

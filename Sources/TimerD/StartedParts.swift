@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Logging
+import NIOCore
+
 /// The parts that were started, in order, and how each is stopped: always in reverse.
 struct StartedParts: Sendable {
     private var stops: [@Sendable () async throws -> Void] = []
@@ -26,5 +29,22 @@ struct StartedParts: Sendable {
             do { try await stop() } catch { failure = failure ?? error }
         }
         if let failure { throw failure }
+    }
+}
+
+extension StartedParts {
+    /// Starts a page of metrics, as `MetricsEndpoint.start` does; the log says where.
+    mutating func startMetrics(
+        at address: ListenAddress,
+        on loop: any EventLoop,
+        _ log: Logger,
+        page: @escaping @Sendable () async -> String
+    ) async throws {
+        let endpoint = try await start {
+            try await MetricsEndpoint.start(at: address, on: loop, logger: log, page: page)
+        } stop: {
+            await $0.stop()
+        }
+        log.info("serving metrics", metadata: ["listen": "\(endpoint.address)"])
     }
 }

@@ -42,6 +42,7 @@ extension TaskThreads: SchedulingExecutor {
         clock: C
     ) {
         guard let delay = delay as? Duration else {
+            // It cannot be waited for, and a job that is dropped leaves its task waiting for good.
             preconditionFailure("the runtime asks with its own two clocks, whose unit is Duration")
         }
         enqueue(job, after: delay)
@@ -70,9 +71,11 @@ private final class FirstThread: MainExecutor {
 
     func run() throws { serve() }
 
+    // `serve` never returns, so whoever calls this would wait for it in vain.
     func stop() { preconditionFailure("the first thread serves until the process ends") }
 
     func checkIsolated() {
+        // Elsewhere the main actor's state would be open to a data race.
         precondition(pthread_equal(thread, pthread_self()) != 0, "this is not the first thread")
     }
 }

@@ -199,7 +199,6 @@ package struct RequestLoad: Hashable, Sendable {
         case .beginMaintenance, .endMaintenance: self.init(kind: .bulk, bytes: 1 << 18)
         // A part is up to 1 MiB, an upload up to 32 MiB.
         case .putPart, .dropUpload: self.init(kind: .bulk, bytes: Self.row)
-        case .listUploads: self.init(kind: .lookup, bytes: 16 * Self.row)
         case .invalidateJobs(let request): self.init(changing: request.jobs)
         case .pauseJobs(let jobs), .resumeJobs(let jobs): self.init(changing: jobs)
         case .restoreJobs(let jobs?): self.init(changing: jobs)
@@ -207,30 +206,17 @@ package struct RequestLoad: Hashable, Sendable {
         case .restoreJobs(nil): self.init(kind: .bulk, bytes: 1 << 18)
         case .skipJobs(let request):
             self.init(changing: request.jobs, each: 1 + request.count / 100)
-        case .setFireDate, .fireJob: self.init(kind: .write, bytes: Self.row)
-        case .listJobs, .listRuns, .listNotices: self.init(kind: .page, bytes: Limits.pageBytes)
-        case .getJob, .getRun, .killRun: self.init(kind: .lookup, bytes: 16 * Self.row)
+        case .setFireDate, .fireJob, .setQueue: self.init(kind: .write, bytes: Self.row)
+        case .listJobs, .listRuns, .listNotices, .listTasks, .listQueues, .jobDates:
+            self.init(kind: .page, bytes: Limits.pageBytes)
+        case .getJob, .getRun, .killRun, .listNodes, .listUploads:
+            self.init(kind: .lookup, bytes: 16 * Self.row)
         case .readOutput(let request):
             self.init(kind: request.wait == true ? .light : .lookup, bytes: 184_320)
         case .previewSchedule: self.init(kind: .check, bytes: 32 * Self.row)
         case .status, .metrics: self.init(kind: .lookup, bytes: 8 * Self.row)
-        // It has no tasks for as long as it waits; what it is answered with counts as what its connection holds.
-        case .reserveTasks(let request)
-        where request.mayWaitForTask && waiting.map { $0 < Self.waitingAtOnce } ?? false:
-            self.init(waitingWith: min(lineBytes, Self.queueNames))
         case .reserveTasks(let request):
-            let count = request.count ?? 1
-            let most = min(count * Self.task, Limits.pageBytes)
-            // Who waits is not to keep what comes behind it, such as the end of a task, from being read.
-            let held =
-                request.mayWaitForTask ? min(count * Self.row, Limits.pageBytes) : most
-            self.init(
-                kind: request.mayWaitForTask ? .light : .write,
-                units: request.units,
-                bytes: held + min(lineBytes, Self.queueNames),
-                lasts: request.mayWaitForTask
-            )
-            if waiting == nil { bytesToCome = most - held }
+            self.init(reserving: request, lineBytes: lineBytes, waiting: waiting)
         case .extendTasks(let request):
             self.init(changing: request.tasks.count, telling: lineBytes)
         case .finishTasks(let request):
@@ -244,19 +230,33 @@ package struct RequestLoad: Hashable, Sendable {
         case .retryTasks(.queue(_, _, let count)), .dropTasks(.queue(_, _, _, let count)):
             self.init(changing: count ?? 1000, telling: Self.row)
         case .kickTasks(let request): self.init(changing: request.count ?? 1000, telling: Self.row)
-        case .listTasks: self.init(kind: .page, bytes: Limits.pageBytes)
-        case .listQueues: self.init(kind: .page, bytes: Limits.pageBytes)
         case .jobCalendar, .runCalendar:
             self.init(kind: .page, bytes: 128 * ReadCalendar.mostBuckets)
-        case .jobDates: self.init(kind: .page, bytes: Limits.pageBytes)
-        case .setQueue: self.init(kind: .write, bytes: Self.row)
-        case .listNodes: self.init(kind: .lookup, bytes: 16 * Self.row)
         case .subscribe(let request):
             let jobs = request.jobs?.count ?? 0
             self.init(waitingWith: Self.row + 16 * jobs)
         case .backUp, .checkDatabase, .drainNode:
             self.init(kind: .light, bytes: Self.row)
         }
+    }
+
+    private init(reserving request: ReserveTasks, lineBytes: Int, waiting: Int?) {
+        let names = min(lineBytes, Self.queueNames)
+        guard request.mayWaitForTask else {
+            let bytes = min((request.count ?? 1) * Self.task, Limits.pageBytes)
+            self.init(kind: .write, units: request.units, bytes: bytes + names)
+            return
+        }
+        // It has no tasks for as long as it waits; what it is answered with counts as what its connection holds.
+        if let waiting, waiting < Self.waitingAtOnce {
+            self.init(waitingWith: names)
+            return
+        }
+        let count = request.count ?? 1
+        // Who waits is not to keep what comes behind it, such as the end of a task, from being read.
+        let held = min(count * Self.row, Limits.pageBytes)
+        self.init(kind: .light, units: request.units, bytes: held + names, lasts: true)
+        if waiting == nil { bytesToCome = min(count * Self.task, Limits.pageBytes) - held }
     }
 
     /// What a request takes for a part of its work, so that others do not wait for what it waits for; nil for one without

@@ -18,17 +18,21 @@ package struct RequestTurns<Waiter: Hashable> {
         }
     }
 
+    /// What a user's connections take together.
     private struct Use {
+        /// Requests in progress.
         var requests = 0
+        /// Bytes that are held, but for `unread`.
         var bytes = 0
-        /// How many of them are of what waits for something to happen.
+        /// Of `bytes`: what workers and watchers hold for as long as they like, and `read`.
         var lasting = 0
-        /// How many of these are of lines that were read, whose requests have not begun.
+        /// Of `lasting`: lines that were read, whose requests have not begun.
         var read = 0
-        /// The bytes, beside those, of lines that wait to be read.
+        /// Bytes of lines that wait to be read.
         var unread = 0
-        /// The places of changes that they take.
+        /// Places of the kind `write`.
         var writes = 0
+
         var isEmpty: Bool {
             requests == 0 && bytes == 0 && lasting == 0 && read == 0 && unread == 0 && writes == 0
         }

@@ -48,7 +48,7 @@ static bool waits_on(struct ending *ending) {
 }
 
 static void ring(struct alarm *alarm) {
-    struct ending *ending = (struct ending *)((char *)alarm - offsetof(struct ending, alarm));
+    struct ending *ending = OWNER_OF(alarm, struct ending, alarm);
     struct run *run = ending->run;
     if (ending->cause == cause_survivors) {
         if (!survives(run)) return finish(run);
@@ -176,15 +176,15 @@ void take_answer(uint64_t id, int number, enum answer answer) {
 static struct ending *place_for(struct run *run, enum cause cause) {
     switch (cause) {
     case cause_asked:
-    case cause_asked_with_all: return &run->endings[1];
-    case cause_end_of_all: return &run->endings[2];
-    default: return &run->endings[0];
+    case cause_asked_with_all: return &run->endings[ending_by_daemon];
+    case cause_end_of_all: return &run->endings[ending_with_all];
+    default: return &run->endings[ending_by_rules];
     }
 }
 
-bool is_asked_to_end(const struct run *run) { return run->endings[1].cause != cause_none; }
+bool is_asked_to_end(const struct run *run) { return run->endings[ending_by_daemon].cause != cause_none; }
 
-bool has_signalled(const struct run *run) { return run->endings[1].next > 0; }
+bool has_signalled(const struct run *run) { return run->endings[ending_by_daemon].next > 0; }
 
 void end_run(struct run *run, const struct teardown *teardown, enum cause cause, bool as_runner) {
     struct ending *ending = place_for(run, cause);
@@ -275,8 +275,10 @@ void end_all(void) {
 }
 
 bool is_ended_with_all(const struct run *run, int wait_status) {
+    if (run->is_interrupted) return true;
+    if (run->is_timed_out || !WIFSIGNALED(wait_status)) return false;
     // A signal that came before any of these is not told from one of these.
-    bool is_ending = false;
-    for (int i = 0; i < ENDINGS && !run->is_timed_out; i++) is_ending |= is_with_all(&run->endings[i]);
-    return run->is_interrupted || (is_ending && WIFSIGNALED(wait_status));
+    for (int i = 0; i < ENDINGS; i++)
+        if (is_with_all(&run->endings[i])) return true;
+    return false;
 }

@@ -33,7 +33,7 @@ static size_t errand_count;
 static bool is_reaping_due;
 
 static void end_errand(struct alarm *alarm) {
-    struct errand *errand = (struct errand *)((char *)alarm - offsetof(struct errand, alarm));
+    struct errand *errand = OWNER_OF(alarm, struct errand, alarm);
     kill(errand->pid, SIGKILL);
 }
 

@@ -18,10 +18,6 @@
 // What the fullest pipe holds, by the default of /proc/sys/fs/pipe-max-size.
 enum { PIPE_LIMIT = 1 << 20, PIECE = 65536 };
 
-static struct run *of(struct source *source, size_t offset) {
-    return (struct run *)((char *)source - offset);
-}
-
 // MARK: - Its streams
 
 // Reads once what there is; how many bytes.
@@ -40,11 +36,11 @@ static size_t read_stream(struct run *run, int number) {
 }
 
 static void stdout_ready(struct source *source) {
-    read_stream(of(source, offsetof(struct run, streams[0])), 0);
+    read_stream(OWNER_OF(source, struct run, streams[0]), 0);
 }
 
 static void stderr_ready(struct source *source) {
-    read_stream(of(source, offsetof(struct run, streams[1])), 1);
+    read_stream(OWNER_OF(source, struct run, streams[1]), 1);
 }
 
 static void end_input(struct run *run) {
@@ -54,7 +50,7 @@ static void end_input(struct run *run) {
 }
 
 static void input_ready(struct source *source) {
-    struct run *run = of(source, offsetof(struct run, input));
+    struct run *run = OWNER_OF(source, struct run, input);
     ssize_t count = write(source->descriptor, run->unwritten + run->written, run->input_size - run->written);
     if (count > 0) run->written += (size_t)count;
     bool is_closed = count < 0 && errno != EAGAIN && errno != EINTR;
@@ -81,7 +77,7 @@ static void read_status(struct run *run) {
 }
 
 static void status_ready(struct source *source) {
-    struct run *run = of(source, offsetof(struct run, status));
+    struct run *run = OWNER_OF(source, struct run, status);
     // Of a session that is not opened, the end of its process tells.
     if (is_opening(run)) return loop_forget(source);
     read_status(run);

@@ -22,6 +22,9 @@ struct alarm {
     size_t place;
 };
 
+/// The struct that has what `pointer` points to as its `member`: handlers of sources and alarms are given no more.
+#define OWNER_OF(pointer, type, member) ((type *)((char *)(pointer) - offsetof(type, member)))
+
 /// Opens what the loop needs; returns 0 or the errno. `alarms`: as many can be set at once.
 int loop_open(size_t alarms);
 

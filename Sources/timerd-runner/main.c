@@ -34,6 +34,10 @@ enum { LISTENER = 3 };
 // How soon an idle runner that could not hand its epoch on tries again, and how long it waits for its first daemon, in µs.
 enum { HAND_ON_AGAIN = 5000000, FIRST_DAEMON = 10000000 };
 
+// The runner's own alarms, beside those of runs and of the processes that send signals: to listen again, to make the socket's
+// file anew, to send the signals that wait, and to end while it is idle.
+enum { OWN_ALARMS = 4 };
+
 // Whether it ends once no daemon is connected and nothing is left to tell.
 static bool ends_when_idle;
 // Whether runs are to have no control groups, though there could be.
@@ -169,8 +173,7 @@ int main(int count, char **words) {
     check_listener();
     take_own_place();
     raise_descriptor_limit();
-    // Each process that sends a signal has one, the listener, its file, the signals that wait, the end of an idle runner.
-    int error = loop_open(run_limit * ALARMS + ERRAND_LIMIT + 4);
+    int error = loop_open(run_limit * ALARMS + ERRAND_LIMIT + OWN_ALARMS);
     if (error != 0) fail("cannot wait for events", error);
     watch_signals();
     // What runs leave behind becomes the runner's, which reaps it.

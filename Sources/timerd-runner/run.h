@@ -11,8 +11,12 @@
 #include <sys/queue.h>
 #include <sys/types.h>
 
-/// What may end a run at a time; how many alarms it has, with that of its session.
-enum { ENDINGS = 3, ALARMS = 3 + ENDINGS };
+/// Who may be ending a run: its own rules, the daemon, and the end of all runs. They may do so at the same time, and none
+/// delays another's SIGKILL.
+enum { ending_by_rules, ending_by_daemon, ending_with_all, ENDINGS };
+
+/// How many alarms a run has: its timeout, the opening and the closing of its session, and one of each ending.
+enum { ALARMS = 3 + ENDINGS };
 
 enum { STEP_LIMIT = 8, SURVIVOR_LIMIT = 256, BUCKETS = 4096 };
 
@@ -124,7 +128,7 @@ struct run {
     /// Whether it was ended because all were, by the runner or by the daemon.
     bool is_interrupted;
     struct teardown rules;
-    /// What its rules have begun, what the daemon asked for, and the end of all: none delays another's SIGKILL.
+    /// By who may be ending it; those that do have a cause.
     struct ending endings[ENDINGS];
     /// What came of the first signal that the daemon asked for.
     enum answer answer;

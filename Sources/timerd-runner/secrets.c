@@ -30,21 +30,24 @@
 #define SYS_openat2 437
 #endif
 
-// AT_ONCE: what is removed without another process. ASIDE_LIMIT: how many such processes there are at a time.
-enum { ASIDE_LIMIT = 8 };
-enum { TRIES = 16, AT_ONCE = 2 * SECRET_LIMIT, FOLDER = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
+// How many files of a run the runner removes itself. What has more, a process of its own removes: so many at a time.
+enum { AT_ONCE = 2 * SECRET_LIMIT, ASIDE_LIMIT = 8 };
 
-// The folder of all runners of this user, and above it what may have to be made.
+// How often the runner's own folder is tried to be made; how folders are opened.
+enum { TRIES = 16, FOLDER = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
+
+// `all`: the folder that the runners of this user share. `above`: the one that it is in, which may have to be made, too.
 static char above[PATH_MAX], all[PATH_MAX + 16];
-// That of this runner; it is locked for as long as the runner lives.
+// A descriptor of this runner's folder within `all`, and its name; it is locked for as long as the runner lives.
 static int own = -1;
 static char own_name[16];
-// The processes that remove what there may be much of, and its names; 0 for none. And whether more waits for one to end.
+// Whether folders wait to be removed until one of the processes that remove them has ended.
+static bool is_left;
+// These processes, and the folder that each removes; of an unused place the number is 0.
 static struct remover {
     pid_t pid;
     char name[24];
 } removers[ASIDE_LIMIT];
-static bool is_left;
 
 // MARK: - Places
 

@@ -52,7 +52,7 @@ bool is_opening(const struct run *run) { return run->is_opening; }
 bool has_sessions(void) { return holder_count > 0; }
 
 static void closing_took_long(struct alarm *alarm) {
-    kill(((struct holder *)((char *)alarm - offsetof(struct holder, closing)))->pid, SIGKILL);
+    kill(OWNER_OF(alarm, struct holder, closing)->pid, SIGKILL);
 }
 
 static void hurry_oldest(uid_t user) {
@@ -111,7 +111,7 @@ static void fail_opening(struct run *run) {
 }
 
 static void session_ready(struct source *source) {
-    struct run *run = (struct run *)((char *)source - offsetof(struct run, session));
+    struct run *run = OWNER_OF(source, struct run, session);
     struct beginning beginning;
     ssize_t count = read(source->descriptor, &beginning, sizeof beginning);
     if (count == -1 && (errno == EAGAIN || errno == EINTR)) return;
@@ -134,7 +134,7 @@ static void session_ready(struct source *source) {
 }
 
 static void opening_took_long(struct alarm *alarm) {
-    struct run *run = (struct run *)((char *)alarm - offsetof(struct run, opening));
+    struct run *run = OWNER_OF(alarm, struct run, opening);
     if (run->holder) kill(run->holder->pid, SIGKILL);
 }
 

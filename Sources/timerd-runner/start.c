@@ -130,7 +130,7 @@ static void refuse(struct run *run, int error) {
 bool is_for_now(int error) { return lacks_room(error) || error == EAGAIN || error == ENOSPC; }
 
 static void ring_timeout(struct alarm *alarm) {
-    struct run *run = (struct run *)((char *)alarm - offsetof(struct run, timeout));
+    struct run *run = OWNER_OF(alarm, struct run, timeout);
     // The command has ended by itself, and the runner has not reaped it yet.
     if (has_ended(run)) return;
     run->is_timed_out = true;

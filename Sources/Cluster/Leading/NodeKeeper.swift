@@ -29,7 +29,7 @@ package final class NodeKeeper: Sendable {
         }
     }
 
-    /// Who is told what.
+    /// What is called as something becomes of the node, or of the database.
     ///
     /// All are called on the keeper's thread, in order, and must not block: while one does, nothing is renewed.
     package struct Listeners: Sendable {

@@ -59,17 +59,17 @@ final class RelayEngine {
 
     /// All links, by their numbers.
     var links: [UInt64: Link] = [:]
-    /// Those that the other node has to be told of as over, once there is a carrier.
+    /// Links that are over, of which the other node has to be told once there is a carrier.
     private var untold: [(link: UInt64, node: String)] = []
-    /// The one with the node that leads, while this one follows it.
+    /// The link with the node that leads, while this node follows it.
     var leaderLink: Link?
     /// Numbers of links that are over, the oldest first.
     var retired: [UInt64] = []
-    /// Before that nothing is opened again.
+    /// No link is opened again before, in µs of this node's CLOCK_BOOTTIME.
     var retryTime = Int64.min
     /// Why the node that leads has not taken a connection.
     var leaderTrouble: String?
-    /// Those that are not read until the carrier is less full.
+    /// Connections that are not read until the carrier is less full.
     var held: [RelayedConnection] = []
 
     var listener: Int32?

@@ -67,7 +67,7 @@ package struct MisfirePolicy: Hashable, Sendable {
         package var fire: DueFire?
     }
 
-    /// Settles the dates from `first`, itself one that is due, through `now`.
+    /// Decides which of the dates from `first`, itself one that is due, through `now` fires, and why the others do not.
     ///
     /// `until` is the last instant at which the job still has dates, nil for no such end.
     /// Under `all` only the oldest date that is made up for is returned; the next resolution, from
@@ -95,32 +95,25 @@ package struct MisfirePolicy: Hashable, Sendable {
             resolution.fire = DueFire(date: passed.last, missed: 0)
             return resolution
         }
+        // Those before the latest; none where the job has no date from `first` on.
+        let earlier = SkippedDates(
+            first: eligible,
+            last: passed.newest.first ?? passed.last,
+            count: passed.count - 1,
+            reason: mode == .once ? .coalesced : .misfire
+        )
         switch mode {
         case .once:
-            resolution.fire = DueFire(
-                date: passed.last,
-                missed: isLate ? passed.count - 1 : passed.count
-            )
-            if passed.count > 1 {
-                resolution.skipped.append(
-                    SkippedDates(
-                        first: eligible,
-                        last: passed.newest[0],
-                        count: passed.count - 1,
-                        reason: .coalesced
-                    )
-                )
-            }
+            let missed = isLate ? earlier.count : passed.count
+            resolution.fire = DueFire(date: passed.last, missed: missed)
+            if earlier.count > 0 { resolution.skipped.append(earlier) }
+        case .skip where isLate:
+            resolution.fire = DueFire(date: passed.last, missed: 0)
+            resolution.skipped.append(earlier)
         case .skip:
-            if isLate { resolution.fire = DueFire(date: passed.last, missed: 0) }
-            resolution.skipped.append(
-                SkippedDates(
-                    first: eligible,
-                    last: isLate ? passed.newest[0] : passed.last,
-                    count: isLate ? passed.count - 1 : passed.count,
-                    reason: .misfire
-                )
-            )
+            var all = earlier
+            (all.last, all.count) = (passed.last, passed.count)
+            resolution.skipped.append(all)
         case .all:
             resolveAll(
                 dates,
@@ -134,6 +127,7 @@ package struct MisfirePolicy: Hashable, Sendable {
         return resolution
     }
 
+    /// Decides, under `all`, of the `count` dates from `eligible` through `end`, each of which gets a fire of its own.
     private func resolveAll(
         _ dates: JobDates,
         from eligible: Timestamp,

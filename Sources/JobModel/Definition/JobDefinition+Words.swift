@@ -118,7 +118,7 @@ extension JobDefinition {
     public enum Output: String, Codable, Hashable, Sendable, CaseIterable {
         /// The database keeps its head and its tail.
         case keep
-        /// The same, and each line goes to the journal of systemd.
+        /// The database keeps its head and its tail, and each line goes to the journal of systemd.
         case journal
         /// It is read and dropped.
         case drop = "none"

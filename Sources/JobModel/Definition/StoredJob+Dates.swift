@@ -45,7 +45,7 @@ extension StoredJob {
         return end > date ? moment.wallDate(end, on: clock) : nil
     }
 
-    /// The same of the fire that `claim` is of; nil too where that is one by hand.
+    /// By when the fire of `claim` is to begin, where it is put off, as `dueBy(_:at:)` says; nil too for one by hand.
     package func dueBy(of claim: Claim, at moment: ClockReading) -> Timestamp? {
         guard claim.dateByHand == nil, let fireDate else { return nil }
         return dueBy(fireDate, at: moment)

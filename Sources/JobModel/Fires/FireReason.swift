@@ -101,7 +101,7 @@ public enum FireReason: String, Codable, Hashable, Sendable, CaseIterable {
         }
     }
 
-    /// The same where it is known that `run` was in progress then.
+    /// The reason as a sentence, with `run` where it is known that this was in progress then.
     public func sentence(besides run: RunID?) -> String {
         guard let run else { return sentence }
         return switch self {

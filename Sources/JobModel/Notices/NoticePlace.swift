@@ -86,7 +86,7 @@ package enum NoticePlace: Hashable, Sendable {
         return (front.lastIndex(of: "@").map { "…" + front[$0...] } ?? "\(front)") + "…"
     }
 
-    /// The same in quotes, with what keeps it from being a URL, where it begins as one.
+    /// The text as it may be shown, in quotes, with what keeps it from being a URL, where it begins as one.
     package static func refused(_ text: String) -> String {
         let quoted = shown(text).debugDescription
         let lowercased = text.lowercased()
@@ -165,7 +165,7 @@ package struct MaskedURL: Hashable, Sendable, CustomStringConvertible {
     /// `https://hooks.example/…`.
     package var description: String { "\(origin)/…" }
 
-    /// The same with what tells it from others: how a job's definition shows it.
+    /// Its description with what tells it from others: how a job's definition shows it.
     package var reference: String { "\(self)#\(fingerprint)" }
 
     /// Whether this is how a URL is shown, with or without its fingerprint, and not one itself.

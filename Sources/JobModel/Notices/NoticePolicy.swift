@@ -20,7 +20,7 @@ package enum NoticeReason: String, Hashable, Sendable, CaseIterable {
     /// The dead man's switch: a run has succeeded; for `ping` alone, and none that a user may name.
     case ping
 
-    /// Those that a job may name.
+    /// The occasions that a job may name.
     package static let named = allCases.filter { $0 != .ping }
     package static let words = named.map(\.rawValue)
     package static let standard: Set<Self> = [.failed, .missed, .recovered]

@@ -7,7 +7,7 @@ extension JobOption {
         try check(value, as: form)
     }
 
-    /// The same, for a caller that has the option's form already.
+    /// Checks a value as `check(_:)` does, for a caller that has the option's form already.
     package func check(_ value: OptionValue, as form: OptionForm) throws(OptionRefusal) {
         switch (form, value) {
         case (.label, .text(let label)): try checkLabel(label, at: nil)

@@ -12,7 +12,7 @@ extension JobOption {
         case misfire
         /// Any `notify` but `none`.
         case notices
-        /// The same, and no `notifyOn` that leaves `late` out.
+        /// Any `notify` but `none`, and no `notifyOn` that leaves `late` out.
         case lateNotices
         /// Any `output` but `none`.
         case keptOutput

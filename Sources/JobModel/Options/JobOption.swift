@@ -26,7 +26,7 @@ package enum JobOption: String, CaseIterable, Hashable, Sendable {
         package var form: OptionForm
         /// What counts where it is left out, as one would type it; nil where no value says it.
         package var standard: String?
-        /// The same where no value says it; nil for nothing at all.
+        /// What counts where it is left out and no value says that, in words; nil for nothing at all.
         package var unset: String?
         /// What it does, in one sentence.
         package var meaning: String

@@ -19,7 +19,7 @@ package struct JobPolicy: Hashable, Sendable {
     package var queue: QueuePolicy?
     /// How its commands are run.
     package var run = RunPolicy()
-    /// Who is told what of it; nil where it says nothing of that.
+    /// Who is told what of the job; nil where the job says nothing of that.
     package var notices: NoticePolicy?
 
     package init() {}

@@ -2,18 +2,18 @@
 
 /// The runs that a runner knows.
 package struct KnownRuns: Sendable {
-    /// Of the runner: from 1 on, and another one after each end of it that left something.
+    /// The runner's epoch: from 1 on, and another one after each end of a runner that left something.
     ///
     /// It knows all that was begun in its epoch and is not stored.
     package var epoch: Int64
     /// The name of the node that it is on; nil of a daemon that shares its jobs with no other.
     package var node: String?
-    /// Of the process that minds them; nil where it is none of its own.
+    /// The runner's process; nil where it is none of its own.
     package var pid: Int32?
     /// The release of timerd that this process is part of.
     package var release: String?
     package var runs: [Int64: KnownRun]
-    /// Those of `runs` that go on, and whose end nobody waits for; none of notices, whose numbers are below 0.
+    /// The numbers in `runs` of those that go on and whose end nobody waits for; none of notices, whose numbers are below 0.
     package var strays: Set<Int64> = []
     /// Why it has not said yet what it knows, though it is there, as it hangs; nil where it has.
     package var silence: String?
@@ -44,7 +44,7 @@ package struct KnownRuns: Sendable {
 /// What is known of a run that a daemon has begun.
 package struct KnownRun: Hashable, Sendable {
     package var phase: RunPhase
-    /// Of its own process.
+    /// The run's own process.
     package var pid: Int32
     /// µs since 1970 on the wall clock.
     package var startedAtMicroseconds: Int64

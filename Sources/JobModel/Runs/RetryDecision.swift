@@ -42,7 +42,7 @@ package enum RetryDecision: Hashable, Sendable {
         }
     }
 
-    /// The same of the record of a run: nothing follows one that was ended on purpose or never began, nor a handler's.
+    /// What follows a run by its record: nothing follows one that was ended on purpose or never began, nor a handler's.
     package init(
         after ended: EndedRun,
         failures: Int,

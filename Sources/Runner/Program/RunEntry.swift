@@ -54,7 +54,7 @@ struct RunEntry: Sendable {
         self.started = started
     }
 
-    /// One that a daemon before has asked another node's runner for, which has not been heard yet.
+    /// The entry of a run that a daemon before has asked another node's runner for, which has not been heard yet.
     init(expected epoch: Int64?) {
         isOfBefore = true
         output = RunOutput()
@@ -64,7 +64,7 @@ struct RunEntry: Sendable {
         self.epoch = epoch
     }
 
-    /// One that the runner knows, and nobody has taken up.
+    /// The entry of a run that the runner knows, and nobody has taken up.
     init(known: KnownRun) {
         isOfBefore = true
         passed = known.passed

@@ -22,7 +22,7 @@ struct RunnerProtocol: Sendable {
     /// Whether a runner of that version has a part.
     func has(_ part: Part, at version: UInt32) -> Bool { since[part, default: 1] <= version }
 
-    /// What of a request a runner of that version does not understand.
+    /// The first part of a request that a runner of that version does not understand; nil where it understands all.
     func lack(of request: RunRequest, at version: UInt32) -> Part? {
         var parts: [Part] = []
         if request.session != nil { parts.append(.sessions) }

@@ -20,6 +20,9 @@ public struct TimeSpan: Hashable, Comparable, Sendable {
         scaled(count, by: 1000)
     }
 
+    /// In seconds, with what a `Double` has of the fraction.
+    package var inSeconds: Double { Double(microseconds) / 1_000_000 }
+
     private static func scaled(_ count: Int64, by factor: Int64) -> Self {
         let (product, overflow) = count.multipliedReportingOverflow(by: factor)
         return Self(microseconds: overflow ? (count < 0 ? .min : .max) : product)

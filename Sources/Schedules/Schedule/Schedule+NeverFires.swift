@@ -6,7 +6,7 @@ extension Schedule {
         let reason: String? =
             switch self {
             case .cron(let expression): expression.fields.reasonNeverToFire
-            case .calendar(let expression): expression.reasonNotToFire(after: now)
+            case .calendar(let expression): expression.reasonNotToFire
             case .once, .every, .reboot: nil
             }
         return reason ?? "no date after '\(now)' matches"
@@ -32,7 +32,8 @@ extension CronExpression.Fields {
 }
 
 extension CalendarExpression {
-    fileprivate func reasonNotToFire(after now: Timestamp) -> String? {
+    /// Why its dates have passed, or never come; nil when the fields alone do not tell.
+    fileprivate var reasonNotToFire: String? {
         // Early enough for every zone.
         let start = Timestamp(microseconds: -2 * 86_400_000_000)
         if let first = nextFireDate(after: start) {

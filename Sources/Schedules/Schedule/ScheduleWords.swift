@@ -90,48 +90,62 @@ extension ScheduleWords {
                 notes: note.map { [$0] } ?? []
             )
         case .every:
-            let interval = try TimeSpan(parsing: words).validatedInterval(words: words)
-            guard let from else {
-                let grid = IntervalGrid(first: now + interval, interval: interval)
-                return ResolvedSchedule(
-                    schedule: .every(grid),
-                    clock: .elapsed,
-                    firstFireDate: grid.first,
-                    notes: grid.notes(zone())
-                )
-            }
-            let (first, note) = try DateExpression.parse(from, now: now, zone: zone())
-            let grid = IntervalGrid(first: first, interval: interval)
-            return ResolvedSchedule(
-                schedule: .every(grid),
-                clock: .wall,
-                firstFireDate: grid.nextFireDate(after: now),
-                notes: (note.map { [$0] } ?? []) + grid.notes(zone())
-            )
+            return try resolvedGrid(of: words, now: now, zone: zone())
         case .cron, .calendar:
             let schedule = try schedule(anchor: now, zone: zone())
-            // The one of the two that counts less would be dropped without a word.
-            if let tz, let own = schedule.ownZone, own != tz {
-                throw ScheduleError(
-                    .badSchedule,
-                    "calendar '\(words)' names its zone, '\(own)'; 'tz' is '\(tz)', expected none"
-                )
-            }
-            let first = schedule.nextFireDate(after: now)
-            if first == nil, schedule != .reboot {
-                let reason = schedule.reasonNotToFire(after: now)
-                throw ScheduleError(
-                    .neverFires,
-                    "\(kind.rawValue) '\(words)' never fires: \(reason)"
-                )
-            }
+            return try resolvedRule(schedule, of: kind, words, now: now)
+        }
+    }
+
+    /// The grid of `every`: from `from` on by the wall clock, or without it from `now` on by elapsed time.
+    private func resolvedGrid(
+        of words: String,
+        now: Timestamp,
+        zone: @autoclosure () -> Zone
+    ) throws(ScheduleError) -> ResolvedSchedule {
+        let interval = try TimeSpan(parsing: words).validatedInterval(words: words)
+        guard let from else {
+            let grid = IntervalGrid(first: now + interval, interval: interval)
             return ResolvedSchedule(
-                schedule: schedule,
-                clock: .wall,
-                firstFireDate: first,
-                notes: []
+                schedule: .every(grid),
+                clock: .elapsed,
+                firstFireDate: grid.first,
+                notes: grid.notes(zone())
             )
         }
+        let (first, note) = try DateExpression.parse(from, now: now, zone: zone())
+        let grid = IntervalGrid(first: first, interval: interval)
+        return ResolvedSchedule(
+            schedule: .every(grid),
+            clock: .wall,
+            firstFireDate: grid.nextFireDate(after: now),
+            notes: (note.map { [$0] } ?? []) + grid.notes(zone())
+        )
+    }
+
+    /// The schedule of `cron` or `calendar`, if it has a date after `now` and names no other zone than `tz` does.
+    private func resolvedRule(
+        _ schedule: Schedule,
+        of kind: Kind,
+        _ words: String,
+        now: Timestamp
+    ) throws(ScheduleError) -> ResolvedSchedule {
+        // The one of the two that counts less would be dropped without a word.
+        if let tz, let own = schedule.ownZone, own != tz {
+            throw ScheduleError(
+                .badSchedule,
+                "calendar '\(words)' names its zone, '\(own)'; 'tz' is '\(tz)', expected none"
+            )
+        }
+        let first = schedule.nextFireDate(after: now)
+        if first == nil, schedule != .reboot {
+            let reason = schedule.reasonNotToFire(after: now)
+            throw ScheduleError(
+                .neverFires,
+                "\(kind.rawValue) '\(words)' never fires: \(reason)"
+            )
+        }
+        return ResolvedSchedule(schedule: schedule, clock: .wall, firstFireDate: first, notes: [])
     }
 
     /// The schedule, made again from its stored words.

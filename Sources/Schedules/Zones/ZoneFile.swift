@@ -39,6 +39,9 @@ enum ZoneFile {
         }
     }
 
+    /// The table that the block at `start` holds; nil for one that breaks the format, or has leap seconds.
+    ///
+    /// `wide`: the block's times have 64 bits, and a rule for the time after them follows it.
     private static func block(
         _ bytes: [UInt8],
         _ header: Header,
@@ -51,69 +54,88 @@ enum ZoneFile {
             bytes.count >= end
         else { return nil }
         let width = wide ? 8 : 4
-        var transitions = (0..<header.transitionCount).map { index in
+        let times = (0..<header.transitionCount).map { index in
             let position = start + index * width
             return wide ? bytes.bigEndian64(at: position) : Int64(bytes.bigEndian32(at: position))
         }
-        let typeIndices = start + header.transitionCount * width
-        let types = typeIndices + header.transitionCount
-        let names = types + header.typeCount * 6
-        var abbreviations: [String] = []
-        var offsets: [Int32] = []
-        var indices: [UInt8] = []
-        // Before the first transition the first type holds.
-        let order = [0] + bytes[typeIndices..<types].map(Int.init)
-        for type in order {
-            guard type < header.typeCount else { return nil }
-            let offset = bytes.bigEndian32(at: types + type * 6)
-            let nameStart = names + Int(bytes[types + type * 6 + 5])
-            guard abs(Int(offset)) < 26 * 3600, nameStart < names + header.nameLength else {
-                return nil
-            }
-            let abbreviation = String(
-                decoding: bytes[nameStart..<names + header.nameLength].prefix { $0 != 0 },
-                as: UTF8.self
-            )
-            let index = abbreviations.firstIndex(of: abbreviation) ?? abbreviations.count
-            if index == abbreviations.count { abbreviations.append(abbreviation) }
-            guard index < 200 else { return nil }
-            offsets.append(offset)
-            indices.append(UInt8(index))
-        }
-        for (earlier, later) in zip(transitions, transitions.dropFirst()) where earlier >= later {
-            return nil
-        }
-        // Some files begin at the big bang, which µs cannot count: the years 1 to 9999 are enough.
-        let limit = Timestamp.distantFuture.microseconds / 1_000_000
-        while let last = transitions.last, last >= limit {
-            transitions.removeLast()
-            offsets.removeLast()
-            indices.removeLast()
-        }
-        let ancient = transitions.prefix { $0 <= Timestamp.distantPast.microseconds / 1_000_000 }
-        transitions.removeFirst(ancient.count)
-        offsets.removeFirst(ancient.count)
-        indices.removeFirst(ancient.count)
+        let typesStart = start + header.transitionCount * width
+        guard zip(times, times.dropFirst()).allSatisfy(<),
+            var periods = Periods(bytes, header, beginningAt: times, typesAt: typesStart)
+        else { return nil }
+        periods.leaveOutUncountable()
         var rule: ZoneRule?
         if wide, let footer = footer(bytes[end...]) {
             guard
                 let named = ZoneRule.parse(
                     footer,
-                    firstAbbreviation: UInt8(abbreviations.count)
+                    firstAbbreviation: UInt8(periods.abbreviations.count)
                 )
             else { return nil }
             rule = named.rule
-            abbreviations += named.abbreviations
+            periods.abbreviations += named.abbreviations
         }
         return ZoneTable(
             name: name,
-            transitions: transitions,
-            offsets: offsets,
-            abbreviationIndices: indices,
-            abbreviations: abbreviations,
+            transitions: periods.transitions,
+            offsets: periods.offsets,
+            abbreviationIndices: periods.abbreviationIndices,
+            abbreviations: periods.abbreviations,
             rule: rule,
             source: bytes
         )
+    }
+
+    /// The times between a zone's transitions: each has an offset and an abbreviation.
+    private struct Periods {
+        /// In seconds since 1970, ascending; the first period, which has no beginning, has none.
+        var transitions: [Int64]
+        /// In seconds east of UTC, of the first period and of that behind each transition.
+        var offsets: [Int32] = []
+        /// Into `abbreviations`, as many as there are offsets.
+        var abbreviationIndices: [UInt8] = []
+        var abbreviations: [String] = []
+
+        /// Nil for a block that breaks the format.
+        ///
+        /// `typesAt`: where the block says the type of each period but the first.
+        init?(_ bytes: [UInt8], _ header: Header, beginningAt times: [Int64], typesAt start: Int) {
+            transitions = times
+            let types = start + header.transitionCount
+            let names = types + header.typeCount * 6
+            // Before the first transition the first type holds.
+            for type in [0] + bytes[start..<types].map(Int.init) {
+                guard type < header.typeCount else { return nil }
+                let offset = bytes.bigEndian32(at: types + type * 6)
+                let nameStart = names + Int(bytes[types + type * 6 + 5])
+                guard abs(Int(offset)) < 26 * 3600, nameStart < names + header.nameLength else {
+                    return nil
+                }
+                let abbreviation = String(
+                    decoding: bytes[nameStart..<names + header.nameLength].prefix { $0 != 0 },
+                    as: UTF8.self
+                )
+                let index = abbreviations.firstIndex(of: abbreviation) ?? abbreviations.count
+                if index == abbreviations.count { abbreviations.append(abbreviation) }
+                guard index < 200 else { return nil }
+                offsets.append(offset)
+                abbreviationIndices.append(UInt8(index))
+            }
+        }
+
+        /// Leaves out what lies outside the years 1 to 9999: some files begin at the big bang, which µs cannot count.
+        mutating func leaveOutUncountable() {
+            let limit = Timestamp.distantFuture.microseconds / 1_000_000
+            while let last = transitions.last, last >= limit {
+                transitions.removeLast()
+                offsets.removeLast()
+                abbreviationIndices.removeLast()
+            }
+            let start = Timestamp.distantPast.microseconds / 1_000_000
+            let ancient = transitions.prefix { $0 <= start }.count
+            transitions.removeFirst(ancient)
+            offsets.removeFirst(ancient)
+            abbreviationIndices.removeFirst(ancient)
+        }
     }
 
     /// The text between the two newlines after the block; nil when it is empty.

@@ -22,7 +22,7 @@ public struct Histogram: Codable, Hashable, Sendable {
 
     /// Counts one that took `span`; a negative span, from a clock that was set back, counts as 0.
     public mutating func observe(_ span: TimeSpan, count: Int = 1) {
-        let seconds = Double(max(span.microseconds, 0)) / 1_000_000
+        let seconds = max(span, .zero).inSeconds
         counts[bounds.firstIndex { seconds <= $0 } ?? bounds.count] += count
         sum += seconds * Double(count)
     }

@@ -122,7 +122,7 @@ public struct MetricsReply: Codable, Hashable, Sendable {
                 name: node.name,
                 leads: node.leads,
                 clockDifference: Double(node.clockDifference) / 1_000_000,
-                lease: Double((node.leaseUntil - now).microseconds) / 1_000_000,
+                lease: (node.leaseUntil - now).inSeconds,
                 drains: node.state == .draining || node.drainingSince != nil,
                 // The end of a connection may be noticed later than that of the lease.
                 mayBegin: takesCommands && node.state != .gone,

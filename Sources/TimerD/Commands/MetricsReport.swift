@@ -63,40 +63,44 @@ struct MetricsReport: Sendable {
             ),
             process: .own()
         )
-        let now = moment.wall
-        reply.tasks = tasks.map { standing in
-            MetricsReply.Tasks(
-                ready: standing.ready,
-                delayed: standing.delayed,
-                reserved: standing.reserved,
-                dead: standing.dead,
-                oldestAge: standing.oldest.map {
-                    Double((moment.elapsed - $0).microseconds) / 1_000_000
-                } ?? 0
-            )
-        }
+        reply.tasks = tasks.map { Self.tasks($0, at: moment.elapsed) }
         let counted = measures.counters.notices
         reply.notices = MetricsReply.Notices(
             waiting: notices?.waiting,
             held: notices?.held,
             // A clock that was set back makes none younger than new.
             oldestAge: notices.map { standing in
-                standing.oldest.map { max(0, Double((now - $0).microseconds) / 1_000_000) } ?? 0
+                standing.oldest.map { max(moment.wall - $0, .zero).inSeconds } ?? 0
             },
             handedOver: counted.handedOver,
             failedTries: counted.failedTries,
             givenUp: counted.givenUp
         )
-        // try?: until the nodes can be read, their numbers are left out.
-        if var views = try? await nodes?.nodes() {
-            views.sort { $0.name < $1.name }
-            let running = await status.scheduler.runs(onEach: views.map(\.name))
-            for (index, count) in running.enumerated() { views[index].runs = count }
-            reply.nodes = views.map { node in
-                .init(node, at: now, takesCommands: measures.readyHosts.contains(node.name))
-            }
-        }
+        reply.nodes = await nodes(at: moment.wall, takingCommands: measures.readyHosts)
         return reply
+    }
+
+    private static func tasks(_ standing: TasksStanding, at now: Timestamp) -> MetricsReply.Tasks {
+        MetricsReply.Tasks(
+            ready: standing.ready,
+            delayed: standing.delayed,
+            reserved: standing.reserved,
+            dead: standing.dead,
+            oldestAge: standing.oldest.map { (now - $0).inSeconds } ?? 0
+        )
+    }
+
+    /// The nodes by name, each with how many runs it has; nil of a daemon alone, and while they cannot be read.
+    private func nodes(
+        at now: Timestamp,
+        takingCommands ready: Set<String>
+    ) async -> [MetricsReply.Node]? {
+        // try?: until the nodes can be read, their numbers are left out.
+        guard var views = try? await nodes?.nodes() else { return nil }
+        views.sort { $0.name < $1.name }
+        let running = await status.scheduler.runs(onEach: views.map(\.name))
+        for (index, count) in running.enumerated() { views[index].runs = count }
+        return views.map { .init($0, at: now, takesCommands: ready.contains($0.name)) }
     }
 
     /// In bytes; 0 for a file that is not there.

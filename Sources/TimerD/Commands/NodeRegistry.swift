@@ -15,11 +15,11 @@ protocol NodeRegistry: Sendable {
     /// Has the node of that name begin nothing more and not lead, or lets it lead again; either is durable when this
     /// returns, and harmless where it is so already.
     ///
-    /// `caller` is an administrator. A node that leads goes on doing so until its runs have ended.
+    /// Only administrators have it called. A node that leads goes on doing so until its runs have ended.
     ///
     /// - Throws: `notFound` for a node that has been forgotten meanwhile; `lastNode` for one that is there while no other may
     ///   lead, also where that was told to drain just before; `storageFailed`.
-    func drain(_ name: String, _ drains: Bool, by caller: Caller) async throws(ControlError)
+    func drain(_ name: String, _ drains: Bool) async throws(ControlError)
 }
 
 extension NodeRegistry {

@@ -49,36 +49,15 @@ struct StatusReport: Sendable {
     /// That date would tell a user about other users' jobs.
     @Sendable func reply(to caller: Caller) async -> StatusReply {
         let moment = clock.now()
-        var due: Timestamp?
-        var live: (scheduled: Int, paused: Int, held: Int)?
-        var maintenance: [StatusReply.Maintenance] = []
-        var notices: StatusReply.Notices?
+        var stored: Stored?
         var trouble = store.writer.statistics.trouble.map { "\($0)" }
         do {
-            (live, maintenance, notices, due) = try await store.reader.read { database in
-                let only = try Queries(database).id(of: caller.onlyOwner)
-                let owners = try Owners(database).inMaintenance(only)
-                let store = NoticeStore(database)
-                let standing =
-                    caller.onlyOwner == nil
-                    ? try store.standing() : try only.map { try store.standing(of: $0) }
-                return (
-                    try Queries(database).liveJobs(),
-                    owners.map { .init(owner: $0.owner.name, since: $0.since) },
-                    StatusReply.Notices(
-                        waiting: standing?.waiting ?? 0,
-                        held: standing?.held ?? 0,
-                        oldest: standing?.oldest
-                    ),
-                    caller.isAdministrator ? try JobStore(database).nextDue(at: moment) : nil
-                )
-            }
+            stored = try await readStored(for: caller, at: moment)
         } catch {
             trouble = trouble ?? "\(error)"
         }
         // After the look at what waits: a job that is armed in between is in both then, and not in neither.
         let standing = await scheduler.standing(toAdministrator: caller.isAdministrator)
-        notices?.givenUp = standing.noticesGivenUp
         var reply = StatusReply(
             version: timerdVersion,
             pid: getpid(),
@@ -86,31 +65,20 @@ struct StatusReport: Sendable {
             now: clock.now().wall,
             database: databaseShown,
             socket: socket,
-            scheduled: live?.scheduled,
-            paused: live?.paused,
-            held: live?.held,
+            scheduled: stored?.live.scheduled,
+            paused: stored?.live.paused,
+            held: stored?.live.held,
             armed: standing.armed,
             running: standing.running,
             waiting: standing.waiting,
             connections: connections.value,
             watchers: watchers(),
             seq: newestEvent(),
-            nextFireDate: [standing.soonest, due].compactMap(\.self).min(),
+            nextFireDate: [standing.soonest, stored?.due].compactMap(\.self).min(),
             trouble: trouble
         )
-        reply.controlGroups = scheduler.runner.controlGroups.map { groups in
-            StatusReply.ControlGroups(
-                perRun: groups.areThere,
-                controllers: groups.names,
-                lack: groups.lack.isEmpty ? nil : groups.lack
-            )
-        }
-        reply.runner = standing.runner
-        if caller.isAdministrator, let absent = reply.runner?.absentHosts,
-            let reason = nodes?.relayTrouble
-        {
-            reply.runner?.absentHosts = "\(absent); no other node can be reached: \(reason)"
-        }
+        reply.controlGroups = controlGroups
+        reply.runner = runner(standing.runner, for: caller)
         reply.dropped = standing.dropped
         let places = standing.places
         reply.maxRuns = places.all
@@ -122,13 +90,68 @@ struct StatusReport: Sendable {
         // The reason of a refusal has the file's path, and what stands in it.
         reply.reload = caller.isAdministrator ? lastReload() : nil
         reply.node = await node
-        reply.notices = notices
-        reply.maintenance = maintenance.isEmpty ? nil : maintenance
+        reply.notices = stored?.notices
+        reply.notices?.givenUp = standing.noticesGivenUp
+        reply.maintenance = stored.flatMap { $0.maintenance.isEmpty ? nil : $0.maintenance }
         return reply
     }
 }
 
+// MARK: - Its parts
+
 extension StatusReport {
+    /// What the database says, all of one moment.
+    private struct Stored {
+        var live: (scheduled: Int, paused: Int, held: Int)
+        var maintenance: [StatusReply.Maintenance]
+        /// Without how many were given up, which the scheduler counts.
+        var notices: StatusReply.Notices
+        /// When the first of the jobs is due that are not armed; nil also for others than administrators.
+        var due: Timestamp?
+    }
+
+    private func readStored(for caller: Caller, at moment: ClockReading) async throws -> Stored {
+        try await store.reader.read { database in
+            let queries = Queries(database)
+            let only = try queries.id(of: caller.onlyOwner)
+            let owners = try Owners(database).inMaintenance(only)
+            let notices = NoticeStore(database)
+            let standing =
+                caller.onlyOwner == nil
+                ? try notices.standing() : try only.map { try notices.standing(of: $0) }
+            return Stored(
+                live: try queries.liveJobs(),
+                maintenance: owners.map { .init(owner: $0.owner.name, since: $0.since) },
+                notices: StatusReply.Notices(
+                    waiting: standing?.waiting ?? 0,
+                    held: standing?.held ?? 0,
+                    oldest: standing?.oldest
+                ),
+                due: caller.isAdministrator ? try JobStore(database).nextDue(at: moment) : nil
+            )
+        }
+    }
+
+    private var controlGroups: StatusReply.ControlGroups? {
+        scheduler.runner.controlGroups.map { groups in
+            StatusReply.ControlGroups(
+                perRun: groups.areThere,
+                controllers: groups.names,
+                lack: groups.lack.isEmpty ? nil : groups.lack
+            )
+        }
+    }
+
+    /// How it stands with the runner; for administrators also why no other node can be reached.
+    private func runner(_ standing: StatusReply.Runner, for caller: Caller) -> StatusReply.Runner {
+        guard caller.isAdministrator, let absent = standing.absentHosts,
+            let reason = nodes?.relayTrouble
+        else { return standing }
+        var runner = standing
+        runner.absentHosts = "\(absent); no other node can be reached: \(reason)"
+        return runner
+    }
+
     /// This node among the others; nil for a daemon alone, and while the others are not known.
     private var node: StatusReply.Node? {
         get async {

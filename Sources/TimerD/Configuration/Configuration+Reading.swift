@@ -233,7 +233,7 @@ extension Configuration {
         ]
     }
 
-    /// Those that a daemon alone has no use for.
+    /// The values of settings that a daemon alone has no use for.
     private var nodeValues: [(Setting, JSONValue)] {
         [
             (.node, .string(shared?.node ?? unshared.node)),

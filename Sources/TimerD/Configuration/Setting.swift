@@ -171,7 +171,9 @@ enum Setting: String, CaseIterable {
         }
     }
 
-    /// The same for text from the command line or the environment, where commas separate a list, or it is an array of JSON.
+    /// The value that text from the command line or the environment states; nil for one that is not accepted.
+    ///
+    /// Commas separate a list, or it is an array of JSON.
     func content(ofWords text: String) -> ConfigContent? {
         // A list of nothing but commas is a slip, and an empty 'allow' lets everybody in.
         let isEmpty = text.allSatisfy { $0 == "," || $0.isWhitespace }

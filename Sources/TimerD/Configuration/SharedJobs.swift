@@ -73,7 +73,7 @@ struct UnsharedJobs: Hashable, Sendable {
     var labels: [String] = []
     var lease = SharedJobs.standardLease
     var copy = ""
-    /// Those of them that are set, to no effect.
+    /// Which of these settings are set, to no effect.
     var stated: [Setting] = []
 }
 

@@ -8,7 +8,7 @@ import TimerControl
 /// The nodes, as PostgreSQL has them.
 struct ClusterRegistry: NodeRegistry {
     let keeper: NodeKeeper
-    /// In which this node leads.
+    /// The epoch in which this node leads.
     let epoch: Int64
     let standing: NodeStanding
 
@@ -25,8 +25,7 @@ struct ClusterRegistry: NodeRegistry {
         return found.map { node in
             NodeView(
                 name: node.name,
-                state: node.isThere
-                    ? node.drains ? .draining : node.leads ? .leading : .standby : .gone,
+                state: Self.state(of: node),
                 version: node.version,
                 host: node.host,
                 labels: node.labels,
@@ -39,7 +38,13 @@ struct ClusterRegistry: NodeRegistry {
         }
     }
 
-    func drain(_ name: String, _ drains: Bool, by caller: Caller) async throws(ControlError) {
+    private static func state(of node: NodeStatus) -> NodeView.State {
+        guard node.isThere else { return .gone }
+        if node.drains { return .draining }
+        return node.leads ? .leading : .standby
+    }
+
+    func drain(_ name: String, _ drains: Bool) async throws(ControlError) {
         do throws(ClusterError) {
             try await keeper.drain(name, drains)
         } catch {

@@ -9,6 +9,12 @@ import TimerControl
 
 /// How a node begins to lead, and how it leads no more.
 extension NodeDaemon {
+    /// Starts the core, as this node has the lease of that epoch.
+    ///
+    /// `formerClock`: by how much the clock of the node that led before is ahead of the database's, in µs; nil where that is
+    /// not known.
+    ///
+    /// - Throws: what keeps this node from leading for good; after any other trouble it tries again later.
     func lead(_ epoch: Int64, _ formerClock: Int64?) async throws {
         log.log(
             level: standing.failure == nil ? .notice : .debug,
@@ -20,31 +26,11 @@ extension NodeDaemon {
         let relayed = RelayedClients(node: shared.node)
         // From here on nobody else accepts clients: they wait for the daemon's own socket.
         relay.lead { relayed.take($0, of: $1) }
-        let lead = Lead(
-            address: address,
-            node: shared.node,
-            epoch: epoch,
-            labels: shared.labels,
-            drains: standing.drains,
-            startedAt: startedAt,
-            fence: keeper.fence,
-            lease: shared.lease,
-            listener: socket.descriptor,
-            clockDifference: clockDifference(to: formerClock),
-            onConnect: { [keeper] in keeper.setStoreBackend($0) },
-            onDoubt: { [log] in
-                log.warning(
-                    "whether the last changes are stored is not known yet",
-                    metadata: ["error": "\($0)"]
-                )
-            },
-            nodes: ClusterRegistry(keeper: keeper, epoch: epoch, standing: standing)
-        )
         do {
             let parts = try await DaemonParts.start(
                 configuration,
                 manager,
-                lead: lead,
+                lead: terms(ofLeadIn: epoch, formerClock),
                 lastReload: lastReload,
                 log: log
             ) {
@@ -71,6 +57,29 @@ extension NodeDaemon {
             )
             try giveUp(error)
         }
+    }
+
+    private func terms(ofLeadIn epoch: Int64, _ formerClock: Int64?) -> Lead {
+        Lead(
+            address: address,
+            node: shared.node,
+            epoch: epoch,
+            labels: shared.labels,
+            drains: standing.drains,
+            startedAt: startedAt,
+            fence: keeper.fence,
+            lease: shared.lease,
+            listener: socket.descriptor,
+            clockDifference: clockDifference(to: formerClock),
+            onConnect: { [keeper] in keeper.setStoreBackend($0) },
+            onDoubt: { [log] in
+                log.warning(
+                    "whether the last changes are stored is not known yet",
+                    metadata: ["error": "\($0)"]
+                )
+            },
+            nodes: ClusterRegistry(keeper: keeper, epoch: epoch, standing: standing)
+        )
     }
 
     /// Gives back the lease with which this node could not begin; it tries again once the others could have.

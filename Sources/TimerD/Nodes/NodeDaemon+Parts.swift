@@ -32,51 +32,58 @@ extension NodeDaemon {
             terms: LeaseTerms(length: Int64(shared.lease / .microseconds(1))),
             makingStore: makingStore
         )
+        return try NodeKeeper(settings, listeners(shared, changes, standing, log))
+    }
+
+    /// What the keeper tells: it becomes a change of the node, is noted in `standing`, or is logged.
+    private static func listeners(
+        _ shared: SharedJobs,
+        _ changes: AsyncStream<Change>.Continuation,
+        _ standing: NodeStanding,
+        _ log: Logger
+    ) -> NodeKeeper.Listeners {
         let database: Logger.MetadataValue = "\(shared.redacted)"
-        return try NodeKeeper(
-            settings,
-            NodeKeeper.Listeners(
-                onLead: { changes.yield(.lead(epoch: $0, formerClock: $1)) },
-                onStopLeading: { changes.yield(.stopLeading($0)) },
-                onLeaderChange: { changes.yield(.leader($0)) },
-                onDrain: {
-                    standing.drains = $0
-                    changes.yield(.drains($0))
-                },
-                onTrouble: { error in
-                    let trouble = NodeStanding.Trouble(error)
-                    standing.trouble = trouble
-                    log.error(
-                        "\(trouble.words)",
-                        metadata: ["database": database, "error": "\(error)"]
-                    )
-                },
-                onRecovered: {
-                    let wasOfName = standing.trouble?.isOfName == true
-                    standing.trouble = nil
-                    log.notice(
-                        wasOfName
-                            ? "this node takes part: its name is free"
-                            : "the database can be used again",
-                        metadata: ["database": database]
-                    )
-                },
-                onClockNews: { $0.tell(log) },
-                onFormerName: {
-                    log.warning(
-                        "this node was called otherwise before: commands that were in progress on it count as interrupted",
-                        metadata: ["before": "\($0)", "node": "\(shared.node)"]
-                    )
-                },
-                onHeldLease: { process in
-                    standing.leaseHolder = process
-                    guard let process else { return }
-                    log.error(
-                        "no node can lead",
-                        metadata: ["reason": "\(LeaseHolders.words(ofStranger: process))"]
-                    )
-                }
-            )
+        return NodeKeeper.Listeners(
+            onLead: { changes.yield(.lead(epoch: $0, formerClock: $1)) },
+            onStopLeading: { changes.yield(.stopLeading($0)) },
+            onLeaderChange: { changes.yield(.leader($0)) },
+            onDrain: {
+                standing.drains = $0
+                changes.yield(.drains($0))
+            },
+            onTrouble: { error in
+                let trouble = NodeStanding.Trouble(error)
+                standing.trouble = trouble
+                log.error(
+                    "\(trouble.words)",
+                    metadata: ["database": database, "error": "\(error)"]
+                )
+            },
+            onRecovered: {
+                let wasOfName = standing.trouble?.isOfName == true
+                standing.trouble = nil
+                log.notice(
+                    wasOfName
+                        ? "this node takes part: its name is free"
+                        : "the database can be used again",
+                    metadata: ["database": database]
+                )
+            },
+            onClockNews: { $0.tell(log) },
+            onFormerName: {
+                log.warning(
+                    "this node was called otherwise before: commands that were in progress on it count as interrupted",
+                    metadata: ["before": "\($0)", "node": "\(shared.node)"]
+                )
+            },
+            onHeldLease: { process in
+                standing.leaseHolder = process
+                guard let process else { return }
+                log.error(
+                    "no node can lead",
+                    metadata: ["reason": "\(LeaseHolders.words(ofStranger: process))"]
+                )
+            }
         )
     }
 

@@ -62,15 +62,9 @@ final class NodeMetrics: Sendable {
             } stop: {
                 try await $0.shutdownGracefully()
             }
-            let endpoint = try await started.start {
-                try await MetricsEndpoint.start(at: address, on: group.any(), logger: log) {
-                    [weak self] in
-                    await self?.page ?? ""
-                }
-            } stop: {
-                await $0.stop()
+            try await started.startMetrics(at: address, on: group.any(), log) { [weak self] in
+                await self?.page ?? ""
             }
-            log.info("serving metrics", metadata: ["listen": "\(endpoint.address)"])
         } catch {
             log.error("no metrics are served: \(error); ignoring")
         }

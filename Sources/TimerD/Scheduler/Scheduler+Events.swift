@@ -87,7 +87,7 @@ extension Scheduler {
 /// Events that wait for their numbers, while the store does not take the end of the next block.
 enum UnnumberedEvents: Sendable {
     case effect(FireEvents, keep: @Sendable (isolated Scheduler, FireEvents) -> Void)
-    /// Those of one write.
+    /// The events of one write.
     case written(ArraySlice<OutboxEvent>)
 }
 

@@ -26,15 +26,18 @@ extension Scheduler {
         let now = moment.reading(of: entry.job.clock)
         let isQueued = fires.queued(of: id) != nil
         let step = entry.step(at: now, isRunning: fires.isBusy(id), isQueued: isQueued)
-        if step == .wait { return wait(for: id, at: now) }
+        if step == .wait { return armAgain(id) }
         if step == .waitForRun { return }
         if isItsTurn {
             if !entry.hasHadTurn { turns.spend(owner, at: moment.elapsed) }
         } else {
-            let isPaid = entry.hasHadTurn
-            guard turns.tryBegin(id, of: owner, isPaid: isPaid, at: moment.elapsed) else {
-                return awaitTurn(entry)
-            }
+            let isBegun = turns.tryBegin(
+                id,
+                of: owner,
+                hasHadTurn: entry.hasHadTurn,
+                at: moment.elapsed
+            )
+            guard isBegun else { return awaitTurn(entry) }
         }
         carryOut(step, entry)
         if !isItsTurn { turns.done(at: clock.now().elapsed) }
@@ -59,9 +62,8 @@ extension Scheduler {
         replace(entry) { try $0.recordSkipped($1, reason, besides: run) }
     }
 
-    /// Arms the job again: it was called early, as the clock was set back or its run could not be prepared
-    /// yet.
-    private func wait(for id: JobID, at now: Timestamp) {
+    /// Arms a job again whose timer was early: the clock was set back, or its run could not be prepared yet.
+    private func armAgain(_ id: JobID) {
         guard let entry = armed[id], let date = entry.job.dueDate else { return }
         arm(entry.job, at: max(date, entry.wakeDate ?? date))
     }

@@ -248,12 +248,10 @@ extension Owner {
     /// know the user, who is not gone then.
     func absence(now name: String?, on node: String?) -> String? {
         guard name ?? String(uid) != self.name else { return nil }
-        guard let node else {
-            let state = name.map { "uid \(uid) is '\($0)' now" } ?? "uid \(uid) is nobody's now"
-            return "'\(self.name)' (uid \(uid)), who is gone: \(state)"
-        }
-        let state = name.map { "uid \(uid) is '\($0)' there" } ?? "uid \(uid) is nobody's there"
-        return "'\(self.name)' (uid \(uid)), whom the host of '\(node)' does not know: \(state);"
+        let owner = "'\(self.name)' (uid \(uid))"
+        let state = "uid \(uid) is " + (name.map { "'\($0)'" } ?? "nobody's")
+        guard let node else { return "\(owner), who is gone: \(state) now" }
+        return "\(owner), whom the host of '\(node)' does not know: \(state) there;"
             + " add the user there, or have a node lead whose host knows him"
     }
 }

@@ -39,7 +39,7 @@ extension Scheduler {
         if isAlone { takeSlice() }
     }
 
-    /// The same without `begin`.
+    /// Takes over what a write did, as the other `take` does, with nothing to do when its turn comes.
     func take(
         _ outcome: StoreOutcome,
         finish: @escaping @Sendable (isolated Scheduler) -> Void

@@ -8,7 +8,9 @@ import Runner
 extension Scheduler {
     /// How many bytes the runs of one user may have reserved beyond the settings' size, of both streams together.
     static let outputRoomPerUser = 128 << 20
-    /// The same of all users: the rest of what the runner has is for runs that ask for no more.
+    /// How many bytes the runs of all users may have reserved so.
+    ///
+    /// The rest of what the runner has is for runs that ask for no more.
     static let outputRoom = 512 << 20
 
     /// How many bytes of each stream of a run that is about to begin are kept: as many as its job says, or as the

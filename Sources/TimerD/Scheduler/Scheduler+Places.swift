@@ -132,7 +132,7 @@ extension Scheduler {
     /// Forgets a fire that is over, or was dropped; what waited for that goes on.
     func drop(_ id: FireID) { drop([id]) }
 
-    /// The same for several, none of which begins because of another's end.
+    /// Forgets fires that are over, or were dropped; none of them begins because of another's end.
     func drop(_ ids: [FireID]) {
         var jobs: Set<JobID> = []
         for id in ids {

@@ -11,7 +11,7 @@ extension Scheduler {
         beginPruning()
     }
 
-    /// The same once enough events have come.
+    /// Begins to remove what is kept no longer, if enough events have come since the last time.
     func pruneIfManyEvents() {
         guard retention.isDue(nextEvent: sequencer.next) else { return }
         beginPruning()

@@ -160,12 +160,11 @@ extension Scheduler {
         logSurvivors(ended.survivors, of: command.run, command.job)
         // At once, also while nothing can be stored.
         logEnd(of: command, ended.outcome)
-        follow(command, ended)
+        recordEnd(of: command, ended)
     }
 
-    /// Stores how a run ended, and sees to what follows by what the store says of that: its job may have been changed since
-    /// it began.
-    private func follow(_ command: RunningCommand, _ ended: EndedRun) {
+    /// Stores how a run ended; the store says what follows, as its job may have been changed since the run began.
+    private func recordEnd(of command: RunningCommand, _ ended: EndedRun) {
         let expected = expectation(after: ended, of: command.fire)
         record(of: command.job) {
             try $0.recordFinished(command.run, of: command.job, ended)

@@ -17,7 +17,7 @@ extension Scheduler {
     /// Makes a job's fire wait for its turn.
     func awaitTurn(_ entry: ArmedJob) {
         let (id, owner) = (entry.job.id, entry.job.owner.uid)
-        turns.wait(id, of: owner, isPaid: entry.hasHadTurn, at: clock.now().elapsed)
+        turns.wait(id, of: owner, hasHadTurn: entry.hasHadTurn, at: clock.now().elapsed)
         // Dates that pass meanwhile are put down to the user's own overload; not for a user without a limit,
         // who waits only because of others.
         if turns.isLimited(owner) { armed.noteWait(of: id) }

@@ -82,8 +82,10 @@ actor Scheduler {
     /// What this node is called; nil for a daemon alone.
     nonisolated let node: String?
     /// Whether what the daemon before left has been recovered: before that, nothing is claimed.
-    var isRecovered = false { didSet { terms.setOpen(isRecovered && !isStopping) } }
-    var isStopping = false { didSet { terms.setOpen(isRecovered && !isStopping) } }
+    var isRecovered = false { didSet { terms.setOpen(isOpen) } }
+    var isStopping = false { didSet { terms.setOpen(isOpen) } }
+    /// Whether fires may be claimed and commands may begin, as far as this daemon's own life goes.
+    private var isOpen: Bool { isRecovered && !isStopping }
     var loadDate = AnnouncedDate()
     /// Resumed when the last run on this host has ended, as it stops or is drained.
     var idleWaiters: [CheckedContinuation<Void, Never>] = []
@@ -136,8 +138,8 @@ actor Scheduler {
         hosts = RunHosts(own: node, labels: labels, limit: settings.maxRuns)
         taskStanding = TaskStanding()
         taskWaits = TaskWaits(taskStanding)
-        let (now, window) = (clock.now().elapsed, Window(now: clock.now().elapsed))
-        self.window = window
+        let now = clock.now().elapsed
+        window = Window(now: now)
         terms = WriteTerms(window, settings, clock: clock, findZone: findZone)
         turns = FireTurns(settings.turns)
         sequencer = EventSequencer(

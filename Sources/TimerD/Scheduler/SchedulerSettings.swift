@@ -63,7 +63,7 @@ struct SchedulerSettings: Sendable {
     /// The places among the runs of one host; root keeps a reserve where there are other users.
     var places: RunQueue.Limits { places(maxRuns, on: 1) }
 
-    /// The same of several, which run `room` commands at once together.
+    /// The places of several hosts, which run `room` commands at once together.
     func places(_ room: Int, on hosts: Int) -> RunQueue.Limits {
         RunQueue.Limits(
             all: room,

@@ -33,7 +33,7 @@ protocol ArmedTimer: Sendable {
 extension WeakTimer: ArmedTimer {}
 
 extension TimerLoop {
-    /// The same without tolerance.
+    /// Installs a timer that calls `scheduler` on the thread at `date` of the wall clock; call on the thread.
     func arm(_ call: TimerCall, at date: Timestamp, for scheduler: Scheduler) -> any ArmedTimer {
         arm(call, at: date, tolerance: .zero, for: scheduler)
     }
@@ -48,7 +48,7 @@ extension RunLoopThread: TimerLoop {
     ) -> any ArmedTimer {
         let timer = WeakTimer(
             fireDate: date.date,
-            tolerance: Double(tolerance.microseconds) / 1_000_000,
+            tolerance: tolerance.inSeconds,
             userInfo: call,
             target: scheduler
         ) { scheduler, timer in

@@ -22,7 +22,7 @@ final class ControlSocket: Sendable {
         var scarceDescriptors: Int?
         /// Requests of one connection that may be in progress.
         var maxInFlight = 256
-        /// The same for all connections of a user together.
+        /// Requests that may be in progress of all connections of a user together.
         var maxInFlightPerUser = 1024
         /// How long a client may take nothing while other connections of its user wait for the memory it
         /// holds.

@@ -50,7 +50,7 @@ struct SocketFile: Sendable {
         try listen(at: path, for: audience, looked: {})
     }
 
-    /// The same; `looked` is called behind each look, for tests.
+    /// What `listen(at:for:)` does; `looked` is called behind each look, for tests.
     static func listen(
         at path: String,
         for audience: Audience,

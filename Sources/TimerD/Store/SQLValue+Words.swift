@@ -39,7 +39,7 @@ extension Row {
         Self.near(try get(column, as: Int64.self))
     }
 
-    /// The same; nil for what is of another type, and for NULL.
+    /// A number as `number` reads it; nil for what is of another type, and for NULL.
     borrowing func ifNumber(_ column: Int) -> Int? {
         ifReadable(column, as: Int64.self).map(Self.near)
     }

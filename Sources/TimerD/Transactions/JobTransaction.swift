@@ -36,7 +36,7 @@ struct JobTransaction {
         self.terms = terms
     }
 
-    /// One that goes by no settings.
+    /// A transaction that goes by no settings; it claims what is due before `horizon`.
     init(_ database: Database, at moment: ClockReading, horizon: Timestamp) {
         self.init(database, at: moment, TransactionTerms(horizons: Horizons(all: horizon)))
     }

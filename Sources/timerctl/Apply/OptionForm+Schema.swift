@@ -142,7 +142,7 @@ enum SchemaPart {
 
     private static func seconds(_ span: TimeSpan) -> JSONValue {
         let (whole, rest) = span.microseconds.quotientAndRemainder(dividingBy: 1_000_000)
-        return rest == 0 ? .integer(whole) : .number(Double(span.microseconds) / 1_000_000)
+        return rest == 0 ? .integer(whole) : .number(span.inSeconds)
     }
 
     /// A URL of HTTP, or one as jobs are shown.

@@ -55,34 +55,12 @@ struct CrontabChanges {
         zone: Zone
     ) {
         var crontab = Crontab(parsing: text, hasUsers: false)
-        let marks = Self.marks(in: text, of: page)
-        let known = Dictionary(uniqueKeysWithValues: jobs.lines.map { ($0.job.id, $0) })
+        let remarks = CrontabRemarks(in: text, of: page)
         complaints = crontab.refusals.map { "line \($0.line), '\($0.text)': \($0.reason)" }
-        complaints += marks.ties.compactMap { Self.complaint(on: $0, known[$0.tie.job]?.job) }
-        let tied = Dictionary(
-            uniqueKeysWithValues: marks.ties.compactMap { mark in mark.tied.map { ($0, mark.tie) } }
-        )
         var kept: Set<JobID> = []
-        var new: [Crontab.Entry] = []
-        for entry in crontab.entries {
-            guard let tie = tied[entry.line] else {
-                new.append(entry)
-                continue
-            }
-            // What does not fit is told of already.
-            guard let (job, old) = known[tie.job], tie.names(job) else { continue }
-            // A line that was copied with the one above it is a new job.
-            guard kept.insert(tie.job).inserted else {
-                new.append(entry)
-                continue
-            }
-            let line = CrontabLine(entry)
-            guard line != old else { continue }
-            let definition = line.changed(job.restated, from: old)
-            changes.append(Change(job: job, old: old, new: line, definition: definition))
-        }
+        var new = takeTiedLines(of: crontab, remarks.all, jobs, keeping: &kept)
         // One that does not fit is a complaint, and then nothing is done.
-        let isFromHere = isEdited || !marks.ties.isEmpty
+        let isFromHere = isEdited || !remarks.all.isEmpty
         var unclaimed: [CrontabLine: [Job]] = [:]
         let all = jobs.lines.map { ($0.job, $0.line) as (Job, CrontabLine?) } + jobs.others
         for case (let job, let line?) in all.reversed() where !kept.contains(job.id) {
@@ -106,8 +84,66 @@ struct CrontabChanges {
         complaints += plan.refusals.map { "\($0.place), '\($0.text)': \($0.reason)" }
         complaints += changes.compactMap { Self.complaint(on: $0, zone) }
         notes = plan.warnings + plan.notes
-        let lines = Dictionary(uniqueKeysWithValues: new.map { ("line \($0.line)", $0) })
-        for imported in plan.jobs {
+        takeImported(plan.jobs, of: new, &unclaimed, keeping: &kept)
+        if isFromHere, isAboveOthers || additions.isEmpty && !crontab.variableLines.isEmpty {
+            notes.append(
+                "the variables change nothing of lines that are there already: they hold for new lines, "
+                    + "and 'timerctl change --env' changes those of a job"
+            )
+        }
+        // A page ends what it shows; a crontab from elsewhere all that came from one, whatever became of it.
+        removals = (isFromHere ? jobs.lines.map(\.job) : all.map(\.0).filter(\.isFromCrontab))
+            .filter { !kept.contains($0.id) }.sorted { $0.id < $1.id }
+        if !isEdited, !additions.isEmpty {
+            ifNoNewer = NewestTagged(tag: plan.tag, id: all.map(\.0.id).max())
+        }
+        noteWhatIsLost(comments: remarks.comments)
+    }
+
+    /// Takes the lines that remarks tie to jobs; returns those that are new, in their order.
+    private mutating func takeTiedLines(
+        of crontab: Crontab,
+        _ remarks: [CrontabRemarks.Remark],
+        _ jobs: CrontabText,
+        keeping kept: inout Set<JobID>
+    ) -> [Crontab.Entry] {
+        let known = Dictionary(uniqueKeysWithValues: jobs.lines.map { ($0.job.id, $0) })
+        complaints += remarks.compactMap { $0.complaint(known[$0.tie.job]?.job) }
+        let ties = Dictionary(
+            uniqueKeysWithValues: remarks.compactMap { remark in
+                remark.tied.map { ($0, remark.tie) }
+            }
+        )
+        var new: [Crontab.Entry] = []
+        for entry in crontab.entries {
+            guard let tie = ties[entry.line] else {
+                new.append(entry)
+                continue
+            }
+            // What does not fit is told of already.
+            guard let (job, old) = known[tie.job], tie.names(job) else { continue }
+            // A line that was copied with the one above it is a new job.
+            guard kept.insert(tie.job).inserted else {
+                new.append(entry)
+                continue
+            }
+            let line = CrontabLine(entry)
+            guard line != old else { continue }
+            let definition = line.changed(job.restated, from: old)
+            changes.append(Change(job: job, old: old, new: line, definition: definition))
+        }
+        return new
+    }
+
+    /// Takes what the lines become: each adds a job, unless an unclaimed job says the same, which is that job then.
+    private mutating func takeImported(
+        _ imported: [ImportedJob],
+        of entries: [Crontab.Entry],
+        _ unclaimed: inout [CrontabLine: [Job]],
+        keeping kept: inout Set<JobID>
+    ) {
+        let lines = Dictionary(uniqueKeysWithValues: entries.map { ("line \($0.line)", $0) })
+        for imported in imported {
             guard let entry = lines[imported.place],
                 let job = unclaimed[CrontabLine(entry)]?.popLast()
             else {
@@ -121,18 +157,10 @@ struct CrontabChanges {
             }
             if let change = Self.change(of: job, to: imported, entry) { changes.append(change) }
         }
-        if isFromHere, isAboveOthers || additions.isEmpty && !crontab.variableLines.isEmpty {
-            notes.append(
-                "the variables change nothing of lines that are there already: they hold for new lines, "
-                    + "and 'timerctl change --env' changes those of a job"
-            )
-        }
-        // A page ends what it shows; a crontab from elsewhere all that came from one, whatever became of it.
-        removals = (isFromHere ? jobs.lines.map(\.job) : all.map(\.0).filter(\.isFromCrontab))
-            .filter { !kept.contains($0.id) }.sorted { $0.id < $1.id }
-        if !isEdited, !additions.isEmpty {
-            ifNoNewer = NewestTagged(tag: plan.tag, id: all.map(\.0.id).max())
-        }
+    }
+
+    /// Notes what the text's user may not expect to end with it.
+    private mutating func noteWhatIsLost(comments: Int) {
         let system = removals.count(where: \.isFromSystemCrontab)
         if system > 0 {
             notes.append(
@@ -140,7 +168,6 @@ struct CrontabChanges {
                     + "/etc/crontab or /etc/cron.d"
             )
         }
-        let comments = marks.comments
         if comments > 0 {
             notes.append(
                 "\(comments == 1 ? "1 comment is" : "\(comments) comments are") not kept: a job has a name"
@@ -200,64 +227,6 @@ struct CrontabChanges {
         let undo = removals.isEmpty || dryRun ? "" : "; '\(command)' brings back what was ended"
         return "\(additions.count) \(verb)added, \(changes.count) \(verb)changed, "
             + "\(removals.count) \(verb)ended\(undo)"
-    }
-
-    // MARK: - Remarks
-
-    private struct Mark {
-        var tie: CrontabText.Tie
-        var line: Int
-        /// The line that it says something of: the next one, unless another remark comes before it.
-        var tied: Int?
-    }
-
-    private struct Marks {
-        var ties: [Mark] = []
-        /// How many comments of the user's own there are.
-        var comments = 0
-    }
-
-    private static func marks(in text: String, of page: String) -> Marks {
-        var (marks, isOpen) = (Marks(), false)
-        let lines = text.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" }
-        let own = Set(page.split(separator: "\n"))
-        for (index, line) in lines.enumerated() {
-            let words = line.unicodeScalars.drop { $0 == " " || $0 == "\t" }
-            if words.isEmpty { continue }
-            guard words.first == "#" else {
-                if CrontabVariable(parsing: words) != nil { continue }
-                if isOpen { marks.ties[marks.ties.count - 1].tied = index + 1 }
-                isOpen = false
-                continue
-            }
-            if let tie = CrontabText.tie(of: Substring(words)) {
-                marks.ties.append(Mark(tie: tie, line: index + 1))
-                isOpen = true
-            } else if !own.contains(line), !line.hasPrefix(CrontabText.complaint) {
-                marks.comments += 1
-            }
-        }
-        return marks
-    }
-
-    /// What is wrong with a remark: "line 2: job 1632 is 'payroll', the line above says 'backup'"; nil for nothing.
-    ///
-    /// `job`: the one of that number.
-    private static func complaint(on mark: Mark, _ job: Job?) -> String? {
-        let place = "line \(mark.tied ?? mark.line): "
-        guard let job else {
-            return place + "there is no job \(mark.tie.job) of yours that a line says; "
-                + (mark.tied == nil
-                    ? "take the remark out" : "without the line above it, it is a new job")
-        }
-        if mark.tie.names(job) { return nil }
-        let name = job.definition.name.map { "is '\($0)'" } ?? "has no name"
-        let said = mark.tie.name.map { "'\($0)'" } ?? "none"
-        let line = "'#: \(job.id)\(job.definition.name.map { " \($0)" } ?? "")'"
-        return place + "job \(job.id) \(name), the "
-            + (mark.tied == nil
-                ? "remark says \(said): \(line) means that job"
-                : "line above says \(said): \(line) means that job; without such a line it is a new one")
     }
 
     /// What a line makes of a job that says it already; nil where nothing of it is another.

@@ -51,7 +51,7 @@ struct FireWait {
         var seen = try await subscribe(to: known.id, after: nil, daemon)
         let silence = daemon.watchSilence()
         defer { silence.cancel() }
-        let fired = try await order(known, daemon)
+        let fired = try await self.fire(known, daemon)
         guard fired.value.job.definition.command != nil else { return End(fire: fired) }
         var fire = WaitedFire(fired.value.fire)
         var isAgain = false
@@ -103,7 +103,10 @@ struct FireWait {
         }
     }
 
-    private func order(_ job: Job, _ daemon: Daemon) async throws(Failure) -> Answer<FireReply> {
+    /// Has the daemon fire the job.
+    ///
+    /// - Throws: its refusal; `unknownEnd` where it did not answer, as it may have fired the job.
+    private func fire(_ job: Job, _ daemon: Daemon) async throws(Failure) -> Answer<FireReply> {
         do {
             let json = try await daemon.client.call(.fireJob(.id(job.id)), as: JSONValue.self)
             return Answer(value: try json.decoded(), json: json)
@@ -137,6 +140,10 @@ struct FireWait {
         }
     }
 
+    /// Listens to one daemon until the fire has ended.
+    ///
+    /// `seen`: the number of the last event that was heard. `isAgain`: it is not the first daemon that is listened to.
+    ///
     /// - Throws: `unavailable` where the daemon went away, or has trouble that passes.
     private func end(
         of fired: Answer<FireReply>,
@@ -146,7 +153,6 @@ struct FireWait {
         isAgain: Bool,
         _ tell: (String) -> Void
     ) async throws(Failure) -> End {
-        let job = fired.value.job
         let (signals, sender) = AsyncThrowingStream<Signal, any Error>.makeStream()
         if isAgain { sender.yield(.look) }
         // Apart: a client whose events are not taken reads no answers either.
@@ -167,7 +173,7 @@ struct FireWait {
                 switch signal {
                 case .event(let event) where event.type == .fireSkipped && event.fire == fire.id:
                     let reason = event.reason.map { FireReason(rawValue: $0)?.sentence ?? $0 }
-                    throw dropped(fire.id, job, reason)
+                    throw dropped(fire.id, fired.value.job, reason)
                 case .event(let event):
                     fire.hear(event)
                     seen = event.seq
@@ -175,51 +181,74 @@ struct FireWait {
                 case .quiet: isQuiet = true
                 }
                 // An event may be told late: what counts is how it stands now.
-                let answers = try await list(fire.id, daemon)
-                let rows = answers.map(\.value)
-                func report(before last: RunID?) {
-                    let dates = LocalDate(now: .now, zone: .local)
-                    for run in fire.followed(rows, last: last) {
-                        tell("\(job.title): \(RunSentence(run, dates: dates).text)")
-                    }
+                let rows = try await list(fire.id, daemon)
+                if let end = try end(of: fired, &fire, by: rows, isQuiet: isQuiet, tell) {
+                    return end
                 }
-                switch fire.standing(rows) {
-                case .open: report(before: nil)
-                case .ended(let last):
-                    report(before: last.id)
-                    return End(fire: fired, run: answers.first { $0.value.id == last.id })
-                case .gone(let last?) where isQuiet:
-                    report(before: last.id)
-                    let json = try JSONValue(encoding: last)
-                    return End(fire: fired, run: Answer(value: last, json: json), isKept: false)
-                case .gone where isQuiet:
-                    throw Failure(
-                        .unknownEnd,
-                        "\(job.title): fire \(fire.id) is over, but its run is no longer kept: "
-                            + "how it ended is not known"
-                    )
-                case .gone:
-                    guard resting == nil else { continue }
-                    resting = Task {
-                        // try?: cancelled, nobody listens any more.
-                        try? await Task.sleep(for: Self.grace)
-                        sender.yield(.quiet)
-                    }
-                case .dropped(let reason): throw dropped(fire.id, job, reason?.sentence)
-                case .event: return End(fire: fired)
+                guard case .gone = fire.standing(rows.map(\.value)), resting == nil else {
+                    continue
+                }
+                resting = Task {
+                    // try?: cancelled, nobody listens any more.
+                    try? await Task.sleep(for: Self.grace)
+                    sender.yield(.quiet)
                 }
             }
-        } catch let error as Failure {
-            throw error
         } catch {
-            let failure = Failure(answering: error)
-            if let refusal = error as? ControlError, refusal.isPassing {
-                throw Failure(.unavailable, failure.message)
-            }
-            guard failure.status != .unavailable else { throw failure }
-            throw unknownEnd(of: fired.value, failure.message)
+            throw loss(of: fired.value, error)
         }
         throw Failure(.unavailable, "the daemon went away")
+    }
+
+    /// How the fire ended by its rows, the last attempt first; nil while it has not, or may not have.
+    ///
+    /// `isQuiet`: the grace is over in which the end of a later attempt may be heard of.
+    private func end(
+        of fired: Answer<FireReply>,
+        _ fire: inout WaitedFire,
+        by answers: [Answer<Run>],
+        isQuiet: Bool,
+        _ tell: (String) -> Void
+    ) throws -> End? {
+        let job = fired.value.job
+        let rows = answers.map(\.value)
+        func report(before last: RunID?) {
+            let dates = LocalDate(now: .now, zone: .local)
+            for run in fire.followed(rows, last: last) {
+                tell("\(job.title): \(RunSentence(run, dates: dates).text)")
+            }
+        }
+        switch fire.standing(rows) {
+        case .open:
+            report(before: nil)
+            return nil
+        case .ended(let last):
+            report(before: last.id)
+            return End(fire: fired, run: answers.first { $0.value.id == last.id })
+        case .gone where !isQuiet: return nil
+        case .gone(let last?):
+            report(before: last.id)
+            let json = try JSONValue(encoding: last)
+            return End(fire: fired, run: Answer(value: last, json: json), isKept: false)
+        case .gone(nil):
+            throw Failure(
+                .unknownEnd,
+                "\(job.title): fire \(fire.id) is over, but its run is no longer kept: "
+                    + "how it ended is not known"
+            )
+        case .dropped(let reason): throw dropped(fire.id, job, reason?.sentence)
+        case .event: return End(fire: fired)
+        }
+    }
+
+    /// What an error means that ended the listening: `unavailable` where the next daemon may do better.
+    private func loss(of fired: FireReply, _ error: any Error) -> Failure {
+        if let failure = error as? Failure { return failure }
+        let failure = Failure(answering: error)
+        if let refusal = error as? ControlError, refusal.isPassing {
+            return Failure(.unavailable, failure.message)
+        }
+        return failure.status == .unavailable ? failure : unknownEnd(of: fired, failure.message)
     }
 
     private func unknownEnd(of fired: FireReply, _ reason: String) -> Failure {

@@ -55,17 +55,17 @@ struct TimelinePicture {
     func text(for terminal: Terminal) -> String {
         let lines = rows.map { ($0.job, cells(of: $0)) }
         var used: Set<TimelineSymbol> = []
-        var text = line("", axis.scale(dates, mark: divider), terminal)
+        var text = line("", axis.scale(dates, mark: divider))
         for (job, cells) in lines {
             used.formUnion(cells.past + cells.next)
-            text += line(label(job), drawn(cells, of: job, terminal), terminal)
+            text += line(label(job), drawn(cells, of: job, terminal))
         }
         return text + standing + legend(used)
     }
 
     private var divider: String { isUnicode ? "│" : "|" }
 
-    private func line(_ label: String, _ rest: String, _ terminal: Terminal) -> String {
+    private func line(_ label: String, _ rest: String) -> String {
         let cut = Printable.cut(label, to: axis.label, mark: isUnicode ? "…" : "~")
         let padding = String(repeating: " ", count: axis.label + 2 - Printable.width(cut))
         return Self.trimmed(cut + padding + rest) + "\n"

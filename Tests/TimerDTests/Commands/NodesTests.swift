@@ -15,7 +15,6 @@ import TimerControl
         struct Drained: Equatable {
             var name: String
             var drains: Bool
-            var uid: UInt32
         }
 
         private let views: [NodeView]
@@ -43,11 +42,11 @@ import TimerControl
             return views
         }
 
-        func drain(_ name: String, _ drains: Bool, by caller: Caller) async throws(ControlError) {
+        func drain(_ name: String, _ drains: Bool) async throws(ControlError) {
             if let trouble { throw trouble }
             if drains, name == last { throw .lastNode(name) }
             do { try await meanwhile() } catch { Issue.record(error) }
-            log.withLock { $0.append(Drained(name: name, drains: drains, uid: caller.uid)) }
+            log.withLock { $0.append(Drained(name: name, drains: drains)) }
         }
     }
 
@@ -165,7 +164,6 @@ import TimerControl
             #expect(try await drain(handler, "beta", false).get().state == .standby)
             #expect(registry.drained.map(\.name) == ["alpha", "beta", "gamma", "alpha", "beta"])
             #expect(registry.drained.map(\.drains) == [true, true, true, false, false])
-            #expect(registry.drained.map(\.uid) == [0, 900, 0, 0, 0])
         }
     }
 

@@ -28,8 +28,8 @@ struct FireTurnsTests {
             value.tryBegin(id(job), of: owner, at: now)
         }
 
-        func wait(_ job: Int64, of owner: UInt32, isPaid: Bool = false, at now: Timestamp) {
-            value.wait(id(job), of: owner, isPaid: isPaid, at: now)
+        func wait(_ job: Int64, of owner: UInt32, hasHadTurn: Bool = false, at now: Timestamp) {
+            value.wait(id(job), of: owner, hasHadTurn: hasHadTurn, at: now)
         }
 
         func next(at now: Timestamp) -> Int64? { value.next(at: now)?.rawValue }
@@ -76,11 +76,21 @@ struct FireTurnsTests {
     func paidGoesFirst() {
         let turns = Turns()
         turns.wait(1, of: Self.ann, at: Self.at(0))
-        let isBegun = turns.value.tryBegin(Self.id(2), of: Self.ann, isPaid: true, at: Self.at(1))
+        let isBegun = turns.value.tryBegin(
+            Self.id(2),
+            of: Self.ann,
+            hasHadTurn: true,
+            at: Self.at(1)
+        )
         #expect(isBegun)
-        turns.wait(3, of: Self.ann, isPaid: true, at: Self.at(2))
+        turns.wait(3, of: Self.ann, hasHadTurn: true, at: Self.at(2))
         // Behind another that only has to start.
-        let isSecond = turns.value.tryBegin(Self.id(4), of: Self.ann, isPaid: true, at: Self.at(3))
+        let isSecond = turns.value.tryBegin(
+            Self.id(4),
+            of: Self.ann,
+            hasHadTurn: true,
+            at: Self.at(3)
+        )
         #expect(!isSecond)
         #expect(turns.next(at: Self.at(4)) == 3)
         #expect(turns.next(at: Self.at(4)) == 4)
@@ -96,11 +106,11 @@ struct FireTurnsTests {
         #expect(isFirst)
         turns.value.done(at: Self.at(1_000))
         #expect(!turns.tryBegin(2, of: Self.ann, at: late))
-        let isBegun = turns.value.tryBegin(Self.id(3), of: Self.ann, isPaid: true, at: late)
+        let isBegun = turns.value.tryBegin(Self.id(3), of: Self.ann, hasHadTurn: true, at: late)
         #expect(isBegun)
         turns.value.done(at: Self.at(5_000))
         let end = Self.at(5_050)
-        let tooLate = turns.value.tryBegin(Self.id(4), of: Self.ann, isPaid: true, at: end)
+        let tooLate = turns.value.tryBegin(Self.id(4), of: Self.ann, hasHadTurn: true, at: end)
         #expect(!tooLate)
     }
 
@@ -239,11 +249,11 @@ struct FireTurnsTests {
     }
 
     @Test("A fire that has had its turn is started without another, before those that have not")
-    func isPaid() {
+    func readyFirst() {
         let turns = Turns(perSecond: 10, burst: 1)
         _ = turns.tryBegin(1, of: Self.ann, at: Self.at(0))
         _ = turns.tryBegin(2, of: Self.ann, at: Self.at(0))
-        turns.wait(3, of: Self.ann, isPaid: true, at: Self.at(0))
+        turns.wait(3, of: Self.ann, hasHadTurn: true, at: Self.at(0))
         #expect(turns.next(at: Self.at(0)) == 3)
         #expect(turns.next(at: Self.at(0)) == nil)
     }

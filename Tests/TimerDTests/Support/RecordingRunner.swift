@@ -161,6 +161,19 @@ final class RecordingRunner: CommandRunner {
         set { state.withLock { $0.output = newValue } }
     }
 
+    /// Holds a run until a test or a signal ends it, or its task is cancelled.
+    private func heldEnd(of run: Int64) async -> RunOutcome {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                state.withLock { $0.held[run] = continuation }
+                // It may have been cancelled before there was anything to end.
+                if Task.isCancelled { end(run, .interrupted) }
+            }
+        } onCancel: {
+            end(run, .interrupted)
+        }
+    }
+
     /// Ends every run that is held.
     func end(_ outcome: RunOutcome = .exited(0)) {
         let held = state.withLock { state in
@@ -207,15 +220,7 @@ final class RecordingRunner: CommandRunner {
         if known.phase != .starting { started(known) }
         var outcome = outcome
         if known.phase != .ended {
-            outcome = await withTaskCancellationHandler {
-                await withCheckedContinuation { continuation in
-                    state.withLock { $0.held[request.run] = continuation }
-                    // It may have been cancelled before there was anything to end.
-                    if Task.isCancelled { end(request.run, .interrupted) }
-                }
-            } onCancel: {
-                end(request.run, .interrupted)
-            }
+            outcome = await heldEnd(of: request.run)
         }
         if state.withLock({ $0.neverBegun.contains(request.run) }) {
             throw .notBegun("timerd-runner did not get the order")
@@ -258,15 +263,7 @@ final class RecordingRunner: CommandRunner {
         started(KnownRun(phase: .running, pid: pid, startedAtMicroseconds: startedAt))
         var outcome = answer?(request) ?? self.outcome
         if isHolding || holds?(request) == true {
-            outcome = await withTaskCancellationHandler {
-                await withCheckedContinuation { continuation in
-                    state.withLock { $0.held[request.run] = continuation }
-                    // As for one that was taken up.
-                    if Task.isCancelled { end(request.run, .interrupted) }
-                }
-            } onCancel: {
-                end(request.run, .interrupted)
-            }
+            outcome = await heldEnd(of: request.run)
         }
         return RunResult(
             outcome: outcome,

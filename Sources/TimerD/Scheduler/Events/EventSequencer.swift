@@ -66,7 +66,7 @@ final class EventSequencer: Sendable {
         state.withLock { publish(events, &$0) }
     }
 
-    /// The same, all or none, from a thread that is not the scheduler's.
+    /// Numbers and publishes all events of a write or none, from a thread that is not the scheduler's.
     ///
     /// - Returns: whether they were published; false as well while others wait for numbers.
     func publishAll(_ events: ArraySlice<OutboxEvent>) -> Bool {

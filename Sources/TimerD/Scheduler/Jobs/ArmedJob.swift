@@ -45,8 +45,7 @@ struct ArmedJob: Sendable {
         guard let date = job.dueDate else { return nil }
         switch stage {
         case .waiting where job.definition.command != nil: return date - Self.preparationLead
-        case .waiting, .prepared: return date
-        case .preparing: return date
+        case .waiting, .preparing, .prepared: return date
         }
     }
 

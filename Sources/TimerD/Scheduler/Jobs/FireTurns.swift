@@ -13,8 +13,8 @@ import TimerControl
 struct FireTurns: Sendable {
     /// How long the timers' thread handles fires before it lets the run loop go on.
     static let slice = TimeSpan.milliseconds(1)
-    /// The same for fires that have had their turn and only have to start: else they would wait until all that
-    /// are due with them are in their queues.
+    /// How long it handles fires that have had their turn and only have to start: else they would wait until all
+    /// that are due with them are in their queues.
     static let readySlice = TimeSpan.milliseconds(5)
     /// How long the thread rests between two slices while commands are being started.
     ///
@@ -44,7 +44,7 @@ struct FireTurns: Sendable {
     private struct User {
         /// Jobs whose fires wait, in the order in which they became due.
         var due: Deque<JobID> = []
-        /// The same for fires that have had their turn: their runs are stored and only have to start.
+        /// Jobs whose fires have had their turn, in that order: their runs are stored and only have to start.
         var ready: Deque<JobID> = []
         var tokens: Double
         /// When `tokens` was counted.
@@ -90,36 +90,37 @@ struct FireTurns: Sendable {
 
     /// Lets a fire through that is due at `now`, if it may begin at once; else queues it, and `next` returns it in its turn.
     ///
-    /// `isPaid`: it has had its turn and only has to start.
+    /// `hasHadTurn`: it has had its turn and only has to start.
     ///
     /// - Returns: whether it may begin.
     mutating func tryBegin(
         _ job: JobID,
         of owner: UInt32,
-        isPaid: Bool = false,
+        hasHadTurn: Bool = false,
         at now: Timestamp
     ) -> Bool {
         if waiting.contains(job) { return false }
         if now < lastDone || now - lastDone > Self.gap { passBegan = now }
-        let isInTime = now - passBegan < (isPaid ? Self.readySlice : Self.slice)
+        let isInTime = now - passBegan < (hasHadTurn ? Self.readySlice : Self.slice)
         // One that only has to start goes before those that wait for their turn.
-        let isBehind = isPaid ? users[owner]?.ready.isEmpty == false : isBehind(owner)
-        guard isInTime, !isBehind, isPaid || maySpend(owner, at: now) else {
-            wait(job, of: owner, isPaid: isPaid, at: now)
+        let isBehind = hasHadTurn ? users[owner]?.ready.isEmpty == false : isBehind(owner)
+        guard isInTime, !isBehind, hasHadTurn || maySpend(owner, at: now) else {
+            wait(job, of: owner, hasHadTurn: hasHadTurn, at: now)
             return false
         }
-        if !isPaid { spend(owner, at: now) }
+        if !hasHadTurn { spend(owner, at: now) }
         return true
     }
 
     /// Appends a fire to its user's queue.
-    mutating func wait(_ job: JobID, of owner: UInt32, isPaid: Bool = false, at now: Timestamp) {
+    mutating func wait(_ job: JobID, of owner: UInt32, hasHadTurn: Bool = false, at now: Timestamp)
+    {
         guard waiting.insert(job).inserted else { return }
         waited += 1
         if !isBehind(owner) { order.append(owner) }
         let new = User(tokens: Double(limits.burst), countedAt: now)
         // In its place: a copy of the user would copy the queue with it.
-        if isPaid {
+        if hasHadTurn {
             users[owner, default: new].ready.append(job)
         } else {
             users[owner, default: new].due.append(job)
@@ -199,7 +200,7 @@ struct FireTurns: Sendable {
             if isStuck(user) { return now + Self.patience }
             let tokens = tokens(of: user, at: now)
             if tokens >= 1 { return now }
-            let batch = Double(limits.perSecond) * Double(Self.rest.microseconds) / 1_000_000
+            let batch = Double(limits.perSecond) * Self.rest.inSeconds
             let wanted = max(1, min(batch.rounded(.down), Double(user.due.count)))
             let wait = (wanted - tokens) / Double(limits.perSecond) * 1_000_000
             return now + TimeSpan(microseconds: Int64(wait.rounded(.up)))
@@ -234,8 +235,8 @@ struct FireTurns: Sendable {
     }
 
     private func tokens(of user: User, at now: Timestamp) -> Double {
-        let passed = Double(max(0, (now - user.countedAt).microseconds)) / 1_000_000
-        return min(Double(limits.burst), user.tokens + passed * Double(limits.perSecond))
+        let passed = max(now - user.countedAt, .zero)
+        return min(Double(limits.burst), user.tokens + passed.inSeconds * Double(limits.perSecond))
     }
 
     /// Forgets a user with no waiting fire, no unstored record and a full bucket: a new entry would be the

@@ -5,7 +5,7 @@ import TimerControl
 
 /// The jobs whose lives are tied to clients' connections; pure.
 struct TiedJobs: Sendable {
-    /// Those of each connection, with their users.
+    /// The jobs that are tied to each connection, with their users.
     private var jobs: [ConnectionLife: [JobID: UInt32]] = [:]
     private var lives: [JobID: ConnectionLife] = [:]
 

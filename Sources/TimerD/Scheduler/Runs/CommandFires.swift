@@ -24,11 +24,11 @@ struct CommandFires: Sendable {
         /// How often its definition has been changed, as far as is known here.
         private(set) var revision: Int64
         var ids: Set<FireID> = []
-        /// Those that wait for a run's end.
+        /// The fires that wait for a run's end.
         var queued: Set<FireID> = []
-        /// Those whose command runs or is on the way to: no more than there are places.
+        /// The fires whose command runs or is on the way to: no more than there are places.
         var begun: Set<FireID> = []
-        /// How many keep the job busy.
+        /// How many fires keep the job busy.
         var inProgress = 0
 
         var waiting: Int { ids.count - begun.count }
@@ -60,7 +60,7 @@ struct CommandFires: Sendable {
         }
     }
 
-    /// Those that wait without what their job's user stated, which may be large and is in `byJob` once.
+    /// All fires; those that wait without what their job's user stated, which may be large and is in `byJob` once.
     private var entries: [FireID: Entry] = [:]
     private var byJob: [JobID: OfJob] = [:]
     private var byOwner: [OwnerID: Set<JobID>] = [:]

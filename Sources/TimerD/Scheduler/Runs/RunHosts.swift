@@ -21,7 +21,7 @@ struct RunHosts: Sendable {
         var strangers: Set<String> = []
     }
 
-    /// One that has not told of itself yet.
+    /// A host whose node has not come yet.
     private static let unknown = Host(standing: RunnerStanding(away: "its node has not come"))
 
     /// The name of this daemon's own; empty where there is no other.
@@ -36,10 +36,10 @@ struct RunHosts: Sendable {
     private var waiting: [FireID: String] = [:]
     /// How many fires wait for a host, by the label that they ask for; an empty one for those that may run anywhere.
     private(set) var waits: [String: Int] = [:]
-    /// How many have left since the lines had none of those.
+    /// How many fires have left their line since all that had left were last taken out.
     private var left = 0
 
-    /// Those that wait for the same, each user's in their order; the users take turns.
+    /// The fires that wait for one label, each user's in their order; the users take turns.
     private struct Line {
         /// By their names, the next first.
         var users: Deque<String> = []

@@ -15,7 +15,7 @@ struct RunQueue: Sendable {
     struct Limits: Hashable, Sendable {
         /// How many runs are in progress at once; at least 1.
         var all: Int
-        /// The same of each user; at least 1.
+        /// How many runs of each user are in progress at once; at least 1.
         var perUser = Int.max
         /// Whether all users but root together leave root some of the places.
         var hasReserve = false
@@ -210,7 +210,7 @@ struct RunQueue: Sendable {
         return nil
     }
 
-    /// One that waited has left its user's line.
+    /// Counts that a fire which waited has left its user's line, and ends a line in which none waits.
     private mutating func shorten(_ place: Place) {
         let user = place.user
         if place.isLate { waitingLate -= 1 }

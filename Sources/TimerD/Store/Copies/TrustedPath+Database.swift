@@ -17,7 +17,7 @@ extension TrustedPath {
     /// What stands between the name of a database and the date at which a restore has replaced it.
     static let replacedMark = ".replaced-"
 
-    /// The same for a database: its folder, the file, and the files beside it.
+    /// Why a database cannot be trusted: its folder, its file, or the files beside it; nil if it can.
     ///
     /// Also that what is there is no file.
     static func problem(withDatabase path: String) -> String? {

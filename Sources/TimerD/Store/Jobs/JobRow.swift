@@ -16,7 +16,7 @@ enum JobRow {
         job_definitions.name, jobs.due_us, jobs.revision, jobs.zone_rules_id,
         job_definitions.revision, jobs.maintenance
         """
-    /// The same, but of userInfo only whether there is one: it may be 64 KiB, on pages of its own.
+    /// `columns` with only whether there is a userInfo: it may be 64 KiB, on pages of its own.
     static let columnsWithoutUserInfo = columns.replacing(
         "job_definitions.user_info",
         with: "nullif(job_definitions.user_info IS NOT NULL, 0)"
@@ -27,23 +27,51 @@ enum JobRow {
             LEFT JOIN owners ON owners.id = jobs.owner_id
         """
 
+    /// Where each value stands in `columns`.
+    private enum Column {
+        static let id = 0
+        static let ownerID = 1
+        static let state = 2
+        static let clock = 3
+        static let anchor = 4
+        static let fireDate = 5
+        static let claim = 6
+        static let fires = 7
+        static let endedAt = 8
+        static let endReason = 9
+        static let addedAt = 10
+        static let definition = 11
+        static let userInfo = 12
+        static let movedFrom = 13
+        static let rowsSinceTrim = 14
+        static let ownerUID = 15
+        static let ownerName = 16
+        static let held = 17
+        static let name = 18
+        static let dueDate = 19
+        static let revision = 20
+        static let rules = 21
+        static let definitionRevision = 22
+        static let maintenance = 23
+    }
+
     /// The job; if this version cannot read it, what can be read of it, with the reason.
     ///
     /// - Throws: for a row whose job number cannot be read.
     static func job(from row: borrowing Row) throws -> StoredJob {
-        let id: JobID = try row.get(0)
+        let id: JobID = try row.get(Column.id)
         do {
-            let text: String = try row.get(11)
+            let text: String = try row.get(Column.definition)
             // A number stands for a userInfo that was not read.
-            let isUnread = row.ifReadable(12, as: Int.self) != nil
-            let userInfo: String? = isUnread ? nil : try row.get(12)
-            guard let addedAt = try row.date(10) else {
+            let isUnread = row.ifReadable(Column.userInfo, as: Int.self) != nil
+            let userInfo: String? = isUnread ? nil : try row.get(Column.userInfo)
+            guard let addedAt = try row.date(Column.addedAt) else {
                 throw StoreError.unreadable("no date of its adding")
             }
-            let anchor = try row.date(4)
-            let claim: FireID? = try row.get(6)
+            let anchor = try row.date(Column.anchor)
+            let claim: FireID? = try row.get(Column.claim)
             var definition = try definition(from: text)
-            let rules: ZoneRulesID? = try row.get(21)
+            let rules: ZoneRulesID? = try row.get(Column.rules)
             let schedule = try definition.schedule.schedule(
                 anchor: anchor ?? addedAt,
                 zone: .local,
@@ -58,29 +86,33 @@ enum JobRow {
             }
             return StoredJob(
                 id: id,
-                owner: Owner(uid: try row.get(15), name: try row.get(16)),
-                ownerID: try row.get(1),
-                state: try row.get(2),
-                clock: try row.get(3),
+                owner: Owner(
+                    uid: try row.get(Column.ownerUID),
+                    name: try row.get(Column.ownerName)
+                ),
+                ownerID: try row.get(Column.ownerID),
+                state: try row.get(Column.state),
+                clock: try row.get(Column.clock),
                 schedule: schedule,
-                fireDate: try row.date(5),
-                movedFrom: try row.date(13),
+                fireDate: try row.date(Column.fireDate),
+                movedFrom: try row.date(Column.movedFrom),
                 claim: claim.map { StoredJob.Claim(fire: $0, missed: 0, isPast: true) },
-                fires: try row.get(7),
-                rowsSinceTrim: try row.get(14),
+                fires: try row.get(Column.fires),
+                rowsSinceTrim: try row.get(Column.rowsSinceTrim),
                 addedAt: addedAt,
-                endedAt: try row.date(8),
-                endReason: try row.get(9),
+                endedAt: try row.date(Column.endedAt),
+                endReason: try row.get(Column.endReason),
                 definition: definition,
-                revision: try row.get(20),
+                revision: try row.get(Column.revision),
                 policy: policy,
-                held: try row.get(17),
-                storedBytes: row.byteCount(11) + (isUnread ? 0 : row.byteCount(12)),
+                held: try row.get(Column.held),
+                storedBytes: row.byteCount(Column.definition)
+                    + (isUnread ? 0 : row.byteCount(Column.userInfo)),
                 hasUnreadUserInfo: isUnread,
                 ahead: claim == nil ? [] : nil,
                 rules: rules,
-                definitionRevision: try row.get(22),
-                isInMaintenance: try row.get(23)
+                definitionRevision: try row.get(Column.definitionRevision),
+                isInMaintenance: try row.get(Column.maintenance)
             )
         } catch let error as ControlError {
             return unread(id, row, error.message)
@@ -107,40 +139,43 @@ enum JobRow {
 
     /// What can be read of an unreadable job: enough to show it, to hold it and to end it.
     private static func unread(_ id: JobID, _ row: borrowing Row, _ reason: String) -> StoredJob {
-        let fireDate: Timestamp? = row.ifReadable(5)
+        let fireDate: Timestamp? = row.ifReadable(Column.fireDate)
         var definition = JobDefinition(schedule: ScheduleWords())
-        definition.name = row.ifReadable(18)
-        let claim: FireID? = row.ifReadable(6)
+        definition.name = row.ifReadable(Column.name)
+        let claim: FireID? = row.ifReadable(Column.claim)
         return StoredJob(
             id: id,
-            owner: Owner(uid: row.ifReadable(15) ?? .max, name: row.ifReadable(16)),
-            ownerID: row.ifReadable(1) ?? .nobody,
-            state: row.ifReadable(2) ?? .scheduled,
-            clock: row.ifReadable(3) ?? .wall,
+            owner: Owner(
+                uid: row.ifReadable(Column.ownerUID) ?? .max,
+                name: row.ifReadable(Column.ownerName)
+            ),
+            ownerID: row.ifReadable(Column.ownerID) ?? .nobody,
+            state: row.ifReadable(Column.state) ?? .scheduled,
+            clock: row.ifReadable(Column.clock) ?? .wall,
             schedule: fireDate.map { .once($0) } ?? .reboot,
             fireDate: fireDate,
             movedFrom: nil,
             claim: claim.map { StoredJob.Claim(fire: $0, missed: 0, isPast: true) },
-            fires: row.ifReadable(7) ?? 0,
+            fires: row.ifReadable(Column.fires) ?? 0,
             rowsSinceTrim: 0,
-            addedAt: row.ifReadable(10) ?? .distantPast,
-            endedAt: row.ifReadable(8),
-            endReason: row.ifReadable(9),
+            addedAt: row.ifReadable(Column.addedAt) ?? .distantPast,
+            endedAt: row.ifReadable(Column.endedAt),
+            endReason: row.ifReadable(Column.endReason),
             definition: definition,
-            revision: row.ifReadable(20) ?? 1,
+            revision: row.ifReadable(Column.revision) ?? 1,
             policy: JobPolicy(),
-            held: row.ifReadable(17),
+            held: row.ifReadable(Column.held),
             unread: StoredJob.Unread(
                 reason: "it cannot be read: \(reason)",
-                definition: row.ifReadable(11) ?? "",
-                anchor: row.ifReadable(4),
-                movedFrom: row.ifReadable(13),
-                dueDate: row.ifReadable(19),
-                rowsSinceTrim: row.ifReadable(14) ?? 0
+                definition: row.ifReadable(Column.definition) ?? "",
+                anchor: row.ifReadable(Column.anchor),
+                movedFrom: row.ifReadable(Column.movedFrom),
+                dueDate: row.ifReadable(Column.dueDate),
+                rowsSinceTrim: row.ifReadable(Column.rowsSinceTrim) ?? 0
             ),
-            storedBytes: row.byteCount(11),
-            definitionRevision: row.ifReadable(22) ?? 1,
-            isInMaintenance: row.ifReadable(23) ?? false
+            storedBytes: row.byteCount(Column.definition),
+            definitionRevision: row.ifReadable(Column.definitionRevision) ?? 1,
+            isInMaintenance: row.ifReadable(Column.maintenance) ?? false
         )
     }
 }

@@ -7,7 +7,7 @@ import TimerControl
 struct JobSearch {
     /// Its capital letters made small as SQLite's lower() does it, those of ASCII alone.
     let text: String
-    /// The same as it stands within a JSON string.
+    /// `text` as it stands within a JSON string.
     let json: String
     /// The job that it is the number of.
     let id: JobID?

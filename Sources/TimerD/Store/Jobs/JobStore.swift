@@ -211,7 +211,7 @@ struct JobStore {
                 AND jobs.state IN ('scheduled', 'paused')
             """
         static let newerTagged = newerTagged(in: "main")
-        /// The same in the database that is attached as `schema`.
+        /// The statement `newerTagged` for the database that is attached as `schema`.
         ///
         /// Reads no job up to that one, of which there may be many.
         static func newerTagged(in schema: String) -> String {

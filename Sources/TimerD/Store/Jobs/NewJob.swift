@@ -28,7 +28,7 @@ struct NewJob: Sendable {
     /// Its place in a list, for a refusal that comes with the write: "add[1]: "; "" where it stands in none.
     var place = ""
 
-    /// The same with the URLs of `old` where something stands for them.
+    /// This job with the URLs of `old` where something stands for them.
     ///
     /// - Throws: `ControlError`, with the job's place, where something stands for a URL that `old` does not have.
     func unmasked(by old: JobDefinition?) throws -> NewJob {

@@ -22,7 +22,7 @@ struct Owners {
     /// - Throws: `GoneOwner` for an owner who is stored as gone.
     func row(of owner: Owner) throws -> OwnerID { try standing(of: owner).id }
 
-    /// The same, with whether the owner is in maintenance.
+    /// The owner's row, made where there is none, and whether the owner is in maintenance.
     func standing(of owner: Owner) throws -> (id: OwnerID, isInMaintenance: Bool) {
         let found = try database.prepare(SQL.id).first(owner.uid, owner.name) {
             (

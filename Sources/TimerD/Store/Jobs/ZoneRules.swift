@@ -27,7 +27,9 @@ struct ZoneRules: Hashable, Sendable {
         id = ZoneRulesID(rawValue: Int64(bitPattern: hash.hash))
     }
 
-    /// Those of a new job; nil where they cannot change: a schedule without a zone, UTC, a POSIX TZ string.
+    /// The rules that a new job's dates are computed by.
+    ///
+    /// Nil where they cannot change: of a schedule without a zone, of UTC, of a POSIX TZ string.
     init?(_ words: ScheduleWords, _ schedule: Schedule) {
         guard let zone = schedule.zone else { return nil }
         let name = schedule.ownZone ?? words.tz ?? ""

@@ -130,7 +130,7 @@ struct NoticeStore {
         return (counts?.waiting ?? 0, counts?.held ?? 0, oldest)
     }
 
-    /// The same of one user, who has few.
+    /// How many notices wait of one user, who has few, how many of his summaries are held back, and since when the oldest waits.
     func standing(of owner: OwnerID) throws -> (waiting: Int, held: Int, oldest: Timestamp?) {
         try database.prepare(SQL.standingOfOwner).first(owner) {
             (try $0.get(0), try $0.get(1), try $0.get(2))

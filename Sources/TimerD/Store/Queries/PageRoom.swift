@@ -33,7 +33,7 @@ final class PageRoom {
 extension PageRoom {
     /// What the fields of a run or an event take beside those that its user chose.
     private static let fixed = 300
-    /// The same of a task.
+    /// What the fields of a task take beside those that its user chose.
     static let task = 400
     /// What a job counts for beside its definition.
     ///

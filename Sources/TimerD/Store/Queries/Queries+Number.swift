@@ -17,7 +17,7 @@ enum JobWalk: Hashable, Sendable, CaseIterable {
     case ofOwner
     /// The live jobs without a next fire: jobs_idle.
     case idle
-    /// The same of one owner: jobs_idle_by_owner.
+    /// One owner's live jobs without a next fire: jobs_idle_by_owner.
     case idleOfOwner
     /// jobs_held; the owner and the tag of each are looked up.
     case held
@@ -107,7 +107,7 @@ extension Queries {
         return JobPage(jobs: jobs, cursor: through.map { isIdle ? .idle($0) : .id($0) })
     }
 
-    /// Those of these jobs that are kept, by growing id; those of `owner` alone unless it is nil.
+    /// A page of the jobs with these ids, by growing id, without those that are gone; only `owner`'s unless it is nil.
     func jobs(
         _ ids: [JobID],
         after cursor: JobCursor?,
@@ -208,7 +208,7 @@ extension Queries.SQL {
             """
     }
 
-    /// The same jobs, each with the bytes of what a search reads of it.
+    /// The jobs on the way of `walk`, each with the bytes of what a search reads of it.
     static func jobSizes(_ walk: JobWalk) -> String {
         let (table, id, isOnWay) = wayLookedAt(walk)
         return """
@@ -273,7 +273,7 @@ extension Queries.SQL {
         """
     }
 
-    /// The same of one user.
+    /// The newest job of one user that has a name.
     static func named(_ name: String, of owner: String) -> String {
         "SELECT job_id FROM job_names WHERE owner_id = \(owner) AND name = \(name)"
     }

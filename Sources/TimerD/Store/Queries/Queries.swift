@@ -10,7 +10,7 @@ struct Queries {
 
     /// How many jobs a page of a list looks at, of which a filter may leave none: others' lists wait for it.
     var mostLookedAt = 10_000
-    /// And how many bytes of definitions, where it searches them.
+    /// How many bytes of definitions a page of a list reads, where it searches them.
     var mostSearched = 2 << 20
 
     init(_ database: Database) { self.database = database }
@@ -20,7 +20,11 @@ struct Queries {
         try owner.map { try Owners(database).id(of: $0) }
     }
 
-    /// The same for `words` that mean one user, among those that the caller may know of.
+    /// The row of the owner that `words` mean, among those that the caller may know of; `nobody` where there is none.
+    ///
+    /// Without words, the row of the only owner whose rows the caller may read; nil for all.
+    ///
+    /// - Throws: `invalidParams` for words that mean more than one.
     func owner(meant words: String?, _ caller: Caller) throws -> OwnerID? {
         guard let words else { return try id(of: caller.onlyOwner) }
         let owners = try Owners(database).meant(by: words, caller)
@@ -36,7 +40,7 @@ struct Queries {
 
     func job(_ id: JobID) throws -> StoredJob? { try JobStore(database).job(id) }
 
-    /// The same for a page; nil also if `room` has no place for it, and is full then.
+    /// The job, for a page; nil also if `room` has no place for it, and is full then.
     func job(_ id: JobID, hasLast: Bool, in room: PageRoom?) throws -> StoredJob? {
         try database.prepare(JobStore.SQL.byID).page(id) { row -> StoredJob? in
             if let room, !room.takes(job: row, hasLast: hasLast) { return nil }
@@ -44,7 +48,7 @@ struct Queries {
         }.first
     }
 
-    /// The same, if the caller may know of it.
+    /// The job, if the caller may know of it.
     ///
     /// A job of another owner takes as much work as one that does not exist.
     func job(_ id: JobID, for caller: Caller) throws -> StoredJob? {
@@ -61,7 +65,7 @@ struct Queries {
         try database.prepare(SQL.run).first(id) { RunRow.run(from: $0).run }
     }
 
-    /// The same, if the caller may know of it; nil also if `room` has no place for it, and is full then.
+    /// The run, if the caller may know of it; nil also if `room` has no place for it, and is full then.
     func run(_ id: RunID, for caller: Caller, in room: PageRoom? = nil) throws -> Run? {
         func read(_ row: borrowing Row) -> Run? {
             if let room, !room.takes(run: row) { return nil }

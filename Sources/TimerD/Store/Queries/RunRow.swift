@@ -60,7 +60,7 @@ enum RunRow {
             AND fires.state <> 'forgotten' AND fires.state <> 'queued' AND fires.state <> 'reserved'
             AND fires.state <> 'dead')
         """
-    /// The same, tasks among them.
+    /// Whether a fire is not known to be over; tasks are among these.
     static let isUnfinished = """
         (fires.state <> 'fired' AND fires.state <> 'done' AND fires.state <> 'skipped'
             AND fires.state <> 'forgotten')

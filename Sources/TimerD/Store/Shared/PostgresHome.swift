@@ -32,7 +32,7 @@ final class PostgresHome: SharedHome {
     /// How long a transaction, or a portion of a large one, may take before its connection counts as lost, and how long it may be
     /// without one.
     private let limit: Duration
-    /// The same, in µs.
+    /// `limit` in µs.
     private var patience: Int64 { Int64(limit / .microseconds(1)) }
 
     /// Takes over the connection with which the tables were read.

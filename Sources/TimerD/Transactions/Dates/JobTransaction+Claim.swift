@@ -25,8 +25,8 @@ extension JobTransaction {
         return job
     }
 
-    /// The same for a job that is added and whose date has come, where its fire is a task: with the job it is ready, without
-    /// a timer.
+    /// Decides what becomes of the dates of a job that is added, and writes it; if one has come its fire, a task, is ready with
+    /// the job, without a timer.
     mutating func resolveAndBeginTask(_ new: StoredJob) throws -> StoredJob {
         var job = new
         // Also where the window ends before now, as the loop is late and has not moved it on.

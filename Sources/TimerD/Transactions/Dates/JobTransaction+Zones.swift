@@ -48,7 +48,7 @@ extension JobTransaction {
         return ids.count == Self.zonePiece ? ids.last : nil
     }
 
-    /// The same for some jobs.
+    /// Goes over to what the zones' files say, for these jobs.
     ///
     /// A job whose fire has begun is left to the write that records the fire.
     mutating func followZones(_ ids: [JobID]) throws {

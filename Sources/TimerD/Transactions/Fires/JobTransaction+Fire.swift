@@ -127,17 +127,7 @@ extension JobTransaction {
             )
         }
         try requireNotHeld(job)
-        // The fire of its next date may have been made ready: that one does not wait.
-        let ahead = job.claim.flatMap { terms.unstarted.contains($0.fire) ? $0.fire : nil }
-        if full.contains(job.owner.uid), job.definition.command != nil,
-            try fires.hasBegun(id, besides: ahead)
-        {
-            throw ControlError(
-                .limitReached,
-                "\(most) fires of uid \(job.owner.uid) wait for their commands to begin; beyond that "
-                    + "a job may fire of which none waits or runs; 'timerctl runs \(id)' shows job \(id)'s"
-            )
-        }
+        if full.contains(job.owner.uid) { try requireIdle(job, most: most) }
         // Of one whose runs may overlap many can be in progress: they are not looked at.
         let overlaps = job.definition.command != nil && job.policy.run.overlap != .allow
         let inProgress = overlaps ? try busy(job) : nil
@@ -161,10 +151,32 @@ extension JobTransaction {
         let isTask = job.policy.queue != nil
         if isTask { try beginByHand(fire, of: job, date: moment.wallDate(now, on: job.clock)) }
         job.fires += 1
+        try endIfLast(&job, firedAt: now)
+        try put(job)
+        let date = moment.wallDate(now, on: job.clock)
+        return FireByHand(job: job, fire: fire, date: date, waitsFor: waitsFor, isTask: isTask)
+    }
+
+    /// Refuses one more fire of a job that has one which waits or runs: as many of its user wait as may.
+    private func requireIdle(_ job: StoredJob, most: Int) throws {
+        // The fire of its next date may have been made ready: that one does not wait.
+        let ahead = job.claim.flatMap { terms.unstarted.contains($0.fire) ? $0.fire : nil }
+        guard job.definition.command != nil, try fires.hasBegun(job.id, besides: ahead) else {
+            return
+        }
+        throw ControlError(
+            .limitReached,
+            "\(most) fires of uid \(job.owner.uid) wait for their commands to begin; beyond that "
+                + "a job may fire of which none waits or runs; 'timerctl runs \(job.id)' shows job \(job.id)'s"
+        )
+    }
+
+    /// Ends a job that has had its last fire by hand, at `date` on its clock.
+    private mutating func endIfLast(_ job: inout StoredJob, firedAt date: Timestamp) throws {
         if job.isOneShot {
             try releaseClaim(of: &job)
             // The date of its only fire is now.
-            job.schedule = job.schedule.movingGrid(to: now)
+            job.schedule = job.schedule.movingGrid(to: date)
             try end(&job, .finished, .fired)
         } else if let count = job.policy.count, job.fires >= count {
             try releaseClaim(of: &job)
@@ -173,9 +185,6 @@ extension JobTransaction {
         } else {
             try releaseBeyondCount(of: &job)
         }
-        try put(job)
-        let date = moment.wallDate(now, on: job.clock)
-        return FireByHand(job: job, fire: fire, date: date, waitsFor: waitsFor, isTask: isTask)
     }
 
     /// Inserts a fire of now, or of the next microsecond that the job has no fire of, on the job's clock.

@@ -46,9 +46,9 @@ extension JobTransaction {
         return true
     }
 
-    /// The same of the next rows behind `place`.
+    /// Removes what may go of the next rows behind `place`, of those that `trim` removes.
     ///
-    /// `place` is then where to go on: the start again once all rows were looked at.
+    /// `place` becomes where to go on: the start again once all rows were looked at.
     ///
     /// `sparingRuns`: rows whose run is kept stay, too. A long run may have more skipped dates behind it than the history
     /// keeps.

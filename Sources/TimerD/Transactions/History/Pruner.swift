@@ -36,7 +36,9 @@ struct PruneProgress: Hashable, Sendable {
     var fires = FireID(rawValue: 0)
     /// Up to where this look has come with the ended jobs, for their age.
     var ended = EndedCursor.first
-    /// The same of users of whom too much is stored, over several looks: see `Retention.isOverfull`.
+    /// Up to where the ended jobs of each user were looked at of whom too much is stored, over several looks.
+    ///
+    /// See `Retention.isOverfull`.
     var endedOfFull: [OwnerID: EndedCursor] = [:]
 }
 
@@ -138,7 +140,7 @@ struct Pruner {
         return true
     }
 
-    /// The same of one user; returns whether nothing more can be removed.
+    /// Makes room where more of this user is stored than may be; returns whether nothing more can be removed.
     private mutating func makeRoom(of owner: OwnerID, upTo most: Int64) throws -> Bool {
         let owners = transaction.owners
         func isFull() throws -> Bool { try owners.bytes(of: owner) > most }
@@ -193,7 +195,7 @@ struct Pruner {
         return (next ?? moment.wall) + limits.eventsMaxAge
     }
 
-    /// Those of the oldest events that are too old, and the date of the first one that is not.
+    /// Which of the oldest events are too old, and the date of the first one that is not.
     ///
     /// A date after now is that of a clock that was ahead. As numbers grow with time, such an event is older than those
     /// behind it, and goes with them.

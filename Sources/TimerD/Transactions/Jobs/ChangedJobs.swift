@@ -4,12 +4,12 @@ import TimerControl
 
 /// What a change of many jobs came to.
 struct ChangedJobs: Sendable {
-    /// All of them, as they stand.
+    /// All jobs of the change, as they stand.
     var jobs: [StoredJob] = []
-    /// How many of them, from the first on, fit into a reply of `Limits.pageBytes` bytes.
+    /// How many of the jobs, from the first on, fit into a reply of `Limits.pageBytes` bytes.
     var told = 0
 
-    /// The others.
+    /// The jobs that do not fit into the reply; nil where all do.
     var untold: [JobID]? { jobs.count > told ? jobs.dropFirst(told).map(\.id) : nil }
 }
 

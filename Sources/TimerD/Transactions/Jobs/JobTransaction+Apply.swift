@@ -55,14 +55,14 @@ extension [NewJob] {
     var writeUnits: Int { reduce(0) { $0 + $1.definition.writeUnits } }
 }
 
-/// What became of them, in the same order.
+/// What became of the jobs of a list of changes, in its order.
 struct AppliedChanges: Sendable {
     var invalidated = ChangedJobs()
     var changed: [StoredJob] = []
     var added: [StoredJob] = []
-    /// Those that others have taken the place of: they have ended.
+    /// The jobs that have ended because others took their place.
     var replaced: [StoredJob] = []
-    /// What each queue still has of those of `changed` that are of no queue.
+    /// The tasks that queues still have of jobs of `changed` which are of no queue any more.
     var leftTasks: [QueueKey: LeftTasks] = [:]
 
     /// How many tasks a queue has, and of which jobs.
@@ -74,7 +74,7 @@ struct AppliedChanges: Sendable {
     /// The jobs that have ended, whether that was asked for or others have their place.
     var ended: [StoredJob] { invalidated.jobs + replaced }
 
-    /// Those of `added` that were there, by their key; nil for none.
+    /// The jobs of `added` that were there, found by their key; nil for none.
     var existing: [JobID]? { added.existing }
 
     /// Adds the tasks that the job leaves in queues.

@@ -124,16 +124,7 @@ extension JobTransaction {
             outcome.jobs.append(try withClaimsAhead(job))
         case (.restore, _): try restore(job)
         case (.invalidate, _):
-            if job.unread == nil {
-                try releaseClaim(of: &job)
-            } else {
-                try closeOpenFires(of: job)
-                job.claim = nil
-            }
-            try recordUnfired(&job)
-            try keepForUndo(job, by: caller)
-            try end(&job, .invalidated, .invalidated)
-            try put(job)
+            try invalidate(job, by: caller)
         case (_, .finished), (_, .invalidated):
             throw ControlError.notLive(job)
         case (.setFireDate, _) where job.isHeld, (.skip, _) where job.isHeld:
@@ -152,20 +143,9 @@ extension JobTransaction {
             outcome.jobs.append(try withClaimsAhead(job))
         case (.pause, _), (.beginMaintenance, _):
             if case .beginMaintenance = change { try enterMaintenance(&job) }
-            try forgetStatedPause(of: &job)
-            try releaseClaim(of: &job)
-            count(leaving: job.state, entering: .paused)
-            job.state = .paused
-            try enqueue(.jobPaused, job)
-            try put(job)
+            try pause(job)
         case (.resume, _), (.endMaintenance, _):
-            try leaveMaintenance(&job)
-            try forgetStatedPause(of: &job)
-            count(leaving: job.state, entering: .scheduled)
-            job.state = .scheduled
-            let date = job.wallFireDate(at: moment)
-            try enqueue(.jobResumed, job) { $0.fireDate = date }
-            try attributing(.paused) { try $0.resolveAndPut(job) }
+            try resume(job)
         case (.skip, .paused):
             throw ControlError(
                 .conflict,
@@ -177,6 +157,43 @@ extension JobTransaction {
             try drop(count, of: &job)
             try resolveAndPut(job)
         }
+    }
+
+    /// Ends a live job for good, in a way that can be undone.
+    private mutating func invalidate(_ live: StoredJob, by caller: Caller) throws {
+        var job = live
+        if job.unread == nil {
+            try releaseClaim(of: &job)
+        } else {
+            try closeOpenFires(of: job)
+            job.claim = nil
+        }
+        try recordUnfired(&job)
+        try keepForUndo(job, by: caller)
+        try end(&job, .invalidated, .invalidated)
+        try put(job)
+    }
+
+    private mutating func pause(_ scheduled: StoredJob) throws {
+        var job = scheduled
+        try forgetStatedPause(of: &job)
+        try releaseClaim(of: &job)
+        count(leaving: job.state, entering: .paused)
+        job.state = .paused
+        try enqueue(.jobPaused, job)
+        try put(job)
+    }
+
+    /// Lets a paused job go on; its dates that passed meanwhile have not fired because it was paused.
+    private mutating func resume(_ paused: StoredJob) throws {
+        var job = paused
+        try leaveMaintenance(&job)
+        try forgetStatedPause(of: &job)
+        count(leaving: job.state, entering: .scheduled)
+        job.state = .scheduled
+        let date = job.wallFireDate(at: moment)
+        try enqueue(.jobResumed, job) { $0.fireDate = date }
+        try attributing(.paused) { try $0.resolveAndPut(job) }
     }
 
     /// Refuses a job that has another next date than whoever moves or drops it has seen.

@@ -22,7 +22,7 @@ extension JobTransaction {
         return job
     }
 
-    /// Those of `new` that are none more of a job that is there by its key, or that an earlier one of them will be.
+    /// The jobs of `new` that would be added: their key is that of no job that is there, nor of an earlier one of `new`.
     func fresh(of new: [NewJob], _ owner: OwnerID, isDeclared: Bool) throws -> [NewJob] {
         var keys: Set<ByteText> = []
         return try new.filter { job in

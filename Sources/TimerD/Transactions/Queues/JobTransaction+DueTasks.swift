@@ -104,7 +104,7 @@ extension JobTransaction {
         if try tasks.setEnd(until, ofReadyOf: job.id) { outcome.tasks.note(until) }
     }
 
-    /// The same for a piece of all tasks, those behind `cursor`, by what the wall clock says now.
+    /// Has a piece of all tasks that are ready, those behind `cursor`, wait until their `until` by what the wall clock says now.
     ///
     /// - Returns: behind which to go on; nil behind the last.
     mutating func renewTaskEnds(behind cursor: TaskCursor) throws -> TaskCursor? {

@@ -88,7 +88,7 @@ extension JobTransaction {
     private static let taskBytes = 400
     /// Once a write has handed out as many, whoever is left gets his of the next one: others' changes come in between.
     private static let handedOutAtOnce = 256
-    /// The same once it has looked as often at a queue, or at the first tasks of one.
+    /// Once a write has looked as often at a queue, or at the first tasks of one, whoever is left gets his of the next one, too.
     static let looksAtOnce = 1024
 
     private mutating func handOut(_ ready: TaskRow, _ words: TaskWords, _ lease: TimeSpan) throws

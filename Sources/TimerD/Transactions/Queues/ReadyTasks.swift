@@ -22,7 +22,7 @@ struct ReadyTasks {
 
     private let tasks: TaskStore
     private let now: Timestamp
-    /// Those that the worker may get a task of; none of them is empty, but for that of the last task.
+    /// The queues that the worker may get a task of; none is empty, but for that of the last task.
     private var lines: [Line]
     /// Which line the last task was of.
     private var last: Int?

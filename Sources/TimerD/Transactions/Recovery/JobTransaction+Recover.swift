@@ -14,20 +14,20 @@ struct Recovered: Sendable {
     var waiting: [(fire: CommandFire, wait: CommandFire.Wait)] = []
     /// Runs that were in progress: they go on, or were interrupted.
     var running: [LeftRun] = []
-    /// Runs that the runner still knows, and whose end is stored or that are of another database.
+    /// Runs that the runner still knows though none of them is open here: their end is stored, or they are of another database.
     var strays: [RunID] = []
-    /// Those of them of which the database has no row, without tries of notices, whose numbers are below 0.
+    /// The strays of which the database has no row; tries of notices, whose numbers are below 0, are not among them.
     var unknown: Set<RunID> = []
-    /// Those of them that are tries to hand a notice over which still waits.
+    /// The strays that try to hand over a notice which still waits.
     var tries: [(run: RunID, notice: StoredNotice)] = []
-    /// Whether somebody is to be told of something.
+    /// Whether a notice waits to be handed over.
     var hasNotices = false
     /// Jobs that cannot be read: their open fires stay as they are until then.
     var leftOpen: Set<JobID> = []
 
-    /// How many were interrupted.
+    /// How many runs were interrupted.
     var interrupted: Int { running.count { !$0.isKnown } }
-    /// How many go on, or have ended meanwhile.
+    /// How many runs go on, or have ended meanwhile.
     var takenUp: Int { running.count { $0.isKnown } }
 }
 
@@ -40,8 +40,16 @@ extension JobTransaction {
     mutating func recover(_ runner: KnownRuns) throws -> Recovered {
         var recovered = Recovered()
         try recover(of: nil, runner, into: &recovered)
-        let known = runner.runs.keys.sorted().map(RunID.init(rawValue:))
         recovered.hasNotices = try notices.owner(after: .nobody) != nil
+        let known = runner.runs.keys.sorted().map(RunID.init(rawValue:))
+        try findStrays(among: known, into: &recovered)
+        // A database of another origin may not have come as far as the runs that are known.
+        if let last = known.max() { try DaemonState.skip(runsThrough: last, in: database) }
+        return recovered
+    }
+
+    /// Finds the runs that the runner knows and the database does not have as open.
+    private func findStrays(among known: [RunID], into recovered: inout Recovered) throws {
         recovered.strays = try known.filter { try !runs.isOpen($0) }
         recovered.unknown = try Set(
             recovered.strays.filter { try $0.rawValue > 0 && !runs.isKnown($0) }
@@ -54,12 +62,9 @@ extension JobTransaction {
             guard let notice = next, notice.id == id else { return nil }
             return (run: run, notice: notice)
         }
-        // A database of another origin may not have come as far as the runs that are known.
-        if let last = known.max() { try DaemonState.skip(runsThrough: last, in: database) }
-        return recovered
     }
 
-    /// The same for the fires of one job, or of all.
+    /// Decides how the open fires of one job go on; those of all jobs where `only` is nil.
     mutating func recover(
         of only: JobID?,
         _ runner: KnownRuns,
@@ -123,36 +128,59 @@ extension JobTransaction {
                 try closeWaiting(fire.id)
             case .wait: recovered.waiting.append(try waiting(fire, of: job))
             case .interrupt:
-                let hasNoRun = isUnasked && !left.contains(where: \.isStopped)
-                // No runner was asked for its run: the claim follows the misfire rule like any date, though its event may
-                // have been told in the moment before the crash.
-                if hasNoRun, isClaim, fire.firedAt == nil,
-                    let reason = refusal(ofClaimOf: job)
-                {
-                    try recordSkipped(job, reason)
-                    continue
-                }
-                // Its event may have been told, also where its command was not asked for.
-                if fire.firedAt == nil {
-                    let date = dateOfFire(fire, left, runner)
-                    try redeliver(fire, of: job, firedAt: date)
-                    fire.firedAt = date
-                }
-                if hasNoRun {
-                    recovered.waiting += [try waiting(againAfter: left, fire, of: job)].compactMap(
-                        \.self
-                    )
-                } else {
-                    recovered.running += left
-                }
-                if isClaim, let date = job.fireDate {
-                    job.claim = nil
-                    job.fires += 1
-                    try orHold(job) { transaction, job in
-                        try transaction.advance(&job, past: date)
-                        try transaction.resolveAndPut(job)
-                    }
-                }
+                try goOn(
+                    with: fire,
+                    of: job,
+                    left,
+                    isClaim: isClaim,
+                    isUnasked: isUnasked,
+                    runner,
+                    into: &recovered
+                )
+            }
+        }
+    }
+
+    /// Goes on with a fire whose command may have begun: its runs go on, or were interrupted; where there was none, it waits.
+    ///
+    /// `runs`: those of it that have no end. `isUnasked`: no runner was asked for any of them. `isClaim`: the job's next date is
+    /// this fire's.
+    private mutating func goOn(
+        with left: LeftFire,
+        of job: StoredJob,
+        _ runs: [LeftRun],
+        isClaim: Bool,
+        isUnasked: Bool,
+        _ runner: KnownRuns,
+        into recovered: inout Recovered
+    ) throws {
+        var (fire, job) = (left, job)
+        let hasNoRun = isUnasked && !runs.contains(where: \.isStopped)
+        // No runner was asked for its run: the claim follows the misfire rule like any date, though its event may
+        // have been told in the moment before the crash.
+        if hasNoRun, isClaim, fire.firedAt == nil, let reason = refusal(ofClaimOf: job) {
+            try recordSkipped(job, reason)
+            return
+        }
+        // Its event may have been told, also where its command was not asked for.
+        if fire.firedAt == nil {
+            let date = dateOfFire(fire, runs, runner)
+            try redeliver(fire, of: job, firedAt: date)
+            fire.firedAt = date
+        }
+        if hasNoRun {
+            if let next = try waiting(againAfter: runs, fire, of: job) {
+                recovered.waiting.append(next)
+            }
+        } else {
+            recovered.running += runs
+        }
+        if isClaim, let date = job.fireDate {
+            job.claim = nil
+            job.fires += 1
+            try orHold(job) { transaction, job in
+                try transaction.advance(&job, past: date)
+                try transaction.resolveAndPut(job)
             }
         }
     }
