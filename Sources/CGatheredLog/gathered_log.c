@@ -207,6 +207,8 @@ static void forget_errno_of(sqlite3 *database, int which) {
     sqlite3_file_control(database, "main", which, &file);
     if (!file || !file->pMethods) return;
     const sqlite3_io_methods *own = own_methods(file);
+    // A journal in memory, as that of a database in memory, has no such call, and no errno.
+    if (!own->xFileControl) return;
     int number = 0;
     own->xFileControl(file, SQLITE_FCNTL_LAST_ERRNO, &number);
     if (number == 0) return;

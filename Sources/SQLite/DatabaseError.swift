@@ -100,9 +100,10 @@ package struct DatabaseError: Error, Sendable {
     static func lastErrno(_ connection: OpaquePointer?, of which: Int32) -> Int32 {
         var (file, number) = (UnsafeMutablePointer<sqlite3_file>?.none, Int32(0))
         guard sqlite3_file_control(connection, "main", which, &file) == SQLITE_OK,
-            let file, let methods = file.pointee.pMethods
+            // A journal in memory, as that of a database in memory, has no such call.
+            let file, let control = file.pointee.pMethods?.pointee.xFileControl
         else { return 0 }
-        _ = methods.pointee.xFileControl(file, SQLITE_FCNTL_LAST_ERRNO, &number)
+        _ = control(file, SQLITE_FCNTL_LAST_ERRNO, &number)
         return number
     }
 

@@ -33,7 +33,9 @@ static const int64_t patience = 86400000000;
 static char path[sizeof((struct sockaddr_un *)NULL)->sun_path + 1];
 // The file that was there at the start, and the one that was made last: whoever moves the first one back finds it listening.
 static struct stat files[2];
-// Since when there is no file, and none can be made; 0 while there is one.
+// Why the file could not be made anew, as an errno; 0 where it could.
+static int refusal;
+// Since when there is no file, and no folder to make one in; 0 while that is not so.
 static int64_t missing_since;
 static struct source changes = {.descriptor = -1};
 // The lock is the process's: no child has it, and it ends with the process.
@@ -162,6 +164,7 @@ static bool make_file(void) {
     int error = listen_anew();
     if (error != 0 && !is_said) say("cannot make its socket '%s' anew: %s; it tries again", path, strerror(error));
     is_said = error != 0;
+    refusal = error;
     if (error != 0) return false;
     if (lstat(path, &files[1]) == -1) files[1].st_ino = 0;
     watch_file();
@@ -178,7 +181,8 @@ void keep_place(void) {
     static struct alarm again = {.ring = keep_again};
     // More than once where that one has been removed before it was watched.
     for (int i = 0; i < TRIES && path[0] && is_missing() && make_file(); i++) {}
-    if (!path[0] || !is_missing())
+    // Where there is no room for it, there will be: what the daemon has not taken stays for that.
+    if (!path[0] || !is_missing() || refusal != ENOENT)
         missing_since = 0;
     else if (missing_since == 0)
         missing_since = loop_now();

@@ -86,10 +86,21 @@ struct DamagedRows {
             named: "id"
         )
         /// A uid that nobody has: his jobs are held until it is right again.
+        ///
+        /// So it is with a name that is not there, or that has got another row since, as no write finds the damaged one by it.
         static let owners = mend(
             "owners",
             [
-                .number("uid", else: "-id"), .text("name"),
+                .number("uid", else: "-id"),
+                Column(
+                    "name",
+                    "typeof(name) = 'text'",
+                    else: """
+                        iif(typeof(name) = 'null' OR EXISTS (SELECT 1 FROM owners AS o
+                                WHERE o.uid = owners.uid AND o.name = CAST(owners.name AS TEXT)),
+                            coalesce(CAST(name AS TEXT), '') || '#' || id, CAST(name AS TEXT))
+                        """
+                ),
                 // A start looks whether he is there.
                 Column("held", "typeof(held) IN ('text', 'null')", else: "NULL"),
                 .number(
@@ -97,6 +108,8 @@ struct DamagedRows {
                     else: """
                         (SELECT count(*) FROM jobs WHERE jobs.owner_id = owners.id
                             AND (jobs.state = 'scheduled' OR jobs.state = 'paused'))
+                            - (SELECT coalesce(sum(live), 0) FROM outbox
+                                WHERE outbox.owner_id = owners.id)
                         """
                 ),
                 .number("bytes"), .number("events_pruned"), .numberOrNull("maintenance_us"),
@@ -123,18 +136,13 @@ struct DamagedRows {
             named: "name"
         )
         /// A task of which nobody knows where it stands is no worker's: its user retries or drops it.
+        ///
+        /// Nor is one whose fire does not say whose it is.
         static let tasks = mend(
             "tasks",
             [
-                .number(
-                    "job_id",
-                    else: "(SELECT CAST(f.job_id AS INTEGER) FROM fires AS f WHERE f.id = fire_id)"
-                ),
-                .number(
-                    "owner_id",
-                    else:
-                        "(SELECT CAST(f.owner_id AS INTEGER) FROM fires AS f WHERE f.id = fire_id)"
-                ),
+                .number("job_id", else: ofFire("job_id")),
+                .number("owner_id", else: ofFire("owner_id")),
                 .text("queue"), .number("priority"),
                 Column("state", isState, else: "'dead'"), .number("ready_us"),
                 Column(
@@ -152,6 +160,12 @@ struct DamagedRows {
             ],
             named: "fire_id"
         )
+        private static func ofFire(_ column: String) -> String {
+            """
+            coalesce((SELECT f.\(column) FROM fires AS f
+                WHERE f.id = fire_id AND typeof(f.\(column)) = 'integer'), -1)
+            """
+        }
         private static let isState =
             "coalesce(state IN ('ready', 'delayed', 'reserved', 'dead'), 0)"
         /// Of a place, a reason or words that are none the notice tells nothing, and is given up; of one of which nobody knows

@@ -89,6 +89,25 @@ import Testing
         #expect(damaged?.isCorrupt == true, "\(String(describing: damaged))")
     }
 
+    @Test(
+        "A failed statement of a database in memory, which has no file to ask for an errno, is told as any"
+    )
+    func describesStatementInMemory() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.file("timerd.db")
+        try Database(path: path, mode: .readWriteCreate).close()
+        let database = try Database(inMemoryBeside: path)
+        defer { database.close() }
+        // Within a transaction its journal is open, which is in memory, too.
+        try database.execute(
+            "CREATE TABLE jobs (name TEXT UNIQUE); BEGIN; INSERT INTO jobs VALUES ('a')"
+        )
+        let error = #expect(throws: DatabaseError.self) {
+            try database.prepare("INSERT INTO jobs VALUES (?)").run("a")
+        }
+        #expect(error?.message == "UNIQUE constraint failed: jobs.name")
+    }
+
     /// Which of this process's descriptors is that of a file.
     private static func descriptor(of path: String) throws -> Int32? {
         var (wanted, found) = (stat(), stat())

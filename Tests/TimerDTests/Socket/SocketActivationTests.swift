@@ -94,7 +94,7 @@ import Testing
         }
     }
 
-    @Test("So it is of one of several hosts", .timeLimit(.minutes(1)))
+    @Test("So it is of one of several hosts", .timeLimit(.minutes(3)))
     func changedOfNode() async throws {
         try await DaemonProcess.with { daemon in
             await daemon.end(SIGTERM)

@@ -89,6 +89,48 @@ import TimerControl
         #expect(try TaskStore(database).nextDue() == nil)
     }
 
+    @Test("An owner whose name has got another row since keeps no daemon from starting")
+    func secondOwner() throws {
+        let path = try makeDatabase("timerd.db")
+        let add = "INSERT INTO owners (id, uid, name, live) VALUES"
+        try UnruledDatabase.execute(
+            """
+            UPDATE owners SET name = CAST(name AS BLOB) WHERE id = 1;
+            \(add) (2, 1000, 'ann', 0), (3, 1000, NULL, 0), (4, 1000, NULL, 0), (5, 1001, x'626f62', 0)
+            """,
+            on: path
+        )
+        let database = try Database(path: path, mode: .readWriteCreate)
+        defer { database.close() }
+        #expect(try DamagedRows(database).mend().map(\.row).sorted() == ["1", "3", "4", "5"])
+        let names = try database.prepare("SELECT name FROM owners WHERE id > 0 ORDER BY id").all {
+            try $0.get(0, as: String.self)
+        }
+        #expect(names == ["ann#1", "ann", "#3", "#4", "bob"])
+    }
+
+    @Test(
+        "A task whose fire does not say whose it is is nobody's",
+        arguments: ["'root'", "NULL", "gone"]
+    )
+    func nobodysTask(owner: String) throws {
+        let path = try makeDatabase("timerd.db")
+        let change =
+            owner == "gone"
+            ? "DELETE FROM fires" : "UPDATE fires SET owner_id = \(owner), job_id = \(owner)"
+        try UnruledDatabase.execute(
+            "\(change); UPDATE tasks SET owner_id = x'ff', job_id = x'ff'",
+            on: path
+        )
+        let database = try Database(path: path, mode: .readWriteCreate)
+        defer { database.close() }
+        #expect(try DamagedRows(database).mend().map(\.row) == ["1"])
+        let found = try database.prepare("SELECT owner_id, job_id FROM tasks").all {
+            [try $0.get(0, as: Int.self), try $0.get(1, as: Int.self)]
+        }
+        #expect(found == [[-1, -1]])
+    }
+
     /// Columns of a job by which it goes on, and that nothing else says.
     private static let unknowable: Set = [
         "state", "clock", "anchor_us", "fire_date_us", "moved_from_us", "fires", "rows_since_trim",
