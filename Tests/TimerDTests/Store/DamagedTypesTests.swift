@@ -124,7 +124,7 @@ import TimerControl
         )
         let database = try Database(path: path, mode: .readWriteCreate)
         defer { database.close() }
-        #expect(try DamagedRows(database).mend().map(\.row) == ["1"])
+        #expect(try DamagedRows(database).mendTasks() == ["1"])
         let found = try database.prepare("SELECT owner_id, job_id FROM tasks").all {
             [try $0.get(0, as: Int.self), try $0.get(1, as: Int.self)]
         }
