@@ -162,9 +162,15 @@ package final class NodeKeeper: Sendable {
     ///
     /// - Throws: a refusal for a node that is not known, and for the last that may lead. Of two that are asked for here at once
     ///   one is the last.
-    package func drain(_ node: String, _ drains: Bool) async throws(ClusterError) {
+    /// - Parameter stored: called on the keeper's thread once that is stored, in the order in which it is of several.
+    package func drain(
+        _ node: String,
+        _ drains: Bool,
+        stored: @escaping @Sendable () -> Void = {}
+    ) async throws(ClusterError) {
         try await mailbox.ask { connection, limit throws(ClusterError) in
             try NodeTable.drain(node, drains, on: connection, within: limit)
+            stored()
         }
     }
 }

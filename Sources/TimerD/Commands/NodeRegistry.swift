@@ -19,7 +19,12 @@ protocol NodeRegistry: Sendable {
     ///
     /// - Throws: `notFound` for a node that has been forgotten meanwhile; `lastNode` for one that is there while no other may
     ///   lead, also where that was told to drain just before; `storageFailed`.
-    func drain(_ name: String, _ drains: Bool) async throws(ControlError)
+    /// - Parameter stored: called once that is stored, before this returns; of several in the order in which they are.
+    func drain(
+        _ name: String,
+        _ drains: Bool,
+        stored: @escaping @Sendable () -> Void
+    ) async throws(ControlError)
 }
 
 extension NodeRegistry {

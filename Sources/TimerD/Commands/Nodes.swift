@@ -41,8 +41,10 @@ extension CommandHandler {
         guard var node = known.first(where: { $0.name == request.name }) else {
             throw ControlError.noNode(request.name, among: known)
         }
-        try await nodes.drain(request.name, request.drains)
-        await scheduler.drainNode(request.name, request.drains)
+        // In the order in which they are stored: a drain and its undo may be asked for at once.
+        try await nodes.drain(request.name, request.drains) { [scheduler] in
+            scheduler.perform { $0.drainNode(request.name, request.drains) }
+        }
         // Some may have begun since the look, and `drain --wait` counts on that there are none: from here on none does.
         node.runs = await scheduler.runs(onEach: [request.name]).first
         if node.state != .gone {

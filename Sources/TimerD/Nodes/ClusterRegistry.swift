@@ -44,9 +44,13 @@ struct ClusterRegistry: NodeRegistry {
         return node.leads ? .leading : .standby
     }
 
-    func drain(_ name: String, _ drains: Bool) async throws(ControlError) {
+    func drain(
+        _ name: String,
+        _ drains: Bool,
+        stored: @escaping @Sendable () -> Void
+    ) async throws(ControlError) {
         do throws(ClusterError) {
-            try await keeper.drain(name, drains)
+            try await keeper.drain(name, drains, stored: stored)
         } catch {
             guard case .refused(let refusal) = error else {
                 throw ControlError(.storageFailed, "'\(name)' cannot be told: \(error)")

@@ -23,16 +23,19 @@ import TimerControl
         private let last: String?
         /// What happens while the database is told.
         private let meanwhile: @Sendable () async throws -> Void
+        /// What happens once it is told, before that is known.
+        private let behind: @Sendable (_ drains: Bool) async -> Void
         private let log = Locked<[Drained]>([])
 
         init(
             _ views: [NodeView],
             trouble: ControlError? = nil,
             last: String? = nil,
+            behind: @escaping @Sendable (_ drains: Bool) async -> Void = { _ in },
             meanwhile: @escaping @Sendable () async throws -> Void = {}
         ) {
             (self.views, self.trouble, self.last) = (views, trouble, last)
-            self.meanwhile = meanwhile
+            (self.behind, self.meanwhile) = (behind, meanwhile)
         }
 
         var drained: [Drained] { log.withLock { $0 } }
@@ -42,11 +45,17 @@ import TimerControl
             return views
         }
 
-        func drain(_ name: String, _ drains: Bool) async throws(ControlError) {
+        func drain(
+            _ name: String,
+            _ drains: Bool,
+            stored: @escaping @Sendable () -> Void
+        ) async throws(ControlError) {
             if let trouble { throw trouble }
             if drains, name == last { throw .lastNode(name) }
             do { try await meanwhile() } catch { Issue.record(error) }
             log.withLock { $0.append(Drained(name: name, drains: drains)) }
+            stored()
+            await behind(drains)
         }
     }
 
@@ -146,6 +155,35 @@ import TimerControl
         )
         #expect(try await drain(handler, "beta").get().runs == 1)
         test.runner.end()
+        try await test.close()
+    }
+
+    @Test("Of a drain and its undo at once the one counts that is stored last")
+    func atOnce() async throws {
+        let folder = try TemporaryFolder()
+        let test = try await TestScheduler(folder: folder.path, node: "alpha")
+        await test.loop.ask { [scheduler = test.scheduler] in
+            scheduler.assumeIsolated { $0.nodeJoined("beta", labels: [], drains: false) }
+        }
+        let (isStored, isUndone) = (Latch(), Latch())
+        let registry = Registry(
+            Self.nodes,
+            behind: { drains in
+                guard drains else { return }
+                isStored.open()
+                await isUndone.wait()
+            }
+        )
+        let handler = handler(test, registry)
+        async let first = drain(handler, "beta")
+        await isStored.wait()
+        _ = try await drain(handler, "beta", false).get()
+        isUndone.open()
+        _ = try await first.get()
+        let drains = await test.loop.ask { [scheduler = test.scheduler] in
+            scheduler.assumeIsolated { $0.hosts.drains("beta") }
+        }
+        #expect(!drains)
         try await test.close()
     }
 
