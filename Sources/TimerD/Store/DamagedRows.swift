@@ -200,7 +200,8 @@ struct DamagedRows {
 extension TaskStore {
     /// Carries out `body`; where the row of a task keeps it from that, mends the tasks first.
     ///
-    /// That looks at all of them: where it finds nothing to mend, the daemon does not look again.
+    /// That looks at all of them: where it finds nothing to mend, the daemon does not look again, unless this write has mended
+    /// some before, which goes if it is undone.
     func mending<T>(_ body: () throws -> T) throws -> T {
         do {
             return try body()
@@ -210,7 +211,7 @@ extension TaskStore {
             let mended = try DamagedRows(database).mendTasks()
             database.notes.mendedTasks += mended
             guard !mended.isEmpty else {
-                database.notes.areTasksSound = true
+                database.notes.areTasksSound = database.notes.mendedTasks.isEmpty
                 throw error
             }
             return try body()

@@ -34,6 +34,8 @@ struct JobTransaction {
         self.database = database
         self.moment = moment
         self.terms = terms
+        // A write before this one that did not end was undone, and what it mended with it.
+        database.notes.mendedTasks = []
     }
 
     /// A transaction that goes by no settings; it claims what is due before `horizon`.

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CSQLite
+import Schedules
 import Testing
 import TimerControl
 
+@testable import JobModel
 @testable import SQLite
 @testable import TimerD
 
@@ -74,6 +77,84 @@ import TimerControl
             #expect(try database.problems() == [], "\(column)")
             #expect(try DamagedRows(database).mendTasks().isEmpty)
         }
+    }
+
+    @Test(
+        "Whatever reads or writes tasks has a damaged one mended",
+        arguments: ["x'ff'", "NULL"],
+        ["ready", "reserved", "dead"]
+    )
+    func mendedByEach(value: String, state: String) throws {
+        let path = try makeDatabase("timerd.db")
+        let (fire, job) = (FireID(rawValue: 1), JobID(rawValue: 1))
+        let key = QueueKey(owner: OwnerID(rawValue: 1), name: "q")
+        var definition = JobDefinition(schedule: ScheduleWords(every: "1h"))
+        definition.queue = "p"
+        let queue = try #require(try QueuePolicy(definition))
+        var calls: [(TaskStore) throws -> Void] = [
+            { _ = try $0.task(fire) }, { try $0.putOff(fire, until: .distantFuture) },
+        ]
+        switch state {
+        case "ready":
+            calls.append { _ = try $0.ready(key, limit: 1, at: .distantPast) }
+            // SQLite writes a row in which NULL stands where it may not.
+            if value != "NULL" {
+                calls.append { _ = try $0.setEnd(.distantFuture, ofReadyOf: job) }
+                calls.append { _ = try $0.move(of: job, nil, to: queue) }
+            }
+        case "reserved" where value != "NULL":
+            calls.append { try $0.renewLeases(at: .distantPast) }
+        case "reserved": break
+        default: calls.append { _ = try $0.resting(key, .dead, limit: 1) }
+        }
+        for call in calls {
+            try UnruledDatabase.execute(
+                "UPDATE tasks SET queue = 'q', state = '\(state)', lease_us = \(value)",
+                on: path
+            )
+            let database = try Database(path: path, mode: .readWriteCreate)
+            defer { database.close() }
+            try call(TaskStore(database))
+            #expect(try DamagedRows(database).mendTasks().isEmpty)
+        }
+    }
+
+    @Test("A lease that is not there has ended, and is not without end")
+    func noLease() throws {
+        let path = try makeDatabase("timerd.db")
+        try UnruledDatabase.execute("UPDATE tasks SET lease_us = NULL", on: path)
+        let database = try Database(path: path, mode: .readWriteCreate)
+        defer { database.close() }
+        let now = Timestamp(microseconds: 7)
+        try TaskStore(database).renewLeases(at: now)
+        #expect(try TaskStore(database).nextDue() == now)
+    }
+
+    @Test("What a write has mended that was undone is not told, and is mended by the next")
+    func undoneMend() throws {
+        let path = try makeDatabase("timerd.db")
+        try UnruledDatabase.execute("UPDATE tasks SET lease_us = x'ff'", on: path)
+        let database = try Database(path: path, mode: .readWriteCreate)
+        defer { database.close() }
+        func mend() throws -> JobTransaction {
+            let moment = ClockReading(elapsed: .distantPast, wallOffset: .zero)
+            let write = JobTransaction(database, at: moment, horizon: .distantPast)
+            _ = try write.tasks.task(FireID(rawValue: 1))
+            // As by a row that nothing mends.
+            let error = DatabaseError(code: SQLITE_MISMATCH, message: "", sql: nil, path: path)
+            #expect(throws: DatabaseError.self) {
+                try write.tasks.mending { () throws -> Void in throw error }
+            }
+            return write
+        }
+        try database.begin()
+        _ = try mend()
+        database.rollback()
+        try database.begin()
+        var write = try mend()
+        let told = try write.finish().tasks.mended
+        try database.commit()
+        #expect(told == ["1"])
     }
 
     @Test("A task of which nobody knows where it stands is dead, and so handed to no worker")

@@ -270,6 +270,16 @@ class Live(unittest.TestCase):
             };""")
         self.browser.until(f"(window.ends(), window.fetches > {fetches})", "it is asked for")
 
+    def test_a_page_is_asked_for_again_once_a_stream_that_broke_off_is_back(self):
+        # What was asked for meanwhile, as at midnight while a laptop slept, has had no answer.
+        job = self.daemon.add(name="next year", schedule={"in": "365d"}, command=["true"])
+        self.browser.open(f"{self.web.origin}/jobs/{job}")
+        self.is_live()
+        fetches = self.browser.run("return window.fetches")
+        self.browser.run("const stream = window.streams.at(-1); stream.onerror(); stream.onopen();")
+        self.browser.until(f"window.fetches > {fetches}", "it is asked for")
+        self.is_live()
+
     def test_a_thousand_events_a_second_leave_the_page_usable_and_memory_bounded(self):
         self.daemon.ask("job.add", jobs=[{"name": f"flood-{number}", "schedule": {"every": "1s"}} for number in range(1000)])
         stalled = self.stalled()

@@ -11,18 +11,23 @@ extension TaskStore {
     func move(of job: JobID, _ fire: FireID?, to queue: QueuePolicy) throws -> Bool {
         let first = fire ?? FireID(rawValue: 0)
         let last = fire ?? FireID(rawValue: .max)
-        // The counts first: once the tasks are there, nothing tells them from the others.
-        for sql in [SQL.leaveQueues, SQL.enterQueue, SQL.move] {
-            try database.prepare(sql).run {
-                $0.add(job)
-                $0.add(queue.queue)
-                $0.add(queue.priority)
-                $0.add(first)
-                $0.add(last)
+        // As a whole: where a damaged task keeps it from that, the counts go by what it was before it is mended.
+        return try mending {
+            try database.savepoint {
+                // The counts first: once the tasks are there, nothing tells them from the others.
+                for sql in [SQL.leaveQueues, SQL.enterQueue, SQL.move] {
+                    try database.prepare(sql).run {
+                        $0.add(job)
+                        $0.add(queue.queue)
+                        $0.add(queue.priority)
+                        $0.add(first)
+                        $0.add(last)
+                    }
+                    guard database.changes > 0 else { return false }
+                }
+                return true
             }
-            guard database.changes > 0 else { return false }
         }
-        return true
     }
 
     /// How many tasks of the job each queue has whose name can be read.

@@ -62,7 +62,7 @@ struct TaskStore {
     }
 
     func task(_ fire: FireID) throws -> TaskRow? {
-        try database.prepare(SQL.task).first(fire) { try TaskRow($0) }
+        try mending { try database.prepare(SQL.task).first(fire) { try TaskRow($0) } }
     }
 
     /// The queue of the job's oldest task that waits or is with a worker; nil for none.
@@ -139,6 +139,9 @@ struct TaskStore {
 
     /// Has a task that is due wait until then.
     func putOff(_ fire: FireID, until date: Timestamp) throws {
+        // Where NULL stands and may not, SQLite writes the row, and only who reads it has it mended. try?: one that cannot be
+        // mended is put off, too.
+        _ = try? task(fire)
         try mending { try database.prepare(SQL.putOff).run(fire, date) }
     }
 
@@ -161,7 +164,7 @@ struct TaskStore {
 
     /// Sets until when the job's tasks that are ready wait; returns whether that is another time for any.
     func setEnd(_ end: Timestamp?, ofReadyOf job: JobID) throws -> Bool {
-        try database.prepare(SQL.setEnd).run(job, end)
+        try mending { try database.prepare(SQL.setEnd).run(job, end) }
         return database.changes > 0
     }
 
@@ -186,7 +189,7 @@ struct TaskStore {
         try database.prepare(SQL.extend).run(fire, lease, until)
     }
 
-    /// Gives every worker the whole of its lease again.
+    /// Gives every worker the whole of its lease again; a lease that is not there, as its row is damaged, ends.
     func renewLeases(at now: Timestamp) throws {
         try mending { try database.prepare(SQL.renewLeases).run(now) }
     }
@@ -208,13 +211,18 @@ struct TaskStore {
 
     /// The oldest of a queue in a state in which no worker has them.
     func resting(_ key: QueueKey, _ state: QueuedTask.State, limit: Int) throws -> [TaskRow] {
-        guard state != .ready else {
-            return try database.prepare(SQL.readyRows).all(key.owner, key.name, limit) {
-                try TaskRow($0)
+        try mending {
+            guard state != .ready else {
+                return try database.prepare(SQL.readyRows).all(key.owner, key.name, limit) {
+                    try TaskRow($0)
+                }
             }
-        }
-        return try database.prepare(SQL.resting).all(key.owner, key.name, state.rawValue, limit) {
-            try TaskRow($0)
+            return try database.prepare(SQL.resting).all(
+                key.owner,
+                key.name,
+                state.rawValue,
+                limit
+            ) { try TaskRow($0) }
         }
     }
 
@@ -288,7 +296,7 @@ struct TaskStore {
         static let extend = "UPDATE tasks SET lease_us = ?2, due_us = ?3 WHERE fire_id = ?1"
         static let renewLeases = """
             UPDATE tasks INDEXED BY tasks_live_by_job SET due_us = max(due_us, ?1
-                + min(lease_us, \(TimeSpan.longestInterval.microseconds)))
+                + min(coalesce(lease_us, 0), \(TimeSpan.longestInterval.microseconds)))
             WHERE state <> 'dead' AND state = 'reserved'
             """
         static let rest = """

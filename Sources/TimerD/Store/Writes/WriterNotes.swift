@@ -20,7 +20,7 @@ final class WriterNotes {
     var dueOwner = OwnerID.nobody
     /// The tasks that could not be read when they were due: each is logged once.
     var unreadTasks: Set<FireID> = []
-    /// The tasks that were mended, and whether a look has found none: see `TaskStore.mending`.
+    /// The tasks that a write has mended and not told yet, and whether a look has found none: see `TaskStore.mending`.
     var mendedTasks: [String] = []
     var areTasksSound = false
 }

@@ -12,6 +12,7 @@ let release = null;     // gives the lock back
 let waiting = null;     // ends the wait for the lock
 let pause = 5000;       // before a stream is tried again that the browser has given up
 let retry;
+let isLost = false;     // whether the stream has broken off
 let expiry;
 let over = false;
 let pending = null;     // what has come since it was last told
@@ -98,7 +99,9 @@ function open() {
   source = new EventSource(seen < 0 ? "/events" : `/events?since=${seen}`);
   source.onopen = () => {
     pause = 5000;
-    tell({ words: "live" });
+    // What was asked for meanwhile, as a day had ended in a laptop's sleep, may have had no answer.
+    tell(isLost ? { seq: seen, all: true, words: "live" } : { words: "live" });
+    isLost = false;
   };
   source.onmessage = ({ data }) => gather(JSON.parse(data));
   source.addEventListener("lost", ({ data }) => {
@@ -109,6 +112,7 @@ function open() {
   source.addEventListener("away", ({ data }) => tell({ away: JSON.parse(data).message }));
   source.addEventListener("back", () => tell({ seq: seen, all: true, words: "live" }));
   source.onerror = () => {
+    isLost = true;
     tell({ words: "not live: trying again" });
     if (source?.readyState !== EventSource.CLOSED) return;  // the browser tries again by itself, from the last number
     // It was refused: where too many pages are open, it may have room later; where this browser is not let in any more, the page says so.
