@@ -181,9 +181,9 @@ import TimerControl
         isUndone.open()
         _ = try await first.get()
         let drains = await test.loop.ask { [scheduler = test.scheduler] in
-            scheduler.assumeIsolated { $0.hosts.drains("beta") }
+            scheduler.assumeIsolated { $0.hosts.hosts["beta"]?.standing.drains }
         }
-        #expect(!drains)
+        #expect(drains == false)
         try await test.close()
     }
 

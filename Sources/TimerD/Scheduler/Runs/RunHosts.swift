@@ -111,9 +111,6 @@ struct RunHosts: Sendable {
         hosts[host]?.standing.drain(drains, at: now)
     }
 
-    /// Whether commands begin on a host no more.
-    func drains(_ host: String) -> Bool { hosts[host]?.standing.drains ?? false }
-
     /// A host does not know that user: his commands go elsewhere from here on, until it comes again.
     mutating func noteStranger(_ user: String, on host: String) {
         hosts[host]?.strangers.insert(user)
