@@ -15,11 +15,12 @@ protocol NodeRegistry: Sendable {
     /// Has the node of that name begin nothing more and not lead, or lets it lead again; either is durable when this
     /// returns, and harmless where it is so already.
     ///
+    /// `stored` is called before this returns: of several in the order in which they are stored.
+    ///
     /// Only administrators have it called. A node that leads goes on doing so until its runs have ended.
     ///
     /// - Throws: `notFound` for a node that has been forgotten meanwhile; `lastNode` for one that is there while no other may
     ///   lead, also where that was told to drain just before; `storageFailed`.
-    /// - Parameter stored: called once that is stored, before this returns; of several in the order in which they are.
     func drain(
         _ name: String,
         _ drains: Bool,
