@@ -158,8 +158,9 @@ package final class NodeKeeper: Sendable {
         }
     }
 
-    /// Has a node lead no more and take no lease, or again do so; it does by itself when it learns of it. `stored` is called
-    /// on the keeper's thread once the database has it: of several in the order in which they are stored.
+    /// Has a node lead no more and take no lease, or again do so; it does by itself when it learns of it.
+    ///
+    /// `stored` is called on the keeper's thread once the database has it: of several in the order in which they are stored.
     ///
     /// - Throws: a refusal for a node that is not known, and for the last that may lead. Of two that are asked for here at once
     ///   one is the last.

@@ -151,7 +151,7 @@ import TimerControl
         for _ in 0..<2 { try await test.add(ScheduleWords(in: "5s"), command: ["x"]) }
         let handler = handler(
             test,
-            Registry(Self.nodes) { try await test.advance(by: .seconds(6)) }
+            Registry(Self.nodes, meanwhile: { try await test.advance(by: .seconds(6)) })
         )
         #expect(try await drain(handler, "beta").get().runs == 1)
         test.runner.end()
