@@ -34,10 +34,13 @@ struct DamagedRows {
     private struct Column {
         var name: String
         var isSound: String
+        /// When it keeps its value where the row is mended, for whichever column.
+        var isKept: String
         var other: String
 
-        init(_ name: String, _ isSound: String, else other: String) {
+        init(_ name: String, _ isSound: String, kept isKept: String? = nil, else other: String) {
             (self.name, self.isSound, self.other) = (name, isSound, other)
+            self.isKept = isKept ?? isSound
         }
 
         static func number(_ name: String, else other: String = "0") -> Column {
@@ -65,7 +68,7 @@ struct DamagedRows {
             where isMeant: String = "1",
             named row: String
         ) -> String {
-            let values = columns.map { "\($0.name) = iif(\($0.isSound), \($0.name), \($0.other))" }
+            let values = columns.map { "\($0.name) = iif(\($0.isKept), \($0.name), \($0.other))" }
             let isSound = columns.map { "(\($0.isSound))" }.joined(separator: " AND ")
             return """
                 UPDATE \(table) SET \(values.joined(separator: ", "))
@@ -137,17 +140,19 @@ struct DamagedRows {
         )
         /// A task of which nobody knows where it stands is no worker's: its user retries or drops it.
         ///
-        /// Nor is one whose fire does not say whose it is.
+        /// Nor is one whose fire does not say whose it is. One in a state that this version does not know is left as it is.
         static let tasks = mend(
             "tasks",
             [
                 .number("job_id", else: ofFire("job_id")),
                 .number("owner_id", else: ofFire("owner_id")),
                 .text("queue"), .number("priority"),
-                Column("state", isState, else: "'dead'"), .number("ready_us"),
+                Column("state", "typeof(state) = 'text'", kept: isState, else: "'dead'"),
+                .number("ready_us"),
                 Column(
                     "due_us",
-                    "typeof(due_us) IN ('integer', 'null') AND \(isState)",
+                    "typeof(due_us) IN ('integer', 'null')",
+                    kept: "typeof(due_us) IN ('integer', 'null') AND \(isState)",
                     else: "iif(\(isState) AND state <> 'dead', 0, NULL)"
                 ),
                 .number("lease_us"),

@@ -99,7 +99,7 @@ import TimerControl
             calls.append { _ = try $0.ready(key, limit: 1, at: .distantPast) }
             // SQLite writes a row in which NULL stands where it may not.
             if value != "NULL" {
-                calls.append { _ = try $0.setEnd(.distantFuture, ofReadyOf: job) }
+                calls.append { _ = try $0.setEnd(Timestamp(microseconds: 7), ofReadyOf: job) }
                 calls.append { _ = try $0.move(of: job, nil, to: queue) }
             }
         case "reserved" where value != "NULL":
