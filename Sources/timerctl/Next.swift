@@ -113,7 +113,8 @@ struct Preview {
     func text(for terminal: Terminal) -> String {
         if dates.isEmpty { return "" }
         var table = Table(columns: [
-            .init(title: "LOCAL TIME"), .init(title: "UTC"), .init(title: "DISTANCE"),
+            .init(title: "LOCAL TIME"), .init(title: "UTC", rank: 2),
+            .init(title: "DISTANCE", rank: 1),
         ])
         let utc = LocalDate(now: local.now, zone: .utc)
         table.rows = dates.map { fire in

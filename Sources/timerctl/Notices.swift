@@ -41,10 +41,12 @@ struct Notices: AsyncParsableCommand {
 
     static func table(of notices: [Notice], dates: LocalDate) -> Table {
         var table = Table(columns: [
-            .init(title: "ID", isRightAligned: true), .init(title: "JOB", isRightAligned: true),
-            .init(title: "NAME", narrowest: 8), .init(title: "OWNER", narrowest: 8),
-            .init(title: "REASON"), .init(title: "PLACE", narrowest: 12),
-            .init(title: "TRIES", isRightAligned: true), .init(title: "NEXT TRY"),
+            .init(title: "ID", isRightAligned: true, rank: 6),
+            .init(title: "JOB", isRightAligned: true),
+            .init(title: "NAME", narrowest: 8, rank: 1),
+            .init(title: "OWNER", narrowest: 8, rank: 5),
+            .init(title: "REASON", rank: 2), .init(title: "PLACE", narrowest: 12),
+            .init(title: "TRIES", isRightAligned: true, rank: 4), .init(title: "NEXT TRY", rank: 3),
             .init(title: "LAST ERROR"),
         ])
         table.rows = notices.map { notice in

@@ -121,15 +121,18 @@ struct Timerctl: AsyncParsableCommand {
         try check(verb, amongThoseOf: configuration)
         guard arguments.count > 1, !arguments[1].hasPrefix("-") else { return }
         switch verb {
-        case "import": try check(arguments[1], amongThoseOf: Import.configuration)
-        case "queue": try check(arguments[1], amongThoseOf: QueueCommand.configuration)
+        case "import": try check(arguments[1], amongThoseOf: Import.configuration, behind: verb)
+        case "queue":
+            try check(arguments[1], amongThoseOf: QueueCommand.configuration, behind: verb)
         default: break
         }
     }
 
+    /// `parent`: the command that it is one of; nil of the program's own.
     private static func check(
         _ verb: String,
-        amongThoseOf configuration: CommandConfiguration
+        amongThoseOf configuration: CommandConfiguration,
+        behind parent: String? = nil
     ) throws {
         var known: [String] = []
         for command in configuration.subcommands {
@@ -137,8 +140,12 @@ struct Timerctl: AsyncParsableCommand {
             known += command.configuration.aliases
         }
         if known.contains(verb) { return }
-        let near = Spelling.nearest(to: verb, among: known).map { ", perhaps '\($0)'" } ?? ""
-        throw ValidationError("there is no command '\(verb)'\(near)")
+        let first = parent.map { "\($0) " } ?? ""
+        let near = Spelling.nearest(to: verb, among: known).map { ", perhaps '\(first)\($0)'" }
+        // The program's help does not list them.
+        let others = parent.map { "; of '\($0)' there are \(known.joined(separator: ", "))" }
+        let hint = near ?? others ?? ""
+        throw ValidationError("there is no command '\(first)\(verb)'\(hint)")
     }
 
     /// Carries out a command and ends the process with its status.

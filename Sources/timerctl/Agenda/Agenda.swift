@@ -14,7 +14,10 @@ struct Agenda: AsyncParsableCommand {
             A job that fires often has one line, at its first date, with how often; --each says from \
             how many dates on. Dates follow from the schedules, without those that were dropped: what \
             a job's overlap, its window or a full machine will make of them is not known yet. The \
-            next date of a job with jitter is when it is due; those behind it are without jitter.
+            next date of a job with jitter is when it is due; those behind it are without jitter. \
+            --json prints an object a line; of a job that has one line for many dates it has 'times' \
+            and 'last', and 'isCut' where there are more than \(AgendaLine.mostDates), which were not \
+            counted.
 
             Examples:
               timerctl agenda

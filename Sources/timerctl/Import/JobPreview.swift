@@ -66,10 +66,7 @@ struct JobPreview {
             let mark = old.dates.isEmpty || pair[0] == pair[1] ? "" : "  differs"
             lines.append(row(pair[0], pair[1] + mark))
         }
-        return lines.map { line in
-            let line = Printable.escaped(line)
-            return (terminal.width.map { Printable.cut(line, to: $0) } ?? line) + "\n"
-        }.joined()
+        return lines.map { terminal.cut(Printable.escaped($0)) + "\n" }.joined()
     }
 
     /// The job's other settings: "jitter 12h, misfire once".

@@ -111,11 +111,11 @@ struct Table {
         var line = ""
         for (index, cell) in cells.enumerated() {
             guard index < widths.count else {
-                let text = lastWidth.map { Printable.cut(cell.text, to: $0) } ?? cell.text
+                let text = lastWidth.map { terminal.cut(cell.text, to: $0) } ?? cell.text
                 line += terminal.styled(text, cell.style)
                 continue
             }
-            let cut = Printable.cut(cell.text, to: widths[index])
+            let cut = terminal.cut(cell.text, to: widths[index])
             let padding = String(
                 repeating: " ",
                 count: max(widths[index] - Printable.width(cut), 0)

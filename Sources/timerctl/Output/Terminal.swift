@@ -7,6 +7,8 @@ struct Terminal: Hashable {
     /// Columns; nil if the output is no terminal, or one that does not know its width.
     var width: Int?
     var hasColour: Bool
+    /// What stands where a text is cut: of one column.
+    var mark = "…"
 
     /// For a file or a pipe: whole lines, without colour.
     static let plain = Terminal(width: nil, hasColour: false)
@@ -21,9 +23,18 @@ struct Terminal: Hashable {
             hasColour: allowsColour(
                 noColour: getenv("NO_COLOR").map { String(cString: $0) },
                 term: getenv("TERM").map { String(cString: $0) }
-            )
+            ),
+            mark: isUnicode ? "…" : "~"
         )
     }
+
+    /// The text cut to `columns`, with the mark at its end, if it is wider.
+    func cut(_ text: String, to columns: Int) -> String {
+        Printable.cut(text, to: columns, mark: mark)
+    }
+
+    /// The text cut to the terminal's width; uncut where that is not known.
+    func cut(_ text: String) -> String { width.map { cut(text, to: $0) } ?? text }
 
     /// Has the help laid out for as many columns as it can be: in fewer it would lose its sentences, and a debug
     /// build would end.

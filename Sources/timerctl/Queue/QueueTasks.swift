@@ -59,11 +59,12 @@ struct QueueTasks: AsyncParsableCommand {
     static func table(of tasks: [QueuedTask], dates: LocalDate) -> Table {
         var table = Table(columns: [
             .init(title: "TASK", isRightAligned: true),
-            .init(title: "JOB", isRightAligned: true, rank: 2),
-            .init(title: "NAME", narrowest: 8, rank: 1), .init(title: "QUEUE", narrowest: 8),
-            .init(title: "STATE"), .init(title: "WHEN"),
-            .init(title: "PRIORITY", isRightAligned: true, rank: 4),
-            .init(title: "ATTEMPT", isRightAligned: true, rank: 3), .init(title: "LAST ERROR"),
+            .init(title: "JOB", isRightAligned: true, rank: 4),
+            .init(title: "NAME", narrowest: 8, rank: 3), .init(title: "QUEUE", narrowest: 8),
+            .init(title: "STATE"), .init(title: "WHEN", rank: 1),
+            .init(title: "PRIORITY", isRightAligned: true, rank: 6),
+            .init(title: "ATTEMPT", isRightAligned: true, rank: 5),
+            .init(title: "LAST ERROR", rank: 2),
         ])
         table.rows = tasks.map { task in
             let when = task.state == .reserved ? task.leaseUntil : task.readyAt

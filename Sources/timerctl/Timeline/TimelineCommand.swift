@@ -96,18 +96,19 @@ struct TimelineCommand: AsyncParsableCommand {
                 rows.append(row)
             }
         }
-        if common.json { return }
-        let terminal = Terminal.current
-        let picture = TimelinePicture(
-            rows,
-            past: past,
-            next: next,
-            dates: dates,
-            width: width ?? terminal.width.map { max($0, 40) } ?? 80,
-            isUnicode: Terminal.isUnicode
-        )
-        try Output.write(picture.text(for: terminal))
-        if jobs.count > number { Output.tell("more jobs are there; -n says how many are drawn") }
+        if !common.json {
+            let terminal = Terminal.current
+            let picture = TimelinePicture(
+                rows,
+                past: past,
+                next: next,
+                dates: dates,
+                width: width ?? terminal.width.map { max($0, 40) } ?? 80,
+                isUnicode: Terminal.isUnicode
+            )
+            try Output.write(picture.text(for: terminal))
+        }
+        if jobs.count > number { Output.tell("more jobs are there; -n says how many are shown") }
     }
 
     /// `{"coming":[…],"held":…,"id":…,"name":…,"owner":…,"runs":[…]}`.

@@ -15,12 +15,12 @@ final class TerminalScreen {
     /// What the screen shows, so that nothing is sent twice.
     private var shown: [TopLine]?
 
-    /// For this process's terminal; nil if standard input or output is none.
+    /// For this process's terminal; nil if standard input or output is none, or it can draw nothing (TERM is dumb).
     init?(_ signals: TopSignals) {
         var attributes = termios()
-        guard isatty(STDOUT_FILENO) == 1, tcgetattr(STDIN_FILENO, &attributes) == 0 else {
-            return nil
-        }
+        guard isatty(STDOUT_FILENO) == 1, tcgetattr(STDIN_FILENO, &attributes) == 0,
+            getenv("TERM").map({ String(cString: $0) }) != "dumb"
+        else { return nil }
         before = attributes
         let queue = DispatchQueue(label: "timerctl.top")
         let keys = Self.keys(on: queue, signals)

@@ -19,8 +19,9 @@ struct Top: AsyncParsableCommand {
             was done, or the daemon's refusal. To kill and to invalidate ask first.
 
             It is drawn anew when something happens, and once a second while something runs or is \
-            about to. Where standard input or output is no terminal, it is printed once. --json \
-            prints one object, once.
+            about to. Where standard input or output is no terminal, or TERM is dumb, it is printed \
+            once. --json prints one object, once: 'status', and of 'runs' and 'jobs' the \
+            first \(rows) each.
 
             Examples:
               timerctl top
@@ -71,7 +72,10 @@ struct Top: AsyncParsableCommand {
         let runs = try await daemon.runs(Self.openRuns, atMost: Self.rows).json
         var jobs: [JSONValue] = []
         _ = try await daemon.jobs(Self.nextJobs, atMost: Self.rows) { lines in
-            jobs += try lines.split(separator: "\n").map { try JSONValue(parsing: String($0)) }
+            // As texts: a userInfo may have numbers that no value holds.
+            jobs += try lines.split(separator: "\n").map {
+                .verbatim(try JSONText(parsing: String($0)))
+            }
         }
         let frame: [String: JSONValue] = [
             "status": status, "runs": .array(runs), "jobs": .array(jobs),

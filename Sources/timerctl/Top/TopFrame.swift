@@ -24,15 +24,12 @@ struct TopFrame {
 
     /// The lines, each with its newline; no more than `height`.
     func text(for terminal: Terminal, height: Int = .max) -> String {
-        let head = header.map { line in
-            terminal.width.map { Printable.cut(line, to: $0) } ?? line
-        }
-        let lines = head + [""]
+        let lines = header.map { terminal.cut($0) } + [""]
         var table = table
         let room = max(height - lines.count - 1, 0)
         let left = table.rows.count - room
         if left > 0 { table.rows.removeLast(min(left + 1, table.rows.count)) }
-        let more = left > 0 ? ["… \(left + 1) more"] : []
+        let more = left > 0 ? ["\(terminal.mark) \(left + 1) more"] : []
         let rows = table.text(for: terminal)
         return lines.map { $0 + "\n" }.joined() + rows + more.map { $0 + "\n" }.joined()
     }

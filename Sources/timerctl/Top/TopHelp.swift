@@ -6,7 +6,7 @@ enum TopHelp {
         "up, down, j, k    mark another line",
         "page up, page down, home, end",
         "tab, 1, 2, 3      running, coming, failed",
-        "/                 only names and tags with …",
+        "/                 only names and tags with ...",
         "esc               all again; back",
         "enter             the job: what it is, its last runs, output",
         "f                 fire it; on its page: follow its output",

@@ -10,7 +10,7 @@ struct TopLine: Hashable {
 
     /// Cut to `columns`, and free of control characters but those of the style.
     init(_ text: String, _ style: Terminal.Style? = nil, in terminal: Terminal) {
-        let text = Printable.cut(Printable.escaped(text), to: terminal.width ?? .max)
+        let text = terminal.cut(Printable.escaped(text))
         width = Printable.width(text)
         self.text = terminal.styled(text, style)
     }
@@ -21,7 +21,8 @@ extension TopModel {
     /// Draws `height` lines, none wider than the terminal, and notes what stands on them.
     mutating func picture(for terminal: Terminal, height: Int) -> [TopLine] {
         let width = max(terminal.width ?? 80, 1)
-        let terminal = Terminal(width: width, hasColour: terminal.hasColour)
+        var terminal = terminal
+        terminal.width = width
         let bottom = bottomLines(terminal, atMost: max(1, height / 2))
         var lines = headLines(terminal, height: height)
         room = max(1, height - lines.count - bottom.count)
@@ -65,7 +66,7 @@ extension TopModel {
                 lines.append(TopLine(line, isTrouble ? .red : nil, in: terminal))
             }
         } else if lost == nil {
-            lines.append(TopLine("asking the daemon …", in: terminal))
+            lines.append(TopLine("asking the daemon ...", in: terminal))
         }
         if page == nil, help == nil { lines.append(tabs(terminal)) }
         return lines
@@ -102,13 +103,12 @@ extension TopModel {
         }
         offsets[view] = offset
         // A mark and a blank stand before each line.
-        let inner = Terminal(
-            width: max(1, (terminal.width ?? 80) - 2),
-            hasColour: terminal.hasColour
-        )
+        var inner = terminal
+        inner.width = max(1, (terminal.width ?? 80) - 2)
         let table = Table(columns: TopFrame.columns, rows: rows.map(\.cells))
         let styled = Self.split(table.text(for: inner))
-        let plain = Self.split(table.text(for: Terminal(width: inner.width, hasColour: false)))
+        inner.hasColour = false
+        let plain = Self.split(table.text(for: inner))
         self.room = height
         var lines = [TopLine("  " + plain[0], .bold, in: terminal)]
         for index in offset..<min(rows.count, offset + height) where room > 1 || index == offset {

@@ -113,7 +113,7 @@ struct TopPage {
     }
 
     private func lines(_ dates: LocalDate, width: Int) -> [String] {
-        guard let content else { return ["", "asking for \(title) …"] }
+        guard let content else { return ["", "asking for \(title) ..."] }
         let shown = JobPage(
             job: content.job,
             runs: content.rows.shown,

@@ -28,8 +28,7 @@ struct EventLine {
     func text(for terminal: Terminal) -> String {
         let head = "\(time)  \(padded(type, to: 15))  \(padded(job, to: 4))  "
         let line = head + (what.isEmpty ? name : "\(padded(name, to: 12))  \(what)")
-        guard let width = terminal.width else { return terminal.styled(line, style) + "\n" }
-        return terminal.styled(Printable.cut(line, to: width), style) + "\n"
+        return terminal.styled(terminal.cut(line), style) + "\n"
     }
 
     private func padded(_ text: String, to columns: Int) -> String {

@@ -104,6 +104,13 @@ struct SessionTests {
             #expect(!top.contains("\u{1b}"), "one frame, where there is no terminal")
             let frame = try await daemon.timerctl("top", "--json").output
             #expect(frame.contains(#""status":{"#) && frame.contains(#""state":"running""#))
+            let few = try await daemon.timerctl("timeline", "--json", "-n", "2")
+            #expect(few.output.split(separator: "\n").count == 2)
+            #expect(few.errors.contains("more jobs are there"), "half of a list says so")
+            // A number that no double holds stays as it is written, and takes no other job's row away.
+            try await daemon.timerctl("change", "idle", "--user-info", #"{"n":1e400}"#)
+            let other = try await daemon.timerctl("top", "--json").output
+            #expect(other.contains(#""userInfo":{"n":1e400}"#) && other.contains(#""name":"long""#))
             try await daemon.timerctl("invalidate", "2", "--kill")
         }
     }

@@ -149,6 +149,17 @@ struct TopCommandTests {
         }
     }
 
+    @Test("On a terminal that can draw nothing it is printed once")
+    func dumb() async throws {
+        try await DaemonProcess.with { daemon in
+            try await daemon.timerctl("add", "--every", "1h", "--name", "alpha", "--event")
+            let top = try Self.top(daemon, environment: ["TERM": "dumb"])
+            #expect(await top.end() == 0)
+            #expect(await top.shows("alpha"))
+            #expect(!top.raw.contains("\u{1b}"))
+        }
+    }
+
     @Test(
         "Every way out restores the terminal",
         arguments: [SIGTERM, SIGHUP, SIGINT, SIGQUIT]

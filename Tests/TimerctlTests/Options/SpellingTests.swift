@@ -15,8 +15,18 @@ import TimerControl
             (["psuse"], "there is no command 'psuse', perhaps 'pause'"),
             (["frobnicate"], "there is no command 'frobnicate'"),
             (["help", "lst"], "there is no command 'lst', perhaps 'list'"),
-            (["help", "import", "crntab"], "there is no command 'crntab', perhaps 'crontab'"),
-            (["import", "crntab", "-"], "there is no command 'crntab', perhaps 'crontab'"),
+            (
+                ["help", "import", "crntab"],
+                "there is no command 'import crntab', perhaps 'import crontab'"
+            ),
+            (
+                ["import", "crntab", "-"],
+                "there is no command 'import crntab', perhaps 'import crontab'"
+            ),
+            (
+                ["import", "launchd"],
+                "there is no command 'import launchd'; of 'import' there are crontab, systemd"
+            ),
         ]
     )
     func verbs(arguments: [String], message: String) {

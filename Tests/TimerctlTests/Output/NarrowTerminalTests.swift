@@ -96,6 +96,32 @@ import TimerWords
         for text in texts { #expect(Self.isFitting(text, width), "\(text)") }
     }
 
+    @Test("At 40 columns no number of a job or a task is cut, and no date", arguments: [40, 60])
+    func whole(width: Int) throws {
+        let terminal = Terminal(width: width, hasColour: false)
+        var notice = Notice(
+            id: NoticeID(rawValue: 4711),
+            job: JobID(rawValue: 123_456),
+            owner: "a-user-with-a-long-name",
+            reason: "succeeded",
+            place: "https://hooks.example.org/…",
+            addedAt: testNow,
+            nextTry: testNow + .seconds(100),
+            attempts: 12
+        )
+        (notice.name, notice.error) = ("nightly-backup-of-all-databases", "exit status 7")
+        let notices = Notices.table(of: [notice], dates: testDates).text(for: terminal)
+        #expect(Self.isFitting(notices, width), "\(notices)")
+        #expect(notices.contains("123456 "), "\(notices)")
+        #expect(notices.contains("LAST ERROR") && notices.contains("PLACE"))
+        let preview = try Next.parse(["--cron", "30 2 * * *"]).preview(now: testNow, local: berlin)
+        let dates = preview.text(for: terminal)
+        #expect(Self.isFitting(dates, width), "\(dates)")
+        #expect(
+            dates.split(separator: "\n").dropFirst().allSatisfy { $0.contains(" 02:30:00 CET") }
+        )
+    }
+
     @Test("At 40 columns list says which job fires next, and when")
     func list() {
         let text = List.table(of: Self.jobs, dates: testDates)

@@ -41,6 +41,14 @@ import Testing
         #expect(table(rows).text(for: .plain).contains("http://localhost/\n"))
     }
 
+    @Test("A terminal that shows ASCII alone has a mark of it where a text is cut")
+    func ascii() {
+        let rows: [[Table.Cell]] = [["1", "heartbeat", "curl --fail --silent http://localhost/"]]
+        let narrow = Terminal(width: 30, hasColour: false, mark: "~")
+        let line = table(rows).text(for: narrow).split(separator: "\n")[1]
+        #expect(line == " 1  heartbeat  curl --fail --~")
+    }
+
     @Test("No line is longer than the terminal, however narrow that is", arguments: 1...60)
     func tooNarrow(width: Int) {
         let rows: [[Table.Cell]] = [

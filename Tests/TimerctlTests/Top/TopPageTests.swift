@@ -39,7 +39,7 @@ import TimerControl
     @Test("It has what show says, coming dates and the end of the output, harmless")
     func page() {
         var model = opened()
-        #expect(text(&model).contains("asking for job 2 'job-2' …"))
+        #expect(text(&model).contains("asking for job 2 'job-2' ..."))
         _ = model.take(
             .page(Self.content(Self.output("one\r\n\u{1b}[2Jtwo\tthree\n", running: true)))
         )
