@@ -66,7 +66,7 @@ def check_dates(world, events, due, runs, bound):
     return late, repeated
 
 
-def check_grid(world, job, interval, runs, allowed=("coalesced", "misfire", "overload", "overlap", "misfireLimit", "invalidated")):
+def check_grid(world, job, interval, runs, allowed=("coalesced", "misfire", "overload", "overlap", "lineFull", "replaced", "misfireLimit", "invalidated")):
     """The rows of a job on a grid: no date without one, none with two."""
     step = interval * 1e6
     dates = collections.Counter()
