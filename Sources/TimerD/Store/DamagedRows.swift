@@ -173,16 +173,18 @@ struct DamagedRows {
         }
         private static let isState =
             "coalesce(state IN ('ready', 'delayed', 'reserved', 'dead'), 0)"
-        /// Of a place, a reason or words that are none the notice tells nothing, and is given up; of one of which nobody knows
-        /// until when it may be tried, that is a day.
+        /// Of a place, a reason or words that are none the notice tells nothing, and is given up.
+        ///
+        /// One of which nobody knows until when it may be tried has a day. One of which nobody knows whose it is is nobody's, and
+        /// is never tried: a try is carried out as its owner.
         static let notices = mend(
             "notices",
             [
                 .number(
                     "owner_id",
                     else: """
-                        coalesce((SELECT CAST(j.owner_id AS INTEGER) FROM jobs AS j
-                            WHERE j.id = notices.job_id), 0)
+                        coalesce((SELECT j.owner_id FROM jobs AS j
+                            WHERE j.id = notices.job_id AND typeof(j.owner_id) = 'integer'), -1)
                         """
                 ),
                 .number("job_id"), .text("reason"), .text("place"), .number("added_at_us"),

@@ -20,12 +20,12 @@ struct DamagedRowTests {
         )
     }
 
-    private static func job(_ daemon: DaemonProcess, _ id: String) async throws -> Job {
+    static func job(_ daemon: DaemonProcess, _ id: String) async throws -> Job {
         let text = try await daemon.timerctl("show", id, "--json").output
         return try JSONDecoder().decode(Job.self, from: Data(text.utf8))
     }
 
-    private static func add(_ daemon: DaemonProcess, _ words: String...) async throws -> String {
+    static func add(_ daemon: DaemonProcess, _ words: String...) async throws -> String {
         let added = try await daemon.timerctl(["add"] + words)
         try #require(added.status == 0, "\(added.errors)")
         return added.output.trimmingCharacters(in: .newlines)

@@ -9,21 +9,12 @@ import TimerControl
 
 /// What one damaged row does to all others as a daemon starts.
 @Suite("Damaged start", .timeLimit(.minutes(5))) struct DamagedStartTests {
-    private static func job(_ daemon: DaemonProcess, _ id: String) async throws -> Job {
-        let text = try await daemon.timerctl("show", id, "--json").output
-        return try JSONDecoder().decode(Job.self, from: Data(text.utf8))
-    }
-
-    private static func add(_ daemon: DaemonProcess, _ words: String...) async throws -> String {
-        let added = try await daemon.timerctl(["add"] + words)
-        try #require(added.status == 0, "\(added.errors)")
-        return added.output.trimmingCharacters(in: .newlines)
-    }
-
     /// Returns once the job has fired more often.
     private static func goesOn(_ daemon: DaemonProcess, _ id: String) async throws {
-        let fires = try await job(daemon, id).fires
-        while try await job(daemon, id).fires <= fires + 2 { try Task.checkCancellation() }
+        let fires = try await DamagedRowTests.job(daemon, id).fires
+        while try await DamagedRowTests.job(daemon, id).fires <= fires + 2 {
+            try Task.checkCancellation()
+        }
     }
 
     @Test(
@@ -38,8 +29,22 @@ import TimerControl
     func tie(damage: String, repair: String) async throws {
         try await DaemonProcess.with { daemon in
             let pid = "\(getpid())"
-            let bad = try await Self.add(daemon, "--every", "1h", "--while-pid", pid, "--event")
-            let good = try await Self.add(daemon, "--every", "50ms", "--while-pid", pid, "--event")
+            let bad = try await DamagedRowTests.add(
+                daemon,
+                "--every",
+                "1h",
+                "--while-pid",
+                pid,
+                "--event"
+            )
+            let good = try await DamagedRowTests.add(
+                daemon,
+                "--every",
+                "50ms",
+                "--while-pid",
+                pid,
+                "--event"
+            )
             await daemon.end(SIGKILL)
             try DamagedRowTests.damage(
                 daemon,
@@ -47,7 +52,7 @@ import TimerControl
                 bad
             )
             try await daemon.start()
-            let held = try #require(try await Self.job(daemon, bad).held)
+            let held = try #require(try await DamagedRowTests.job(daemon, bad).held)
             #expect(held.contains("what its life is tied to cannot be read"), "\(held)")
             try await eventually("it is told", within: .seconds(60)) {
                 daemon.log.contains("a job is held")
@@ -63,11 +68,11 @@ import TimerControl
                 bad
             )
             try await daemon.start()
-            while try await Self.job(daemon, bad).held != nil {
+            while try await DamagedRowTests.job(daemon, bad).held != nil {
                 try Task.checkCancellation()
                 kill(daemon.pid, SIGHUP)
             }
-            #expect(try await Self.job(daemon, bad).state == .scheduled)
+            #expect(try await DamagedRowTests.job(daemon, bad).state == .scheduled)
         }
     }
 
@@ -89,19 +94,19 @@ import TimerControl
     )
     func type(damage: String, told: String) async throws {
         try await DaemonProcess.with { daemon in
-            let bad = try await Self.add(daemon, "--every", "1h", "--", "sleep", "1000")
+            let bad = try await DamagedRowTests.add(daemon, "--every", "1h", "--", "sleep", "1000")
             try await daemon.timerctl("fire", bad)
             _ = try await daemon.runningRun(bad)
-            _ = try await Self.add(daemon, "--in", "0s", "--queue", "mails")
+            _ = try await DamagedRowTests.add(daemon, "--in", "0s", "--queue", "mails")
             let reserved = try await daemon.timerctl("queue", "reserve", "mails")
             #expect(reserved.status == 0, "\(reserved.errors)")
-            let good = try await Self.add(daemon, "--every", "50ms")
+            let good = try await DamagedRowTests.add(daemon, "--every", "50ms")
             await daemon.end(SIGKILL)
             try DamagedRowTests.damage(daemon, damage, bad)
             try await daemon.start()
             try await eventually("it is told", within: .seconds(60)) { daemon.log.contains(told) }
             try await Self.goesOn(daemon, good)
-            _ = try await Self.add(daemon, "--every", "1h", "--event")
+            _ = try await DamagedRowTests.add(daemon, "--every", "1h", "--event")
             let queues = try await daemon.timerctl("queue", "list")
             #expect(queues.status == 0, "\(queues.errors)")
             try await daemon.timerctl("invalidate", "--kill", bad)

@@ -212,6 +212,19 @@ import TimerControl
         #expect(found == [[-1, -1]])
     }
 
+    @Test(
+        "A notice of which nobody knows whose it is is nobody's, and so not root's",
+        arguments: ["UPDATE jobs SET owner_id = 'root'", "DELETE FROM jobs"]
+    )
+    func nobodysNotice(change: String) throws {
+        let path = try makeDatabase("timerd.db")
+        try UnruledDatabase.execute("\(change); UPDATE notices SET owner_id = x'ff'", on: path)
+        let database = try Database(path: path, mode: .readWriteCreate)
+        defer { database.close() }
+        #expect(try DamagedRows(database).mend().map(\.table) == ["notices"])
+        #expect(try NoticeStore(database).owner(after: .nobody) == nil)
+    }
+
     /// Columns of a job by which it goes on, and that nothing else says.
     private static let unknowable: Set = [
         "state", "clock", "anchor_us", "fire_date_us", "moved_from_us", "fires", "rows_since_trim",
