@@ -132,6 +132,15 @@ static void forgo_oom_protection(void) {
     close(file);
 }
 
+// Makes its streams, which are pipes of the runner's, its user's: else it could not open them by a name, as /dev/stderr.
+static void give_streams(const struct plan *plan) {
+    for (int i = 0; i < 3; i++) {
+        // Where the runner may not, as in some containers, the command has them by their numbers alone.
+        int code = fchown(i, plan->uid, (gid_t)-1);
+        (void)code;
+    }
+}
+
 // Groups, then gid, then uid: each needs the privilege that the last one takes away.
 static void become(const struct plan *plan) {
     uid_t uid = plan->uid, uids[3];
@@ -206,7 +215,10 @@ static int run(void *argument) {
     // negative one is set as the owner, and only if the kernel allows the owner that.
     if (plan->has_nice && plan->nice >= 0) set_nice(plan);
     begin_secrets(plan);
-    if (plan->has_credentials) become(plan);
+    if (plan->has_credentials) {
+        give_streams(plan);
+        become(plan);
+    }
     end_secrets(plan);
     if (plan->has_nice && plan->nice < 0) set_nice(plan);
     complete_environment(plan);

@@ -24,7 +24,7 @@ struct plan {
     bool completes_environment;
     /// Entered as the user that the process becomes.
     const char *directory;
-    /// They become the descriptors 0, 1 and 2; no other is inherited.
+    /// Pipes, which become the descriptors 0, 1 and 2, and `uid`'s; no other is inherited.
     int stdio[3];
     /// Whether the process becomes `uid`, `gid` and `groups`; if not, it keeps the runner's.
     bool has_credentials;

@@ -61,6 +61,21 @@ struct OwnerRunTests {
         }
     }
 
+    @Test("A run opens its own streams by their names, as a shell's command may")
+    func streams() async throws {
+        try await DaemonProcess.withUsers { daemon, ann, _ in
+            let script = "cat /dev/stdin >/dev/stdout && echo told >/dev/stderr"
+            let result = try await run(
+                daemon,
+                as: ann.uid,
+                ["sh", "-c", script],
+                options: ["--user-info", "1234"]
+            )
+            #expect(result.status == 0)
+            #expect(try await output(daemon, result) == ["1234"])
+        }
+    }
+
     @Test("Another's folder and file are to a run what they are to its owner")
     func othersFiles() async throws {
         try await DaemonProcess.withUsers { daemon, ann, ben in
