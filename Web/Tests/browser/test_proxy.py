@@ -3,8 +3,10 @@
 
 import atexit
 import base64
+import grp
 import os
 import pathlib
+import pwd
 import re
 import shlex
 import shutil
@@ -138,7 +140,6 @@ class Proxy(unittest.TestCase):
 
     def test_the_socket_is_the_proxys_group_alone(self):
         state = self.socket.stat()
-        import grp
         self.assertEqual((oct(state.st_mode & 0o777), grp.getgrgid(state.st_gid).gr_name), ("0o660", "www-data"))
 
     @unittest.skipUnless(shutil.which("systemd-analyze"), "there is no systemd-analyze here")
@@ -147,6 +148,48 @@ class Proxy(unittest.TestCase):
         unit.write_text((PACKAGING / "systemd/timerd-web@.service").read_text().replace("/usr/bin/timerd-web", os.environ["TIMERD_WEB"]).replace("User=%i", "User=root"))
         done = subprocess.run(["systemd-analyze", "verify", "--man=no", unit], capture_output=True, text=True)
         self.assertEqual((done.returncode, done.stderr.strip()), (0, ""))
+
+
+@unittest.skipUnless(os.getuid() == 0, "only root can be somebody else")
+class Pages(unittest.TestCase):
+    """The unit's page is its user's and reached by the proxy's group, which it is not in: else it could open everybody's."""
+
+    def page(self, daemon, user):
+        """The folder and the process that the unit makes; its words have places of this test."""
+        unit = (PACKAGING / "systemd/timerd-web@.service").read_text()
+        folder = self.folder / user.pw_name
+        def words(of):
+            return [word.replace("/run/timerd-web-%i", str(folder)).replace("%i", user.pw_name).replace("${TIMERD_WEB_ORIGIN}", "https://timerd.example.org")
+                    for word in shlex.split(re.search(rf"^{of}=\+?(.*)$", unit, re.M)[1])]
+        groups = [grp.getgrnam(name).gr_gid for line in re.findall(r"^SupplementaryGroups=(.*)$", unit, re.M) for name in line.split()]
+        subprocess.run(words("ExecStartPre"), check=True)
+        web = Web(daemon, *words("ExecStart")[3:], port=None, user=user.pw_uid, group=user.pw_gid, extra_groups=groups, umask=0o077)
+        self.addCleanup(web.program.kill)
+        wait((folder / "http.sock").exists, "the page's socket is there")
+        return folder / "http.sock", groups
+
+    def opens(self, path, uid, gid, groups):
+        """Whether a process of that user and those groups may connect."""
+        script = "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])"
+        done = subprocess.run([shutil.which("python3", path="/usr/bin:/bin"), "-c", script, path], user=uid, group=gid, extra_groups=groups, capture_output=True, text=True)
+        self.assertIn(done.stderr.strip().rsplit("\n", 1)[-1].split(":")[0], ("", "PermissionError"), done.stderr)
+        return done.returncode == 0
+
+    def test_one_page_cannot_open_another(self):
+        daemon = Daemon()
+        self.addCleanup(daemon.end)
+        daemon.folder.chmod(0o755)
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="timerd-pages."))
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.folder.chmod(0o755)
+        ann, bob, proxy = pwd.getpwnam("nobody"), pwd.getpwnam("games"), pwd.getpwnam("www-data")
+        anns, _ = self.page(daemon, ann)
+        bobs, groups = self.page(daemon, bob)
+        state = anns.stat()
+        self.assertEqual((oct(state.st_mode & 0o777), state.st_uid, state.st_gid), ("0o660", ann.pw_uid, proxy.pw_gid))
+        self.assertTrue(self.opens(anns, proxy.pw_uid, proxy.pw_gid, []))
+        self.assertTrue(self.opens(bobs, bob.pw_uid, bob.pw_gid, groups), "his own")
+        self.assertFalse(self.opens(anns, bob.pw_uid, bob.pw_gid, groups), "a page has opened another user's")
 
 
 if __name__ == "__main__":
