@@ -19,7 +19,10 @@ in
       type = lib.types.attrs;
       default = { };
       example = { maxRuns = 50; };
-      description = "What stands in /etc/timerd/timerd.json; see timerd.conf(5).";
+      description = ''
+        What stands in /etc/timerd/timerd.json; see timerd.conf(5). All users can read it, as they can read the Nix store: a
+        password belongs in TIMERD_DATABASE, by an EnvironmentFile= of mode 0600.
+      '';
     };
   };
 

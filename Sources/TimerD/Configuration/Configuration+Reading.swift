@@ -37,10 +37,15 @@ extension Configuration {
             try provider("environment", of: environment, by: \.variable),
         ]
         let named = file ?? environment["TIMERD_CONFIG"]
+        var openSecret: String?
         if let path = named ?? (exists(paths.configuration) ? paths.configuration : nil) {
-            providers.append(try await provider(file: path, uid: uid))
+            let file = try await provider(file: path, uid: uid)
+            providers.append(file)
+            let stated = Configuration(ConfigReader(provider: file), paths: paths)
+            openSecret = Self.openSecret(in: path, of: stated)
         }
-        let configuration = Configuration(ConfigReader(providers: providers), paths: paths)
+        var configuration = Configuration(ConfigReader(providers: providers), paths: paths)
+        configuration.openSecret = openSecret
         if let problem = configuration.shared?.problem(onCommandLine: commandLine["database"]) {
             throw SettingError(description: problem)
         }

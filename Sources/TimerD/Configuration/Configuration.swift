@@ -83,6 +83,9 @@ public struct Configuration: Hashable, Sendable {
     /// Who may not, whatever `allow` says.
     public var deny: [String] = []
 
+    /// What every user of this host can read though it is secret, in a sentence; nil for nothing.
+    public var openSecret: String?
+
     public init(database: String, socket: String) {
         self.database = database
         self.socket = socket
@@ -176,6 +179,7 @@ extension Configuration {
 
     func warnOfContradictions(_ log: Logger) {
         for sentence in contradictions { log.warning("\(sentence)") }
+        if let openSecret { log.warning("\(openSecret)") }
         if let sentence = wantOfDescriptors(of: DescriptorLimit.most) {
             log.warning("\(sentence)")
         }

@@ -39,6 +39,12 @@ public struct SharedJobs: Hashable, Sendable {
         (try? PostgresAddress(text).redacted) ?? "postgresql"
     }
 
+    /// Whether there is a password in the address itself.
+    var hasPassword: Bool {
+        // try?: it was accepted when it was read.
+        (try? PostgresAddress(text))?.hasPassword == true
+    }
+
     /// Why an address, in quotes, cannot be read; nil for one that can, and for a path.
     static func mistake(in words: String) -> String? {
         let text = String(words.dropFirst().dropLast())
@@ -86,8 +92,7 @@ extension SharedJobs {
             return "this host is called '\(node)', which no node can be; set 'node', accepted is "
                 + Setting.node.accepted
         }
-        // try?: it was accepted when it was read.
-        guard words != nil, (try? PostgresAddress(text))?.hasPassword == true else { return nil }
+        guard words != nil, hasPassword else { return nil }
         return
             "--database has a password, which everybody on this host can read in the list of processes; accepted"
             + " is one in the configuration file, in TIMERD_DATABASE, or in ~/.pgpass"
