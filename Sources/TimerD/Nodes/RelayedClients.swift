@@ -96,7 +96,7 @@ final class RelayedClients: Sendable {
     }
 
     /// Who the client is on this host, or why nobody.
-    private func known(_ peer: RelayedPeer, _ own: Owner) -> Result<Peer, ControlError> {
+    func known(_ peer: RelayedPeer, _ own: Owner) -> Result<Peer, ControlError> {
         // One who has waited here until this node leads is no stranger.
         let host = peer.node == node ? nil : peer.node
         func here(_ uid: UInt32, _ gid: UInt32, _ name: String?) -> Result<Peer, ControlError> {
@@ -112,7 +112,8 @@ final class RelayedClients: Sendable {
                 )
             )
         }
-        if name == own.name { return here(own.uid, getegid(), name) }
+        // Of a daemon of one user that user; of root's it would be whoever is called root on his host.
+        if own.uid != 0, name == own.name { return here(own.uid, getegid(), name) }
         do throws(Errno) {
             // Root is who is root there: a name of root's here may be anybody's on another host.
             if let user = try UserDatabase.user(named: name), user.uid != 0 {

@@ -149,7 +149,7 @@ final class RunAgent: Sendable {
     private func prepare(_ run: Int64, _ bytes: [UInt8]) async throws(StartRefusal) -> RunRequest {
         let settings = state.withLock { $0.settings }
         let offer = try RunOffer(bytes)
-        let owner = try await owner(named: offer.user, settings.account)
+        let owner = try await Self.owner(named: offer.user, settings.account)
         let requests = RunRequests(settings: settings, accounts: accounts)
         var request = try await requests.request(for: offer.command(run, of: owner))
         // Where the job says none, the default of the node that leads counts, not this one's.
@@ -157,21 +157,20 @@ final class RunAgent: Sendable {
         return request
     }
 
-    /// Who the user of that name is on this host; nil for root.
-    private func owner(
+    /// Who the user of that name is on this host; nil for root, who may be called by the name of somebody there.
+    static func owner(
         named name: String?,
         _ own: Account
     ) async throws(StartRefusal) -> Owner {
-        if name == own.name || name == nil && own.uid == 0 {
-            return Owner(uid: own.uid, name: own.name)
-        }
+        let isOwn = own.uid == 0 ? name == nil : name == own.name
+        if isOwn { return Owner(uid: own.uid, name: own.name) }
         guard own.uid == 0, let name else {
             throw StartRefusal(
                 "timerd runs as '\(own.name)' there, and cannot run commands of '\(name ?? "root")'",
                 on: .user
             )
         }
-        let found = await Self.threads.run { () -> Result<UserRecord?, Errno> in
+        let found = await threads.run { () -> Result<UserRecord?, Errno> in
             Result { () throws(Errno) in try UserDatabase.user(named: name) }
         }
         do throws(Errno) {

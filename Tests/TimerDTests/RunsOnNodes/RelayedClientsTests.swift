@@ -30,6 +30,19 @@ import TimerControl
         #expect(Self.read(other.client) == "")
     }
 
+    @Test("Root is who is root on his host, not who is called so; another daemon's user is a name")
+    func names() {
+        let clients = RelayedClients(node: "alpha")
+        func uid(of peer: RelayedPeer, _ own: Owner) -> UInt32? {
+            // try?: a refusal is nobody.
+            try? clients.known(peer, own).get().uid
+        }
+        #expect(uid(of: RelayedPeer(node: "beta", userName: "sysroot", uid: 0), .root) == 0)
+        #expect(uid(of: RelayedPeer(node: "beta", userName: "root", uid: 1001), .root) == nil)
+        let ann = Owner(uid: 70_001, name: "ann")
+        #expect(uid(of: RelayedPeer(node: "beta", userName: "ann", uid: 1001), ann) == 70_001)
+    }
+
     private static func pair() throws -> (own: Int32, client: Int32) {
         var descriptors: [Int32] = [0, 0]
         try #require(

@@ -5,6 +5,7 @@ import Glibc
 import JobModel
 import Locks
 import Logging
+import Platform
 import Schedules
 import Testing
 import TimerControl
@@ -287,5 +288,20 @@ final class RunAgentTests: Sendable {
         }
         #expect(reason.contains(words))
         await agent.stop()
+    }
+
+    @Test("Nobody's commands are root's because root has his name on that host")
+    func rootsName() async throws {
+        var root = Account.own(uid: 0)
+        root.name = "nobody"
+        #expect(try await RunAgent.owner(named: nil, root) == .root)
+        let nobody = try #require(try UserDatabase.user(named: "nobody"))
+        #expect(
+            try await RunAgent.owner(named: "nobody", root)
+                == Owner(uid: nobody.uid, name: "nobody")
+        )
+        await #expect(throws: StartRefusal.self) {
+            _ = try await RunAgent.owner(named: "root", root)
+        }
     }
 }
