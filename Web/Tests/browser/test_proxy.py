@@ -154,8 +154,8 @@ class Proxy(unittest.TestCase):
 class Pages(unittest.TestCase):
     """The unit's page is its user's and reached by the proxy's group, which it is not in: else it could open everybody's."""
 
-    def page(self, daemon, user):
-        """The folder and the process that the unit makes; its words have places of this test."""
+    def page(self, daemon, user, meanwhile=lambda socket: None):
+        """The folder and the process that the unit makes; its words have places of this test. `meanwhile` comes before ExecStartPost."""
         unit = (PACKAGING / "systemd/timerd-web@.service").read_text()
         folder = self.folder / user.pw_name
         def words(of):
@@ -163,33 +163,57 @@ class Pages(unittest.TestCase):
                     for word in shlex.split(re.search(rf"^{of}=\+?(.*)$", unit, re.M)[1])]
         groups = [grp.getgrnam(name).gr_gid for line in re.findall(r"^SupplementaryGroups=(.*)$", unit, re.M) for name in line.split()]
         subprocess.run(words("ExecStartPre"), check=True)
-        web = Web(daemon, *words("ExecStart")[3:], port=None, user=user.pw_uid, group=user.pw_gid, extra_groups=groups, umask=0o077)
+        self.web = web = Web(daemon, *words("ExecStart")[3:], port=None, user=user.pw_uid, group=user.pw_gid, extra_groups=groups, umask=0o077)
         self.addCleanup(web.program.kill)
-        wait((folder / "http.sock").exists, "the page's socket is there")
+        proxy = pwd.getpwnam("www-data")
+        self.assertFalse(self.opens(folder / "http.sock", proxy.pw_uid, proxy.pw_gid, []), "the proxy may enter while the folder is the user's")
+        meanwhile(folder / "http.sock")
+        self.begun = subprocess.run(words("ExecStartPost"), env={**os.environ, "MAINPID": str(web.program.process.pid)}, timeout=LIMIT).returncode
         return folder / "http.sock", groups
 
-    def opens(self, path, uid, gid, groups):
-        """Whether a process of that user and those groups may connect."""
-        script = "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])"
+    def may(self, script, path, uid, gid, groups):
+        """Whether a process of that user and those groups may do so."""
+        script = "import os, socket, sys; " + script
         done = subprocess.run([shutil.which("python3", path="/usr/bin:/bin"), "-c", script, path], user=uid, group=gid, extra_groups=groups, capture_output=True, text=True)
         self.assertIn(done.stderr.strip().rsplit("\n", 1)[-1].split(":")[0], ("", "PermissionError"), done.stderr)
         return done.returncode == 0
 
-    def test_one_page_cannot_open_another(self):
-        daemon = Daemon()
-        self.addCleanup(daemon.end)
-        daemon.folder.chmod(0o755)
+    # For a link to a socket of that name, as another page's is.
+    exchange = "path = sys.argv[1]; real = path + '.d/http.sock'; os.mkdir(path + '.d'); os.rename(path, real); os.symlink(real, path)"
+
+    def opens(self, *who):
+        return self.may("socket.socket(socket.AF_UNIX).connect(sys.argv[1])", *who)
+
+    def setUp(self):
+        self.daemon = Daemon()
+        self.addCleanup(self.daemon.end)
+        self.daemon.folder.chmod(0o755)
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="timerd-pages."))
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
         self.folder.chmod(0o755)
+
+    def test_one_page_cannot_open_another(self):
         ann, bob, proxy = pwd.getpwnam("nobody"), pwd.getpwnam("games"), pwd.getpwnam("www-data")
-        anns, _ = self.page(daemon, ann)
-        bobs, groups = self.page(daemon, bob)
+        anns, _ = self.page(self.daemon, ann)
+        bobs, groups = self.page(self.daemon, bob)
         state = anns.stat()
         self.assertEqual((oct(state.st_mode & 0o777), state.st_uid, state.st_gid), ("0o660", ann.pw_uid, proxy.pw_gid))
         self.assertTrue(self.opens(anns, proxy.pw_uid, proxy.pw_gid, []))
-        self.assertTrue(self.opens(bobs, bob.pw_uid, bob.pw_gid, groups), "his own")
+        self.assertTrue(self.opens(bobs, proxy.pw_uid, proxy.pw_gid, []))
         self.assertFalse(self.opens(anns, bob.pw_uid, bob.pw_gid, groups), "a page has opened another user's")
+
+    def test_nobody_leads_the_proxy_elsewhere_by_a_link_in_place_of_his_socket(self):
+        bob = pwd.getpwnam("games")
+        socket, groups = self.page(self.daemon, bob)
+        self.assertEqual(self.begun, 0)
+        self.assertFalse(self.may(self.exchange, socket, bob.pw_uid, bob.pw_gid, groups), "he has exchanged it")
+        # It may not remove its own socket any more, which ExecStopPost does, and ends in order.
+        self.assertEqual(self.web.stop(), 0)
+
+    def test_a_page_whose_socket_was_a_link_before_does_not_start(self):
+        bob = pwd.getpwnam("games")
+        self.page(self.daemon, bob, lambda path: self.assertTrue(self.may(self.exchange, path, bob.pw_uid, bob.pw_gid, [])))
+        self.assertNotEqual(self.begun, 0)
 
 
 if __name__ == "__main__":
