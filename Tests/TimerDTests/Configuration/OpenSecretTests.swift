@@ -17,7 +17,8 @@ import TimerControl
     ) async throws(SettingError) -> TimerD.Configuration {
         try await .read(
             commandLine: [:],
-            environment: environment,
+            // A host may be called what no node can be.
+            environment: environment.merging(["TIMERD_NODE": "a"]) { $1 },
             file: folder.file("timerd.json"),
             paths: DefaultPaths(environment: [:], uid: 0) { _ in false },
             uid: geteuid()
