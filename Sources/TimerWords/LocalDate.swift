@@ -14,11 +14,25 @@ public struct LocalDate: Sendable {
 
     /// "2026-12-01 09:00:05 CET"; milliseconds follow the seconds unless there are none.
     public func full(_ date: Timestamp) -> String {
-        "\(dayAndTime(date)) \(abbreviation(at: date))"
+        "\(clock(date)) \(abbreviation(at: date))"
+    }
+
+    /// "2026-12-01 09:00:05", or "2026-12-01 09:00:05.250"; with its zone where that clock shows the same twice.
+    public func dayAndTime(_ date: Timestamp) -> String {
+        clock(date) + zoneOfTwo(date)
+    }
+
+    /// " CET" where clocks are set back and show the same once more, so that the two are told apart; else nothing.
+    public func zoneOfTwo(_ date: Timestamp) -> String {
+        let zone = zoneShown(at: date)
+        guard case .repeated = zone.resolve(zone.localTime(at: date)) else { return "" }
+        return " \(zone.abbreviation(at: date))"
     }
 
     /// "2026-12-01 09:00:05", or "2026-12-01 09:00:05.250"; below a millisecond cut off.
-    public func dayAndTime(_ date: Timestamp) -> String {
+    ///
+    /// Where clocks are set back, two dates have the same.
+    public func clock(_ date: Timestamp) -> String {
         let text = digits(date)
         let fraction = text.dropFirst(20).prefix(3)
         return text.prefix(19) + (fraction == "000" ? "" : ".\(fraction)")

@@ -133,7 +133,7 @@ struct Preview {
         if fire.isMoved { return "moved by a clock change" }
         let time = local.zone.localTime(at: fire.date)
         guard case .repeated(let first, _) = local.zone.resolve(time) else { return nil }
-        let clock = local.dayAndTime(fire.date).dropFirst(11)
+        let clock = local.clock(fire.date).dropFirst(11)
         return "\(fire.date == first ? "first" : "second") \(clock) of two"
     }
 }

@@ -165,6 +165,39 @@ import Testing
     }
 
     @Test(
+        "The next time of day is the second of two once the first has passed",
+        arguments: [
+            // 02:20 and 02:40 come twice on this Sunday: it is between the two, and behind both.
+            ("02:30", "2026-10-25T01:20:00Z", "2026-10-25T01:30:00Z", "second"),
+            ("sun 02:30", "2026-10-25T01:20:00Z", "2026-10-25T01:30:00Z", "second"),
+            ("Oct 25 02:30", "2026-10-25T01:20:00Z", "2026-10-25T01:30:00Z", "second"),
+            ("02:30 + 5 minutes", "2026-10-25T00:50:00Z", "2026-10-25T01:35:00Z", "second"),
+            ("02:30 + 5 minutes", "2026-10-25T00:34:00Z", "2026-10-25T00:35:00Z", "first"),
+            ("02:30", "2026-10-25T00:20:00Z", "2026-10-25T00:30:00Z", "first"),
+            ("02:30", "2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z", "second"),
+            ("02:30", "2026-10-25T01:30:00Z", "2026-10-26T01:30:00Z", nil),
+            ("sun 02:30", "2026-10-25T01:40:00Z", "2026-11-01T01:30:00Z", nil),
+            // A day that is given is meant by the rule, even where that has passed.
+            ("today 02:30", "2026-10-25T01:20:00Z", "2026-10-25T00:30:00Z", "first"),
+            ("2026-10-25 02:30", "2026-10-25T01:20:00Z", "2026-10-25T00:30:00Z", "first"),
+        ]
+    )
+    func nextOfTwo(text: String, now: String, expected: String, which: String?) throws {
+        let zone = try Zone(named: "Europe/Berlin")
+        let result = try DateExpression.parse(text, now: instant(now), zone: zone)
+        #expect(result.date == (try instant(expected)))
+        let words = [
+            "first": "it becomes the first, 2026-10-25 02:30:00 CEST",
+            "second":
+                "the first has passed, and it becomes the second, 2026-10-25 02:30:00 CET",
+        ]
+        let choice = which.flatMap { words[$0] }
+        #expect(
+            result.note == choice.map { "2026-10-25 02:30:00 comes twice in Europe/Berlin; \($0)" }
+        )
+    }
+
+    @Test(
         "Everything else is refused with a reason",
         arguments: [
             ("", "a date must not be empty"), ("   ", "a date must not be empty"),

@@ -37,6 +37,24 @@ import TimerWords
     }
 
     @Test(
+        "A time that the clock shows twice has its zone, so that the two are told apart",
+        arguments: [
+            ("2027-10-31T00:30:00Z", "2027-10-31 02:30:00 CEST", "on 2027-10-31 at 02:30:00 CEST"),
+            ("2027-10-31T01:30:00Z", "2027-10-31 02:30:00 CET", "on 2027-10-31 at 02:30:00 CET"),
+            ("2027-10-30T23:59:59Z", "2027-10-31 01:59:59", "on 2027-10-31 at 01:59:59"),
+            ("2027-10-31T02:00:00Z", "2027-10-31 03:00:00", "on 2027-10-31 at 03:00:00"),
+            ("2027-03-28T01:00:00Z", "2027-03-28 03:00:00", "on 2027-03-28 at 03:00:00"),
+        ]
+    )
+    func ofTwo(instant: String, words: String, phrase: String) {
+        #expect(testDates.dayAndTime(date(instant)) == words)
+        #expect(testDates.phrase(date(instant)) == phrase)
+        // Where the zone stands there anyway, it stands there once.
+        let zone = words.count > 19 ? "" : " \(testDates.abbreviation(at: date(instant)))"
+        #expect(testDates.full(date(instant)) == words + zone)
+    }
+
+    @Test(
         "Weekdays are those of the calendar",
         arguments: [
             ("2026-12-01T08:00:00Z", "Tue"), ("2026-12-01T23:30:00Z", "Wed"),

@@ -118,6 +118,11 @@ import TimerWords
         let long = LocalDate(now: date("2026-10-25T18:49:00Z"), zone: berlin)
         #expect(try PastDate.parse("20:14", long) == date("2026-10-24T18:14:00Z"))
         #expect(try PastDate.parse("19:20", long) == date("2026-10-25T18:20:00Z"))
+        // 02:30 of that day once it has come once, and once it has come twice.
+        let once = LocalDate(now: date("2026-10-25T01:20:00Z"), zone: berlin)
+        #expect(try PastDate.parse("02:30", once) == date("2026-10-25T00:30:00Z"))
+        let twice = LocalDate(now: date("2026-10-25T01:40:00Z"), zone: berlin)
+        #expect(try PastDate.parse("02:30", twice) == date("2026-10-25T01:30:00Z"))
         let accepted =
             "accepted are a duration such as '8h', and a date such as '22:00' or 'yesterday 03:00'"
         let ahead = #expect(throws: ValidationError.self) { try since("2026-12-03") }

@@ -164,6 +164,36 @@ import TimerWords
         #expect(own.contains("\n1 disk: held: ") && own.contains("\n3 mend "))
     }
 
+    @Test(
+        "The scale has full hours and midnights of the clock, also behind a change of it",
+        arguments: [
+            (
+                "2026-10-22T22:00:00Z", 24, 168,
+                "|10-22 |now |10-24 |10-25 |10-26 |10-27 |10-28 |10-29"
+            ),
+            (
+                "2026-10-24T22:00:00Z", 3, 21,
+                "|21:00 |now |03:00 |06:00 |09:00 |12:00 |15:00 |18:00"
+            ),
+            (
+                "2027-03-27T23:00:00Z", 3, 21,
+                "|21:00 |now |03:00 |06:00 |09:00 |12:00 |15:00 |18:00"
+            ),
+        ] as [(String, Int64, Int64, String)]
+    )
+    func scale(now: String, past: Int64, next: Int64, words: String) {
+        let now = date(now)
+        let axis = TimelineAxis(
+            now: now,
+            past: .seconds(past * 3600),
+            next: .seconds(next * 3600),
+            label: 0,
+            width: 83
+        )
+        let scale = axis.scale(LocalDate(now: now, zone: berlin), mark: "|")
+        #expect(scale.split(separator: " ").joined(separator: " ") == words)
+    }
+
     @Test("No line is wider than it may be", arguments: [40, 60, 80, 133, 200])
     func widths(width: Int) {
         for past in [1, 60, 360, 10_080] as [Int64] {

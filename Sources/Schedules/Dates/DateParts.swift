@@ -58,15 +58,18 @@ struct DateParts {
         let today = zone.localTime(at: now).date
         let days = try candidateDays(today: today)
         let (time, timeNote) = try timeOfDay(zone.localTime(at: now))
+        // If there is one candidate it is meant, even in the past; of several, the next is meant.
+        let isNextMeant = days.count > 1
+        let past = isNextMeant ? now - (increment?.span ?? .zero) : .distantPast
         for day in days {
             // Of several the next is meant: whether this one exists in a month that is over does not matter.
-            if days.count > 1, let increment, increment.endsBefore(today, from: day) { continue }
+            if isNextMeant, let increment, increment.endsBefore(today, from: day) { continue }
             let local = LocalTime(try incremented(day), microsecondOfDay: time)
             var (date, note): (Timestamp, String?)
             if let abbreviation {
                 (date, note) = try named(abbreviation, local, in: zone)
             } else {
-                (date, note) = zone.chosen(local)
+                (date, note) = zone.chosen(local, after: past)
                 if case .name(let name) = self.zone { note = note ?? zone.outOfSeason(name, date) }
             }
             if let span = increment?.span {
@@ -74,8 +77,7 @@ struct DateParts {
                 guard span <= Timestamp.distantFuture - date else { throw tooFarAway() }
                 date = date + span
             }
-            // If there is one candidate it is meant, even in the past; of several, the next is meant.
-            guard days.count == 1 || date > now else { continue }
+            guard !isNextMeant || date > now else { continue }
             let shown = "\(zone.localTime(at: date))"
             return (date, note ?? timeNote.map { "\($0), \(shown)" })
         }

@@ -3,15 +3,22 @@
 extension Zone {
     /// The instant the daylight saving rule chooses for a local time, and a note if there was a
     /// choice.
-    func chosen(_ local: LocalTime) -> (Timestamp, String?) {
-        let resolution = resolve(local)
-        let date = resolution.date
-        let taken = "\(localTime(at: date)) \(abbreviation(at: date))"
-        switch resolution {
-        case .unique: return (date, nil)
-        case .gap: return (date, "\(local) does not exist in \(name); it becomes \(taken)")
-        case .repeated:
-            return (date, "\(local) comes twice in \(name); it becomes the first, \(taken)")
+    ///
+    /// Of a local time that comes twice the second, where it alone lies behind `past`: who means the next one means that.
+    func chosen(_ local: LocalTime, after past: Timestamp = .distantPast) -> (Timestamp, String?) {
+        func taken(_ date: Timestamp) -> String {
+            "\(localTime(at: date)) \(abbreviation(at: date))"
+        }
+        switch resolve(local) {
+        case .unique(let date): return (date, nil)
+        case .gap(let date):
+            return (date, "\(local) does not exist in \(name); it becomes \(taken(date))")
+        case .repeated(let first, let second) where first <= past && past < second:
+            let choice = "the first has passed, and it becomes the second, \(taken(second))"
+            return (second, "\(local) comes twice in \(name); \(choice)")
+        case .repeated(let first, _):
+            let choice = "it becomes the first, \(taken(first))"
+            return (first, "\(local) comes twice in \(name); \(choice)")
         }
     }
 

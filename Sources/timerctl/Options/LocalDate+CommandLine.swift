@@ -17,10 +17,10 @@ extension LocalDate {
         return parts.map { $0.utf8.count == length ? local($0) : $0 }.joined(separator: "'")
     }
 
-    /// "at 09:00:05" today, "tomorrow at 09:00:05", else "on 2026-12-01 at 09:00:05".
+    /// "at 09:00:05" today, "tomorrow at 09:00:05", else "on 2026-12-01 at 09:00:05"; see `zoneOfTwo`.
     func phrase(_ date: Timestamp) -> String {
         let text = digits(date)
-        let (day, time) = (text.prefix(10), text.dropFirst(11).prefix(8))
+        let (day, time) = (text.prefix(10), text.dropFirst(11).prefix(8) + zoneOfTwo(date))
         switch self.day(date) - self.day(now) {
         case 0: return "at \(time)"
         case 1: return "tomorrow at \(time)"

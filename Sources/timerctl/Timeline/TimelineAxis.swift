@@ -70,12 +70,13 @@ struct TimelineAxis: Hashable {
         }
         write("now", at: pastColumns)
         let step = step
-        let zone = dates.zone.localTime(at: now).microseconds - now.microseconds
-        var tick = (start.microseconds + zone) / step * step - zone
-        while tick <= end.microseconds {
-            let date = Timestamp(microseconds: tick)
+        // Full hours and midnights are the clock's, behind a change of it too.
+        var tick = dates.zone.localTime(at: start).microseconds / step * step
+        while tick < Timestamp.distantFuture.microseconds {
+            let date = dates.zone.resolve(LocalTime(microseconds: tick)).date
+            guard date <= end else { break }
             if date >= start {
-                let text = dates.dayAndTime(date)
+                let text = dates.clock(date)
                 let isDay = step >= 86_400_000_000
                 write(
                     String(isDay ? text.dropFirst(5).prefix(5) : text.dropFirst(11).prefix(5)),

@@ -11,9 +11,10 @@ import TimerControl
     .enabled(if: TestDaemon.program != nil, "build the main package first, or set TIMERD_PROGRAMS")
 )
 struct CalendarTests {
-    /// A page of a daemon with one job an hour, on the clocks of Berlin.
+    /// A page of a daemon with one job an hour, on the clocks of Berlin unless others are named.
     private func page(
         _ path: String,
+        zone: String = "Europe/Berlin",
         _ body: (RawClient.Reply, TestServer) async throws -> Void
     ) async throws {
         let daemon = try await TestDaemon()
@@ -24,8 +25,7 @@ struct CalendarTests {
             definition.name = "hourly"
             _ = try await client.addJob(definition)
         }
-        try await TestServer.run(socket: daemon.socket, zone: try Zone(named: "Europe/Berlin")) {
-            server in
+        try await TestServer.run(socket: daemon.socket, zone: try Zone(named: zone)) { server in
             try await body(try await server.get(path), server)
         }
     }
@@ -39,6 +39,11 @@ struct CalendarTests {
             )
             #expect(reply.body.ranges(of: "<td class=\"gone\">").count == 1)
             #expect(reply.body.ranges(of: "class=\"h-planned").count == 7 * 24 - 1)
+            #expect(reply.body.ranges(of: "clocks +1 h</td>").count == 1)
+        }
+        let troll = "Antarctica/Troll"
+        try await page("/calendar?view=week&date=2031-03-30", zone: troll) { reply, _ in
+            #expect(reply.body.ranges(of: "clocks +2 h</td>").count == 2)
         }
     }
 

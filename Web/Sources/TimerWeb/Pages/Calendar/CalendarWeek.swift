@@ -67,7 +67,7 @@ struct CalendarWeek {
         if all.isEmpty {
             return td(.class("gone")) {
                 span(.class("hush")) { "This hour is not there: " }
-                "clocks +1 h"
+                "clocks +\(shift(over: day, hour).length)"
             }
         }
         if all.count > 1 {
@@ -77,6 +77,15 @@ struct CalendarWeek {
         return td(isNow ? .class("now") : nil) {
             if all[0].total > 0 { link(all[0], isOneOfTwo: false) }
         }
+    }
+
+    /// How far clocks go forward over an hour that is not there.
+    private func shift(over day: LocalDay, _ hour: Int) -> TimeSpan {
+        let hours = Int64(day.number) * 24 + Int64(hour)
+        let local = LocalTime(microseconds: hours * 3_600_000_000)
+        let date = dates.zone.resolve(local).date
+        let before = dates.zone.offset(at: date - .seconds(1))
+        return .seconds(Int64(dates.zone.offset(at: date) - before))
     }
 
     private func link(_ cell: CalendarCell, isOneOfTwo: Bool) -> Node {
