@@ -13,11 +13,15 @@ struct RunnerEndRestTests {
     private static let patient = Teardown.terminate(killAfter: .seconds(3600))
     private static let hasty = Teardown.terminate(killAfter: .milliseconds(50))
 
-    /// Begins a run that has nothing but these rules of its own.
-    private func begin(_ script: String, _ peer: RunnerPeer) throws {
+    /// Begins a run with these rules of its own; returns its process once that is its command.
+    @discardableResult
+    private func begin(_ script: String, _ peer: RunnerPeer) throws -> Int32 {
         var request = ScriptedRun.request(1, script)
         request.teardown = Self.patient
         try peer.send(ScriptedRun.start(request))
+        return try peer.next { report in
+            if case .started(1, let known) = report { known.pid } else { nil }
+        }
     }
 
     /// A connection of a daemon that was told that the run's own process has ended, and others of it have not.
@@ -82,10 +86,7 @@ struct RunnerEndRestTests {
             while :; do sleep 0.01; done
             """
         var peer = try runner.connect()
-        try begin(script, peer)
-        let command = try peer.next { report in
-            if case .started(1, let known) = report { known.pid } else { nil }
-        }
+        let command = try begin(script, peer)
         _ = try peer.next { if case .output = $0 { true } else { nil } }
         // It ends by itself; what it leaves is ended by its rules.
         kill(command, SIGUSR1)
@@ -96,8 +97,10 @@ struct RunnerEndRestTests {
         peer = try awaitRest(runner)
         try peer.send(.end(run: 1, Self.hasty, asRunner: false, withRest: true))
         #expect(try answer(peer) == .sent)
-        let (end, text, _) = try peer.end(of: 1)
+        let end = try peer.end(of: 1).end
         #expect(end.outcome == .exited && end.code == 4)
-        #expect(String(decoding: text, as: UTF8.self) == "ready\ntold\n")
+        // The runner tells the next daemon all that it keeps.
+        let told = try runner.connect().end(of: 1).stdout
+        #expect(told == Array("ready\ntold\n".utf8))
     }
 }
