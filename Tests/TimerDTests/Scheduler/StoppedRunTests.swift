@@ -255,6 +255,7 @@ import TimerControl
                 $0.killAfter = "1h"
             }
             try await test.advance(by: .seconds(2))
+            while test.runner.heldCount == 0 { await Task.yield() }
             let run = RunID(rawValue: try #require(test.runner.requests.first?.run))
             let slip = Request.killRun(KillRun(run, killAfter: "soon"))
             #expect(await test.refusal(slip)?.reason == .badSchedule)
@@ -266,7 +267,9 @@ import TimerControl
                 test.runner.stops.map(\.teardown) == [.terminate(killAfter: span.duration)]
             )
             #expect(test.runner.endedWithRest == (words == nil ? [] : [run.rawValue]))
-            test.runner.end()
+            test.runner.isHolding = false
+            test.runner.end(.signalled(15))
+            try await test.advance(by: .seconds(1))
         }
     }
 }
