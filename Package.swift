@@ -354,7 +354,9 @@ let package = Package(
         ),
         .testTarget(
             name: "RunnerTests",
-            dependencies: ["Locks", "Runner"],
+            dependencies: [
+                "Locks", "Runner", .product(name: "SystemPackage", package: "swift-system"),
+            ],
             swiftSettings: testSettings
         ),
         .testTarget(

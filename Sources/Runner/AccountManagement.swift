@@ -21,22 +21,30 @@ package enum AccountManagement {
 
     /// A refusal has to be said twice: it is remembered, and a module that got no descriptor for a moment, which others had by
     /// then given back, refuses as well.
-    static func check(_ account: Account, asking: (Account) -> Int32) throws(StartRefusal) {
-        guard try answer(about: account, asking) != PAM_SUCCESS else { return }
-        let code = try answer(about: account, asking)
+    static func check(
+        _ account: Account,
+        room: () throws(Errno) -> Void = FreeDescriptor.require,
+        asking: (Account) -> Int32
+    ) throws(StartRefusal) {
+        guard try answer(about: account, room, asking) != PAM_SUCCESS else { return }
+        let code = try answer(about: account, room, asking)
         guard code == PAM_SUCCESS else { throw refusal(account, code) }
     }
 
     /// What PAM says of an account, where it had what it takes to ask its modules.
     private static func answer(
         about account: Account,
+        _ room: () throws(Errno) -> Void,
         _ asking: (Account) -> Int32
     ) throws(StartRefusal) -> Int32 {
-        let code = asking(account)
         do throws(Errno) {
-            // Modules that cannot open their files refuse, or are passed over: neither is PAM's answer.
-            try FreeDescriptor.require()
+            // Modules that cannot open their files refuse, or are passed over: neither is PAM's answer. Ahead of it too, for
+            // others may give back what there was not while the modules are asked.
+            try room()
+            let code = asking(account)
+            try room()
             if code == PAM_BUF_ERR { throw Errno.noMemory }
+            return code
         } catch {
             throw StartRefusal(
                 "cannot ask PAM whether account \(StartRefusal.quote(account.name)) may run commands",
@@ -44,7 +52,6 @@ package enum AccountManagement {
                 on: error.isShortage ? .shortage : nil
             )
         }
-        return code
     }
 
     /// What PAM says of an account.

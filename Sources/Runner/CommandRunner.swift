@@ -74,8 +74,14 @@ package protocol CommandRunner: Sendable {
     /// Begins to end a run; returns what came of the first signal, nil if there is no process yet.
     ///
     /// If the owner may signal none of the run's processes, no further signal is sent. `asDaemon`: signals
-    /// with the daemon's own rights instead.
-    func kill(_ run: Int64, by teardown: Teardown, asDaemon: Bool) async -> SignalAnswer?
+    /// with the daemon's own rights instead. `withRest`: what its own process leaves behind is ended by `teardown`, too, also
+    /// where that process has ended already.
+    func kill(
+        _ run: Int64,
+        by teardown: Teardown,
+        withRest: Bool,
+        asDaemon: Bool
+    ) async -> SignalAnswer?
 
     /// What control groups limit runs; nil until that is known.
     var controlGroups: ControlGroups? { get }

@@ -10,12 +10,14 @@ struct Kill: AsyncParsableCommand {
         abstract: "End runs in progress: SIGTERM to all of their processes, then SIGKILL.",
         discussion: """
             How long they have between the two is the job's --kill-after, 5 s unless it says \
-            otherwise. A run that is ended so is not tried again. Answers once the signal is sent. Of a \
+            otherwise; so it is for what a run's own process has left behind. --kill-after here counts \
+            in its place, for all of the run. A run that is ended so is not tried again. Answers once the signal is sent. Of a \
             run that has failed, and whose next attempt waits, that attempt is dropped: the job goes on \
             with its next date.
 
             Examples:
               timerctl kill 12
+              timerctl kill --kill-after 0s 12   # at once
               timerctl runs   # has the numbers
             """
     )
@@ -23,13 +25,25 @@ struct Kill: AsyncParsableCommand {
     @Argument(help: ArgumentHelp("The runs' numbers.", valueName: "run"))
     var runs: [String]
 
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp(
+            "SIGKILL that long after SIGTERM, whatever the job says.",
+            valueName: "duration"
+        ),
+        transform: { try StatedOption(.killAfter, $0) }
+    )
+    var killAfter: StatedOption?
+
     @OptionGroup var common: CommonOptions
 
     mutating func validate() throws { _ = try runs.map(runID) }
 
     func run() async throws {
+        let killAfter: String? = if case .text(let words) = killAfter?.value { words } else { nil }
         try await Daemon.forEach(runs.map(runID), common) { daemon, id in
-            let answer = try await daemon.ask(.killRun(RunReference(id: id)), for: RunReply.self)
+            let request = Request.killRun(KillRun(id, killAfter: killAfter))
+            let answer = try await daemon.ask(request, for: RunReply.self)
             try Output.write(
                 common.json
                     ? answer.jsonLine("run") : answer.value.run.killSentence(id) + "\n",

@@ -86,6 +86,7 @@ static void answered(struct ending *ending, enum answer answer) {
         // Whoever asked and may signal none of the processes ends nothing. At a timeout, and at the end of all, the later
         // signals are tried all the same: the command may have become another program by then, which may be signalled.
         ending->cause = cause_none;
+        if (answer == answer_refused) ending->with_rest = false;
         return;
     }
     int64_t grace = ending->by.steps[ending->next].grace;
@@ -186,7 +187,7 @@ bool is_asked_to_end(const struct run *run) { return run->endings[ending_by_daem
 
 bool has_signalled(const struct run *run) { return run->endings[ending_by_daemon].next > 0; }
 
-void end_run(struct run *run, const struct teardown *teardown, enum cause cause, bool as_runner) {
+static void begin_ending(struct run *run, const struct teardown *teardown, enum cause cause, bool as_runner, bool with_rest) {
     struct ending *ending = place_for(run, cause);
     bool was_sending = ending->is_sending;
     // The signal that is on its way may be what ends the run, whatever is asked meanwhile: so the run counts as ended with
@@ -199,6 +200,7 @@ void end_run(struct run *run, const struct teardown *teardown, enum cause cause,
         .by = *teardown,
         .cause = cause,
         .as_runner = as_runner,
+        .with_rest = with_rest,
         .all_refused = true,
         .alarm.ring = ring,
     };
@@ -207,6 +209,10 @@ void end_run(struct run *run, const struct teardown *teardown, enum cause cause,
         wait_for(ending, 0);
     else
         send_next(ending);
+}
+
+void end_run(struct run *run, const struct teardown *teardown, enum cause cause, bool as_runner) {
+    begin_ending(run, teardown, cause, as_runner, false);
 }
 
 struct teardown rules_of_command(const struct run *run) {
@@ -220,8 +226,10 @@ struct teardown rules_of_command(const struct run *run) {
 static bool have_all_got(const struct run *run, int signal) {
     for (int i = 0; i < ENDINGS; i++) {
         const struct ending *ending = &run->endings[i];
-        bool has_begun = ending->cause != cause_none && ending->next > 0 && ending->is_sent;
-        if (has_begun && ending->by.steps[ending->next - 1].signal == signal) return true;
+        if (ending->cause == cause_none || ending->next == 0 || !ending->is_sent) continue;
+        int last = ending->by.steps[ending->next - 1].signal;
+        // 0 is there in its place: they had got it before.
+        if (last == signal || last == 0) return true;
     }
     return false;
 }
@@ -234,12 +242,23 @@ static void leave_out_what_all_have(const struct run *run, struct teardown *by) 
     if (first->signal != SIGKILL && have_all_got(run, first->signal)) first->signal = 0;
 }
 
-struct teardown rules_of_survivors(const struct run *run, int wait_status) {
-    struct teardown by = run->rules;
+void end_rest(struct run *run, int wait_status) {
+    const struct ending *asked = &run->endings[ending_by_daemon];
+    struct teardown by = asked->with_rest ? asked->by : run->rules;
+    bool as_runner = asked->with_rest && asked->as_runner;
     // Only if that signal has ended the command: else it may have begun the survivors after the signal, so they have not got
     // it.
     if (WIFSIGNALED(wait_status) && WTERMSIG(wait_status) == by.steps[0].signal) leave_out_what_all_have(run, &by);
-    return by;
+    stop_ending(run);
+    end_run(run, &by, cause_survivors, as_runner);
+}
+
+void end_with_rest(struct run *run, const struct teardown *teardown, bool as_runner) {
+    if (run->phase < phase_surviving) return begin_ending(run, teardown, cause_asked, as_runner, true);
+    struct teardown by = *teardown;
+    // They heed that signal already.
+    leave_out_what_all_have(run, &by);
+    end_run(run, &by, cause_survivors, as_runner);
 }
 
 struct teardown rules_not_repeated(const struct run *run) {

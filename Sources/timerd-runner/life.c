@@ -11,12 +11,12 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-// What the fullest pipe holds, by the default of /proc/sys/fs/pipe-max-size.
-enum { PIPE_LIMIT = 1 << 20, PIECE = 65536 };
+enum { PIECE = 65536 };
 
 // MARK: - Its streams
 
@@ -33,6 +33,13 @@ static size_t read_stream(struct run *run, int number) {
     }
     if (count == 0 || (errno != EAGAIN && errno != EINTR)) loop_close(stream);
     return 0;
+}
+
+// Reads what is in the pipe now. What comes meanwhile is a flood from whoever else has the other end.
+static void drain_stream(struct run *run, int number) {
+    int left = 0;
+    if (ioctl(run->streams[number].descriptor, FIONREAD, &left) == -1) return;
+    for (size_t count; left > 0 && (count = read_stream(run, number)) > 0;) left -= (int)count;
 }
 
 static void stdout_ready(struct source *source) {
@@ -122,14 +129,12 @@ static void process_ended(struct run *run, int status, const struct rusage *used
     end_input(run);
     alarm_clear(&run->timeout);
     run->is_interrupted = is_ended_with_all(run, status);
-    struct teardown rules = rules_of_survivors(run, status);
-    stop_ending(run);
     // Those that a timeout could not end may have ended since.
     run->survivor_count = 0;
     run->phase = phase_surviving;
     if (run->group ? remove_group(run) : !survives(run)) return finish(run);
     if (run->group) watch_group(run->group);
-    end_run(run, &rules, cause_survivors, false);
+    end_rest(run, status);
 }
 
 void process_lost(struct run *run) {
@@ -176,10 +181,9 @@ void withdraw(struct run *run) {
 }
 
 void finish(struct run *run) {
-    // What was written before the end is in the pipes. More than a pipe holds is a flood from whoever else has
-    // the other end. They stay open until now: what its own process has left behind is to clean up, and may say so.
-    for (int i = 0; i < 2; i++)
-        for (size_t count = 0, more; count < PIPE_LIMIT && (more = read_stream(run, i)) > 0;) count += more;
+    // What was written before the end is in the pipes. They stay open until now: what its own process has left behind is to
+    // clean up, and may say so.
+    for (int i = 0; i < 2; i++) drain_stream(run, i);
     close_run(run);
     leave(run);
     run->phase = phase_ended;

@@ -8,7 +8,7 @@
 #include <errno.h>
 
 // What an order to end a run says beside how.
-enum { as_runner = 1, with_all = 2, is_again = 4, as_begun = 8 };
+enum { as_runner = 1, with_all = 2, is_again = 4, as_begun = 8, with_rest = 16 };
 
 bool is_to_leave;
 
@@ -36,11 +36,18 @@ static int end(struct reader *frame, struct buffer *answers) {
     struct teardown teardown;
     if (!take_teardown(frame, &teardown) || !is_read(frame)) return EPROTO;
     struct run *run = find_run(id);
-    if (!run || run->phase >= phase_surviving) return put_gone(answers, id) ? 0 : ENOMEM;
+    enum phase last = flags & with_rest ? phase_surviving : phase_running;
+    if (!run || run->phase > last) return put_answer(answers, id, answer_gone) ? 0 : ENOMEM;
     if (flags & is_again && is_asked_to_end(run)) {
         // What came of the signal that was asked for before; where that is not known yet, it is told once it is.
         if (has_signalled(run)) tell(run, news_signalled);
         return 0;
+    }
+    if (flags & with_rest) {
+        bool is_over = run->phase == phase_surviving;
+        end_with_rest(run, &teardown, flags & as_runner);
+        // What is left is ended in any case: with its last signal whosever it is.
+        return !is_over || put_answer(answers, id, answer_sent) ? 0 : ENOMEM;
     }
     if (flags & as_begun) teardown = flags & with_all ? rules_not_repeated(run) : rules_of_command(run);
     end_run(run, &teardown, flags & with_all ? cause_asked_with_all : cause_asked, flags & as_runner);

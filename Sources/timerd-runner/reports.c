@@ -134,11 +134,11 @@ bool put_refusal(struct buffer *to, uint64_t run, int error) {
     return true;
 }
 
-bool put_gone(struct buffer *to, uint64_t run) {
+bool put_answer(struct buffer *to, uint64_t run, enum answer answer) {
     size_t start = begin_frame(to, report_signalled, 9);
     if (start == SIZE_MAX) return false;
     put_u64(to, run);
-    put_u8(to, answer_gone);
+    put_u8(to, (uint8_t)answer);
     end_frame(to, start);
     return true;
 }

@@ -14,8 +14,8 @@ bool put_greeting(struct buffer *to);
 /// That a run was not begun, for that errno.
 bool put_refusal(struct buffer *to, uint64_t run, int error);
 
-/// That there is no such run that could be signalled.
-bool put_gone(struct buffer *to, uint64_t run);
+/// What came of a signal, where that is known at once.
+bool put_answer(struct buffer *to, uint64_t run, enum answer answer);
 
 /// The answer to `ping`.
 bool put_pong(struct buffer *to);

@@ -78,6 +78,8 @@ struct ending {
     struct alarm alarm;
     /// Whether signals are sent with the runner's own rights.
     bool as_runner;
+    /// Whether what the run's own process leaves behind is ended so, too, and not by the run's rules.
+    bool with_rest;
     /// Whether a process of its own is sending one; whether it waits until there is room for that.
     bool is_sending, is_waiting;
     TAILQ_ENTRY(ending) waiting;
@@ -227,6 +229,12 @@ void close_run(struct run *run);
 /// Begins to end a run, by `teardown` in place of what is under way.
 void end_run(struct run *run, const struct teardown *teardown, enum cause cause, bool as_runner);
 
+/// Ends a run as the daemon asks, and by that, in place of its rules, what its own process leaves behind, or has left behind.
+void end_with_rest(struct run *run, const struct teardown *teardown, bool as_runner);
+
+/// Begins to end what its own process, which has ended with that status, has left behind.
+void end_rest(struct run *run, int wait_status);
+
 /// Whether a run is being ended as the daemon has asked, or one before it.
 bool is_asked_to_end(const struct run *run);
 
@@ -238,9 +246,6 @@ struct teardown rules_of_command(const struct run *run);
 
 /// The same where all runs are ended, or its time is over: without the first signal where all of the run have got it already.
 struct teardown rules_not_repeated(const struct run *run);
-
-/// The rules for what its own process has left behind, which has ended with that status.
-struct teardown rules_of_survivors(const struct run *run, int wait_status);
 
 /// Begins to end a run whose own process lives, by the run's rules.
 void end_command(struct run *run, enum cause cause);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import SystemPackage
 import Testing
 
 @testable import Runner
@@ -39,6 +40,32 @@ import Testing
         let refused = refusal([Self.failed, Self.expired])
         #expect(refused?.message.hasPrefix("account 'ann' may not run commands: ") == true)
         #expect(refused?.subject != .shortage)
+    }
+
+    @Test(
+        "What PAM says is no answer where there was hardly a descriptor as it was asked, or as it had answered",
+        arguments: [0, 1]
+    )
+    func shortage(before: Int) {
+        var looks = 0
+        var wasAsked = false
+        do throws(StartRefusal) {
+            try AccountManagement.check(
+                account,
+                room: { () throws(Errno) in
+                    defer { looks += 1 }
+                    if looks == before { throw Errno.tooManyOpenFiles }
+                },
+                asking: { _ in
+                    wasAsked = true
+                    return Self.success
+                }
+            )
+            Issue.record("it is taken for an answer")
+        } catch {
+            #expect(error.subject == .shortage)
+        }
+        #expect(wasAsked == (before == 1))
     }
 
     @Test("That PAM has no memory is no refusal", arguments: [[], [denied]])

@@ -169,8 +169,13 @@ package final class NodeRunners: CommandRunner {
         await runner(of: run).endAgain(run, by: teardown, asDaemon: asDaemon)
     }
 
-    package func kill(_ run: Int64, by teardown: Teardown, asDaemon: Bool) async -> SignalAnswer? {
-        await runner(of: run).kill(run, by: teardown, asDaemon: asDaemon)
+    package func kill(
+        _ run: Int64,
+        by teardown: Teardown,
+        withRest: Bool = false,
+        asDaemon: Bool
+    ) async -> SignalAnswer? {
+        await runner(of: run).kill(run, by: teardown, withRest: withRest, asDaemon: asDaemon)
     }
 
     package func awaitBegins(of runs: [Int64], whereOffered: Bool) async {

@@ -12,6 +12,8 @@ struct RunEnding: Sendable {
     var withAll = false
     /// Whether one that is being ended is left at that.
     var isAgain = false
+    /// Whether what its own process leaves behind is ended by `teardown`, too.
+    var withRest = false
 }
 
 /// How runs are ended, and what is said of those whose runner is gone; all of it on the loop's thread.
@@ -44,7 +46,9 @@ extension ProgramRunner {
             asRunner: ending.asRunner,
             withAll: ending.withAll,
             isAgain: ending.isAgain,
-            asBegun: isOfBefore
+            // By its rules, which its job may have had others of since, unless somebody has said how.
+            asBegun: isOfBefore && !ending.withRest,
+            withRest: ending.withRest
         )
         link.send(order)
         expectAnswer(over: link)

@@ -208,8 +208,11 @@ package final class ProgramRunner: CommandRunner, @unchecked Sendable {
         return isInProgress
     }
 
-    package func kill(_ run: Int64, by teardown: Teardown, asDaemon: Bool) async -> SignalAnswer? {
-        await answer(to: RunEnding(teardown: teardown, asRunner: asDaemon), of: run)
+    package func kill(_ run: Int64, by teardown: Teardown, withRest: Bool = false, asDaemon: Bool)
+        async -> SignalAnswer?
+    {
+        let ending = RunEnding(teardown: teardown, asRunner: asDaemon, withRest: withRest)
+        return await answer(to: ending, of: run)
     }
 
     package func endAgain(

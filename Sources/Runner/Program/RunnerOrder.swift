@@ -10,14 +10,15 @@ enum RunnerOrder {
     case start(RunRequest, files: [String])
     /// Begins to end a run, with the rights of its owner or the runner's own; `withAll`: because all runs are ended;
     /// `isAgain`: unless it is being ended as a daemon has asked before; `asBegun`: by the rules that it was begun with, and
-    /// not by these.
+    /// not by these; `withRest`: by these also what its own process leaves behind, or has left behind.
     case end(
         run: Int64,
         Teardown,
         asRunner: Bool,
         withAll: Bool = false,
         isAgain: Bool = false,
-        asBegun: Bool = false
+        asBegun: Bool = false,
+        withRest: Bool = false
     )
     /// The end of a run is stored.
     case stored(run: Int64)
@@ -42,12 +43,21 @@ enum RunnerOrder {
         switch self {
         case .hello(let version): frame.put(version)
         case .start(let request, let files): frame.put(request, files: files)
-        case .end(let run, let teardown, let asRunner, let withAll, let isAgain, let asBegun):
+        case .end(
+            let run,
+            let teardown,
+            let asRunner,
+            let withAll,
+            let isAgain,
+            let asBegun,
+            let withRest
+        ):
             var flags: EndFlags = []
             if asRunner { flags.insert(.asRunner) }
             if withAll { flags.insert(.withAll) }
             if isAgain { flags.insert(.isAgain) }
             if asBegun { flags.insert(.asBegun) }
+            if withRest { flags.insert(.withRest) }
             frame.put(run)
             frame.put(flags.rawValue)
             frame.put(teardown)
@@ -100,6 +110,7 @@ private struct EndFlags: OptionSet {
     static let withAll = Self(rawValue: 2)
     static let isAgain = Self(rawValue: 4)
     static let asBegun = Self(rawValue: 8)
+    static let withRest = Self(rawValue: 16)
 }
 
 /// The frame that is being written.

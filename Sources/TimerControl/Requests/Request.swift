@@ -18,7 +18,7 @@ public enum Request: Hashable, Sendable {
     case getRun(RunReference)
     case listNotices(ListNotices)
     case readOutput(ReadOutput)
-    case killRun(RunReference)
+    case killRun(KillRun)
     case subscribe(Subscribe)
     case previewSchedule(PreviewSchedule)
     case status

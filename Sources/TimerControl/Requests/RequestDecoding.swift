@@ -64,7 +64,13 @@ extension Request {
             if let limit = list.limit { try checkRange(limit, 1...Limits.page, "limit") }
             self = .listNotices(list)
         case .readOutput: self = .readOutput(try parameters.output())
-        case .killRun: self = .killRun(try parameters.run())
+        case .killRun:
+            let kill = try parameters.decoded(KillRun.self, fields: KillRun.fieldNames)
+            if let span = kill.killAfter {
+                try checkSize(span.utf8.count, Limits.words, "killAfter")
+            }
+            _ = try kill.killAfterSpan()
+            self = .killRun(kill)
         case .subscribe: self = .subscribe(try parameters.subscription())
         case .previewSchedule: self = .previewSchedule(try parameters.preview())
         case .status:

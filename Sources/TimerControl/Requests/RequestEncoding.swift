@@ -82,7 +82,8 @@ extension Request {
         case .setFireDate(let request):
             .object(request.members)
         case .listRuns(let request): try JSONValue(encoding: request)
-        case .getRun(let run), .killRun(let run): try JSONValue(encoding: run)
+        case .getRun(let run): try JSONValue(encoding: run)
+        case .killRun(let request): try JSONValue(encoding: request)
         case .listNotices(let request): try JSONValue(encoding: request)
         case .readOutput(let request): try JSONValue(encoding: request)
         case .subscribe(let request): try JSONValue(encoding: request)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import JobModel
 public import Schedules
 
 /// `run.list`: what became of the fires of one job or of all, newest first by date; or of one fire.
@@ -61,13 +62,36 @@ public struct ListRuns: Codable, Hashable, Sendable {
     }
 }
 
-/// `run.get` and `run.kill`.
+/// `run.get`.
 public struct RunReference: Codable, Hashable, Sendable {
     public var id: RunID
 
     public init(id: RunID) { self.id = id }
 
     static let fieldNames: Set<String> = ["id"]
+}
+
+/// `run.kill`: ends a run in progress.
+public struct KillRun: Codable, Hashable, Sendable {
+    public var id: RunID
+    /// How long after SIGTERM comes SIGKILL, also for what the run's own process has left behind; nil: as its job says.
+    public var killAfter: String?
+
+    public init(_ id: RunID, killAfter: String? = nil) {
+        (self.id, self.killAfter) = (id, killAfter)
+    }
+
+    static let fieldNames: Set<String> = ["id", "killAfter"]
+
+    /// - Throws: `ControlError`, for what is no duration that `killAfter` of a job could be.
+    package func killAfterSpan() throws(ControlError) -> TimeSpan? {
+        guard let killAfter else { return nil }
+        do throws(OptionRefusal) {
+            return try JobOption.killAfter.span(killAfter)
+        } catch {
+            throw ControlError(error)
+        }
+    }
 }
 
 /// `run.output`: what a run has written, also of one in progress.

@@ -147,7 +147,7 @@ struct CommandHandler: Sendable {
         case .listNotices(let request): try await listNotices(request, caller)
         case .getRun(let reference): try await getRun(reference, caller)
         case .readOutput(let reference): try await readOutput(reference, caller)
-        case .killRun(let reference): try await killRun(reference, caller)
+        case .killRun(let request): try await killRun(request, caller)
         case .previewSchedule(let request): try previewSchedule(request)
         case .status: await status(caller)
         case .metrics: await metrics()

@@ -82,12 +82,13 @@ extension CommandHandler {
     /// attempt is dropped.
     ///
     /// - Throws: for a stray, or an attempt at a task that a worker has, `conflict`, which says what ends it.
-    func killRun(_ reference: RunReference, _ caller: Caller) async throws -> Answer {
-        let id = reference.id
+    func killRun(_ request: KillRun, _ caller: Caller) async throws -> Answer {
+        let id = request.id
+        let killAfter = try request.killAfterSpan()
         guard let run = try await read(for: caller, { try $0.run(id, for: caller) }) else {
             throw await refusal(ofStray: id, caller) ?? ControlError.noRun(id)
         }
-        switch try await scheduler.endRun(id, caller: caller) {
+        switch try await scheduler.endRun(id, within: killAfter, caller: caller) {
         case .gone:
             if let refusal = await refusal(ofStray: id, caller) { throw refusal }
             guard run.state != .reserved || run.outcome != nil else {

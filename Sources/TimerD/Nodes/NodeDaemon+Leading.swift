@@ -113,14 +113,12 @@ extension NodeDaemon {
             drains ? "this node drains" : "this node drains no more",
             metadata: ["node": "\(shared.node)"]
         )
-        // One that hands over begins nothing any more.
-        if !handsOver { await leading?.parts.core.scheduler.drainHere(drains) }
+        await leading?.parts.core.scheduler.drainHere(drains)
     }
 
     /// Has nothing begin here any more; the node leads until its runs have ended.
     func handOver() {
         guard let leading else { return keeper.coreStopped() }
-        handsOver = true
         let (scheduler, epoch, changes) = (
             leading.parts.core.scheduler, leading.epoch, changes.continuation
         )
@@ -182,7 +180,6 @@ extension NodeDaemon {
     ) async {
         leading = nil
         metrics.standBy(with: nil)
-        handsOver = false
         watchdog = Watchdog(manager, on: thread)
         log.notice(
             "this node leads no more",

@@ -59,8 +59,6 @@ final class NodeDaemon {
     let metrics: NodeMetrics
     /// What serves the page of metrics, to be stopped with the node.
     private var started = StartedParts()
-    /// Whether this node hands over, as it drains: nothing begins here any more, even if it is told to lead again meanwhile.
-    var handsOver = false
 
     /// Begins to listen and to take part.
     ///

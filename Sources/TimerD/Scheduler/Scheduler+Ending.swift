@@ -26,24 +26,35 @@ extension Scheduler {
         }
     }
 
-    /// Begins to end a run by its job's rules, as it began.
+    /// Begins to end a run by its job's rules, as it began; or, with `killAfter`, all of it by SIGTERM and SIGKILL so long after.
     ///
     /// What has ended by itself before the stop is stored has not been told to: it keeps its end, and is not tried again.
     /// - Returns: what came of the first signal, which is sent once it is stored that the run is not tried again; `gone` if
     ///   the run is not in progress, or no more. If it is refused, the run goes on, and may be tried again as before. Root is
     ///   refused nothing.
     /// - Throws: `ControlError`, where that could not be stored: then nothing has been sent.
-    func endRun(_ run: RunID, caller: Caller) async throws -> SignalAnswer {
+    func endRun(
+        _ run: RunID,
+        within killAfter: TimeSpan? = nil,
+        caller: Caller
+    ) async throws -> SignalAnswer {
         guard let begun = fires[run] else { return .gone }
         let stop: RunStop = begun.job.owner == caller.owner ? .owner : .administrator
         // What a restart finds of it is ended, and not tried again.
         try await submitWrite(of: caller.uid) { try $0.runs.markStopped(run, stop) }.value()
         guard let command = fires[run] else { return .gone }
         fires.noteStop(stop, of: run)
-        let teardown = command.job.policy.run.teardown
+        var policy = command.job.policy.run
+        if let killAfter { policy.killAfter = killAfter }
         command.start.withdraw()
         // Root may end processes that the run's owner may not.
-        switch await runner.kill(run.rawValue, by: teardown, asDaemon: caller.uid == 0) {
+        let answer = await runner.kill(
+            run.rawValue,
+            by: policy.teardown,
+            withRest: killAfter != nil,
+            asDaemon: caller.uid == 0
+        )
+        switch answer {
         case .refused:
             fires.noteRefused(stop, of: run)
             restateStop(of: run, command.job)

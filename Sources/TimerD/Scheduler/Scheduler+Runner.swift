@@ -73,17 +73,12 @@ extension Scheduler {
         hosts.drain(name, drains, at: clock.now().wall)
     }
 
-    /// Has commands begin on another node no more, or again.
-    func drainNode(_ name: String, _ drains: Bool) {
-        guard name != hosts.own else { return }
-        drain(name, drains)
-    }
-
     /// Has commands begin on this node no more, or again; all else goes on.
-    func drainHere(_ drains: Bool) { drain(hosts.own, drains) }
+    func drainHere(_ drains: Bool) { drainNode(hosts.own, drains) }
 
-    private func drain(_ host: String, _ drains: Bool) {
-        hosts.drain(host, drains, at: clock.now().wall)
+    /// Has commands begin on a node no more, or again, from here on: also on this one, whose keeper is told of it later.
+    func drainNode(_ name: String, _ drains: Bool) {
+        hosts.drain(name, drains, at: clock.now().wall)
         guard isRecovered else { return }
         setPlaces()
         if !drains { beginAgain() }

@@ -64,7 +64,7 @@ extension Scheduler {
 
     /// Has no command begin on this host any more, and returns once none is in progress here; all else goes on.
     func drainRuns() async {
-        hosts.drain(hosts.own, true, at: clock.now().wall)
+        hosts.handOver(at: clock.now().wall)
         await withCheckedContinuation { waiter in
             idleWaiters.append(waiter)
             resumeIfIdle()

@@ -205,7 +205,7 @@ actor TopLink {
                 "\($0.title): \($0.state.rawValue); u undoes it"
             }
         case .kill(let run):
-            let request = Request.killRun(RunReference(id: run))
+            let request = Request.killRun(KillRun(run))
             let reply = try await daemon.ask(request, for: RunReply.self).value
             return reply.run.killSentence(run)
         case .undo:

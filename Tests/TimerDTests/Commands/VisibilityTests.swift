@@ -195,7 +195,7 @@ import TimerControl
             try await test.settle()
             let run = try #require(try await test.history(id).last?.id)
             let requests: [(RunID) -> Request] = [
-                { .getRun(RunReference(id: $0)) }, { .killRun(RunReference(id: $0)) },
+                { .getRun(RunReference(id: $0)) }, { .killRun(KillRun($0)) },
                 { .readOutput(ReadOutput(id: $0)) },
                 {
                     var read = ReadOutput(id: $0)

@@ -93,7 +93,7 @@ extension CrashSimulation {
     func kill(_ process: SimulatedProcesses.Process) {
         killsNext = false
         tell("kill run \(process.run)")
-        let run = RunReference(id: RunID(rawValue: process.run))
+        let run = KillRun(RunID(rawValue: process.run))
         ask(.killRun(run), of: []) { [self] answer, _ in
             guard answer != nil else { return }
             killed.insert("\(process.job) \(process.fireDate)")

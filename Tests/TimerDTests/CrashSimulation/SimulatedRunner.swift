@@ -108,7 +108,7 @@ final class SimulatedRunner: Conductor.Lane, @unchecked Sendable {
                 sayEnd(number)
             }
         case .start(let request, _): start(request)
-        case .end(let number, _, _, let withAll, _, _):
+        case .end(let number, _, _, let withAll, _, _, _):
             let process = runs[number].flatMap { simulation.processes.living[$0.known.pid] }
             if let process {
                 // Some take their time, in which the daemon may end.

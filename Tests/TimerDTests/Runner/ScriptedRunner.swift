@@ -174,7 +174,7 @@ final class ScriptedLink: RunnerLink {
     var ended: [Int64] {
         state.withLock { state in
             state.orders.compactMap {
-                if case .end(let run, _, _, _, _, _) = $0 { run } else { nil }
+                if case .end(let run, _, _, _, _, _, _) = $0 { run } else { nil }
             }
         }
     }
@@ -182,7 +182,7 @@ final class ScriptedLink: RunnerLink {
     var endedWithAll: [Int64] {
         state.withLock { state in
             state.orders.compactMap {
-                if case .end(let run, _, _, true, _, _) = $0 { run } else { nil }
+                if case .end(let run, _, _, true, _, _, _) = $0 { run } else { nil }
             }
         }
     }

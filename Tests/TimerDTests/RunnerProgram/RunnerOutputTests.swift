@@ -5,6 +5,7 @@ import Glibc
 import JobModel
 import Testing
 
+@testable import LinuxSystem
 @testable import Runner
 @testable import TimerD
 
@@ -125,6 +126,45 @@ struct RunnerOutputTests {
         #expect(end.stdout.isEmpty && end.stderr.isEmpty)
         #expect(end.end.stdout == 4 && end.end.stderr == 4)
     }
+
+    @Test(
+        "What a command leaves in its pipe as it ends is read to its end, however large it has made that",
+        .enabled(if: largestPipe > 0, "pipes cannot be enlarged here")
+    )
+    func largePipe() throws {
+        let size = Self.largestPipe
+        let runner = try RunnerProcess()
+        let peer = try runner.connect()
+        let gate = runner.folder.file("gate")
+        let program = """
+            fcntl(STDOUT, \(Self.setPipeSize), \(size)) or die;
+            print STDERR "ready"; close STDERR;
+            until (-e "\(gate)") { select(undef, undef, undef, 0.01) }
+            syswrite STDOUT, "x" x \(size);
+            """
+        try peer.send(
+            .start(request(1, "exec perl -e '\(program)'", keeping: 4711), files: ["/bin/sh"])
+        )
+        let pid = try peer.next { if case .started(1, let known) = $0 { known.pid } else { nil } }
+        _ = try peer.next { if case .output(1, .stderr, _, _, _) = $0 { true } else { nil } }
+        // All of it is in the pipe before the runner reads any.
+        kill(runner.pid, SIGSTOP)
+        waitpid(runner.pid, nil, WUNTRACED)
+        close(creat(gate, 0o600))
+        while ProcessStatus.text(at: "/proc/\(pid)/stat")?.contains(") Z ") == false {}
+        kill(runner.pid, SIGCONT)
+        #expect(try peer.end(of: 1).end.stdout == Int64(size))
+    }
+
+    /// F_SETPIPE_SZ.
+    private static let setPipeSize: CInt = 1031
+    /// Root's may be larger than others' may be, where it has not been confined; 0 where none may be as large as those.
+    private static let largestPipe: CInt = {
+        var ends: [CInt] = [-1, -1]
+        guard pipe(&ends) == 0 else { return 0 }
+        defer { for end in ends { close(end) } }
+        return [4 << 20, 1 << 20].first { fcntl(ends[1], setPipeSize, $0) >= $0 } ?? 0
+    }()
 
     @Test("A later daemon is told how much is kept, and how far the one before has passed it on")
     func passed() throws {

@@ -216,6 +216,22 @@ struct SchedulerNodesTests {
         }
     }
 
+    @Test("The node that leads drains as that is answered, and drains no more unless it hands over")
+    func drainsItself() async throws {
+        try await Self.withTwo { test in
+            func drain(_ drains: Bool) async -> Bool? {
+                await test.loop.ask { [scheduler = test.scheduler] in
+                    scheduler.assumeIsolated { $0.drainNode("a", drains) }
+                }
+                return await test.scheduler.runnerStanding(named: true).drains
+            }
+            #expect(await drain(true) == true)
+            #expect(await drain(false) == nil)
+            await test.scheduler.drainRuns()
+            #expect(await drain(false) == true)
+        }
+    }
+
     @Test("A node that is lost is told as that, and one whose runner hangs with its runner, once")
     func lostNode() async throws {
         let log = RecordedLog()

@@ -224,7 +224,7 @@ import TimerControl
             try await test.advance(by: .seconds(11))
             let first = try #require(try await test.history(job.id).first)
             #expect(first.waitsFor == .retry)
-            let kill = Request.killRun(RunReference(id: try #require(first.id)))
+            let kill = Request.killRun(KillRun(try #require(first.id)))
             let reply = try await test.handler().handle(kill, from: 0).get()
             let killed = try #require(reply as? RunReply).run
             #expect(killed.state == .done && killed.waitsFor == nil && killed.stopped == nil)
@@ -241,6 +241,35 @@ import TimerControl
             let later = after.runner.requests.dropFirst(isRestarted ? 0 : 1)
             #expect(later.first?.argv == ["false"])
             if isRestarted { try await after.close() }
+        }
+    }
+
+    @Test(
+        "It is ended as its job says, or, with what it leaves behind, as who ends it says",
+        arguments: [nil, "0s", "2min"]
+    )
+    func killAfter(_ words: String?) async throws {
+        try await TestScheduler.with { test in
+            (test.runner.isHolding, test.runner.ignoresSignals) = (true, true)
+            try await test.add(ScheduleWords(in: "1s"), command: ["backup"]) {
+                $0.killAfter = "1h"
+            }
+            try await test.advance(by: .seconds(2))
+            while test.runner.heldCount == 0 { await Task.yield() }
+            let run = RunID(rawValue: try #require(test.runner.requests.first?.run))
+            let slip = Request.killRun(KillRun(run, killAfter: "soon"))
+            #expect(await test.refusal(slip)?.reason == .badSchedule)
+            #expect(test.runner.stops.isEmpty)
+            let kill = Request.killRun(KillRun(run, killAfter: words))
+            _ = try await test.handler().handle(kill, from: 0).get()
+            let span: TimeSpan = try words.map { try TimeSpan(parsing: $0) } ?? .seconds(3600)
+            #expect(
+                test.runner.stops.map(\.teardown) == [.terminate(killAfter: span.duration)]
+            )
+            #expect(test.runner.endedWithRest == (words == nil ? [] : [run.rawValue]))
+            test.runner.isHolding = false
+            test.runner.end(.signalled(15))
+            try await test.advance(by: .seconds(1))
         }
     }
 }

@@ -48,7 +48,7 @@ struct StrayRunsTests {
             var known = KnownRuns(epoch: 1)
             known.runs[500] = KnownRun(phase: .running, pid: pid, startedAtMicroseconds: 0)
             let after = try await test.crashedAndDown(for: .zero, known: known)
-            let request = Request.killRun(RunReference(id: RunID(rawValue: 500)))
+            let request = Request.killRun(KillRun(RunID(rawValue: 500)))
             let refusal = await after.refusal(request)
             #expect(refusal?.reason == .conflict)
             #expect(refusal?.message.contains(advice) == true, "\(refusal?.message ?? "none")")

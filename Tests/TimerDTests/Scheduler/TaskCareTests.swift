@@ -64,7 +64,7 @@ struct TaskCareTests {
             try await add(1, to: test)
             let task = try #require(try await test.reserve("mails").first)
             let run = try #require(task.token)
-            let kill = Request.killRun(RunReference(id: run))
+            let kill = Request.killRun(KillRun(run))
             let refusal = await #expect(throws: ControlError.self) {
                 _ = try await test.handler().handle(kill, from: 0).get()
             }

@@ -29,6 +29,7 @@ final class RecordingRunner: CommandRunner {
         var endedBefore = TimeSpan.zero
         var neverBegun: Set<Int64> = []
         var endedAgain: [Int64] = []
+        var endedWithRest: [Int64] = []
         var endedAsDaemon: [Int64] = []
         var refusesSignals = false
         var stops: [(run: Int64, teardown: Teardown)] = []
@@ -66,6 +67,8 @@ final class RecordingRunner: CommandRunner {
     var takenUp: [Int64] { state.withLock { $0.takenUp } }
     /// The runs that were told to end as a daemon before may have done, in order; a test has to end them.
     var endedAgain: [Int64] { state.withLock { $0.endedAgain } }
+    /// Those that were killed with what they leave behind.
+    var endedWithRest: [Int64] { state.withLock { $0.endedWithRest } }
     /// Those of them that were ended with the daemon's own rights.
     var endedAsDaemon: [Int64] { state.withLock { $0.endedAsDaemon } }
     /// The runs that were told to end, in order, and how.
@@ -288,8 +291,14 @@ final class RecordingRunner: CommandRunner {
         }
     }
 
-    func kill(_ run: Int64, by teardown: Teardown, asDaemon: Bool) async -> SignalAnswer? {
-        stop(run, by: teardown) ? .sent : .gone
+    func kill(
+        _ run: Int64,
+        by teardown: Teardown,
+        withRest: Bool,
+        asDaemon: Bool
+    ) async -> SignalAnswer? {
+        if withRest { state.withLock { $0.endedWithRest.append(run) } }
+        return stop(run, by: teardown) ? .sent : .gone
     }
 
     // It minds nothing beyond the daemon.

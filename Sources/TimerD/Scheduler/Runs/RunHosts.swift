@@ -29,6 +29,8 @@ struct RunHosts: Sendable {
     /// How many commands run at once on this host.
     var limit: Int
     private(set) var hosts: [String: Host]
+    /// Whether its own host's node hands over: no command begins there any more, also where it is told to drain no more.
+    private(set) var handsOver = false
     private var places: [FireID: String] = [:]
     /// Fires that no host could take as they had their turn, by what they ask for; some of them may have left,
     /// or ask for another one by now.
@@ -108,7 +110,14 @@ struct RunHosts: Sendable {
 
     /// Has commands begin on a host no more, or again.
     mutating func drain(_ host: String, _ drains: Bool, at now: Timestamp) {
+        guard drains || host != own || !handsOver else { return }
         hosts[host]?.standing.drain(drains, at: now)
+    }
+
+    /// Has no command begin on this host any more.
+    mutating func handOver(at now: Timestamp) {
+        handsOver = true
+        drain(own, true, at: now)
     }
 
     /// A host does not know that user: his commands go elsewhere from here on, until it comes again.

@@ -14,7 +14,7 @@ extension Visit {
                 switch action {
                 case .kill:
                     let reply = try await client.call(
-                        .killRun(RunReference(id: id)),
+                        .killRun(KillRun(id)),
                         as: RunReply.self
                     )
                     return redirect(
