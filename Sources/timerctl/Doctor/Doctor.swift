@@ -132,7 +132,7 @@ struct Doctor: AsyncParsableCommand {
                 return Finding.notices(found.notices, areAll: found.areAll, status)
             },
             Finding.maintenance(status) {
-                LocalDate(now: status.now, zone: .local).phrase($0.since)
+                LocalDate(now: status.now, zone: .local).dayAndTime($0.since)
             },
         ]
     }

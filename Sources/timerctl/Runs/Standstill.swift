@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TimerControl
+import TimerWords
+
+/// Why a live job fires nothing for now, which no row of its fires tells.
+extension Job {
+    /// "paused; 'timerctl resume 3' arms it"; nil where it is not paused.
+    var pause: String? {
+        guard state == .paused else { return nil }
+        return maintenance
+            ? "paused for maintenance; 'timerctl maintenance off' resumes what that has paused"
+            : "paused; 'timerctl resume \(id)' arms it"
+    }
+
+    /// The same, or "held: its zone 'X' is gone"; nil where it fires, or has ended.
+    var standstill: String? {
+        guard state.isLive else { return nil }
+        return held.map { "held: \($0)" } ?? pause
+    }
+
+    /// The same as a sentence; else why the tasks among `runs` wait, so far as their queue is the reason.
+    func standstill(of runs: [Run], _ daemon: Daemon, _ dates: LocalDate) async -> String? {
+        if let standstill { return "\(title) is \(standstill)" }
+        guard let name = definition.queue, runs.contains(where: \.waitsForWorker) else {
+            return nil
+        }
+        // try?: the rows are there without it.
+        let queues = try? await daemon.queues(of: owner)
+        return wait(of: runs, nil, queues?.first { $0.queue == name }, dates)
+    }
+}
