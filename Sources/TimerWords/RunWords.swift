@@ -62,9 +62,9 @@ public struct RunWords: Sendable {
     /// What its job makes of an exit status that other jobs would take for the contrary; nil where nobody would.
     ///
     /// Of a run that was told to end its status says nothing. An event says nothing of a failure, and has no `endedAt`.
-    private var verdict: String? {
-        guard run.outcome == .exited, let status = run.status, run.stopped != true,
-            run.stoppedBy == nil
+    public var verdict: String? {
+        guard run.outcome == .exited, let status = run.status, run.endedAt != nil,
+            run.stopped != true, run.stoppedBy == nil
         else { return nil }
         switch (status == 0, run.failed == true) {
         case (true, true): return "a failure (success codes)"
