@@ -215,6 +215,23 @@ import TimerWords
         #expect(job { ($0.state, $0.held) = (.finished, "why") }.standstill == nil)
     }
 
+    @Test("A date that has passed, and fires not, is told of with what the daemon says of that")
+    func overdue() throws {
+        let late = job {
+            $0.fireDate = testNow - .seconds(4)
+            $0.definition.command = ["true"]
+        }
+        var status = TopTests.status
+        #expect(late.overdueSentence(status, testDates) == nil, "why is not known")
+        status.trouble = "disk full"
+        let why = try #require(status.unwritable)
+        #expect(
+            late.overdueSentence(status, testDates)
+                == "job 2 was due 4 s ago, and has not fired: \(why)"
+        )
+        #expect(job().overdueSentence(status, testDates) == nil, "its date is ahead")
+    }
+
     @Test("Where no run is found, it is known whether one may still come")
     func noRun() {
         var newest = NewestRun()

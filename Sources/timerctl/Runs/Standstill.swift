@@ -19,9 +19,22 @@ extension Job {
         return held.map { "held: \($0)" } ?? pause
     }
 
-    /// The same as a sentence; else why the tasks among `runs` wait, so far as their queue is the reason.
+    /// Why its next date has passed and no row tells of it; nil where it has not, or that is not known.
+    func overdueSentence(_ status: StatusReply?, _ dates: LocalDate) -> String? {
+        guard state == .scheduled, held == nil, isOverdue(at: dates.now, status),
+            let date = nextFire, let why = delay(status, dates)
+        else { return nil }
+        return "\(title) was due \(dates.distance(date)), and has not fired: \(why)"
+    }
+
+    /// `standstill` as a sentence; else why a date that has passed, or the tasks among `runs`, wait, so far as that is known.
     func standstill(of runs: [Run], _ daemon: Daemon, _ dates: LocalDate) async -> String? {
         if let standstill { return "\(title) is \(standstill)" }
+        if state == .scheduled, isOverdue(at: dates.now) {
+            // try?: the rows are there without it.
+            let status = try? await daemon.ask(.status, for: StatusReply.self).value
+            if let sentence = overdueSentence(status, dates) { return sentence }
+        }
         guard let name = definition.queue, runs.contains(where: \.waitsForWorker) else {
             return nil
         }
