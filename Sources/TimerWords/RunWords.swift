@@ -56,7 +56,21 @@ public struct RunWords: Sendable {
 
     private var ended: String {
         guard let start = run.startedAt, let end = run.endedAt else { return outcome }
-        return "\(outcome) after \((end - start).length)"
+        return "\(outcome) after \((end - start).length)" + (verdict.map { ", \($0)" } ?? "")
+    }
+
+    /// What its job makes of an exit status that other jobs would take for the contrary; nil where nobody would.
+    ///
+    /// Of a run that was told to end its status says nothing. An event says nothing of a failure, and has no `endedAt`.
+    public var verdict: String? {
+        guard run.outcome == .exited, let status = run.status, run.endedAt != nil,
+            run.stopped != true, run.stoppedBy == nil
+        else { return nil }
+        switch (status == 0, run.failed == true) {
+        case (true, true): return "a failure (success codes)"
+        case (false, false): return "no failure (success codes)"
+        case (true, false), (false, true): return nil
+        }
     }
 
     private func since(_ start: Timestamp?) -> String {

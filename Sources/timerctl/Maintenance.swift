@@ -65,9 +65,9 @@ struct Maintenance: AsyncParsableCommand {
 }
 
 extension StatusReply.Maintenance {
-    /// "ann is in maintenance, since 2026-12-01 at 09:00:00".
+    /// "ann is in maintenance, since 2026-12-01 09:00:00".
     func sentence(in zone: Zone) -> String {
         let dates = LocalDate(now: .now, zone: zone)
-        return "\(owner) is in maintenance, since \(dates.phrase(since))"
+        return "\(owner) is in maintenance, since \(dates.dayAndTime(since))"
     }
 }

@@ -60,6 +60,29 @@ import TimerControl
         )
     }
 
+    @Test("Jobs that would have a date by then, and are paused or held, are counted")
+    func silence() {
+        let end = testNow + .seconds(86_400)
+        var silence = AgendaSilence()
+        #expect(silence.sentence == nil)
+        silence.read(Self.jobs, until: end)
+        let one = silence.sentence
+        #expect(
+            one == "1 paused job and 1 held job are due by then, and fire nothing as it stands: "
+                + "'timerctl list' shows which"
+        )
+        let far = Self.named(9, "far", ScheduleWords(every: "8h"), in: .seconds(90_000)) {
+            $0.state = .paused
+        }
+        silence.read([far, job { $0.state = .finished }], until: end)
+        #expect(silence.sentence == one, "that one would not fire by then, this one has ended")
+        silence = AgendaSilence(paused: 1, areMore: true)
+        #expect(
+            silence.sentence?.hasPrefix("at least 1 paused job is due by then, and fires nothing")
+                == true
+        )
+    }
+
     @Test("Whose the jobs are is told where they are several users'")
     func owners() {
         let jobs = [

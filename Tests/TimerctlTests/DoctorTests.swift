@@ -218,17 +218,17 @@ import TimerWords
     func queues() {
         let empty = TaskQueue(queue: "sums", owner: "anna", paused: true, delayed: 4)
         let open = TaskQueue(queue: "logs", owner: "anna", ready: 3)
-        #expect(Diagnosis.queues([empty, open]) == nil)
+        #expect(Finding.queues([empty, open]) == nil)
         var mails = TaskQueue(queue: "mails", owner: "anna", paused: true, ready: 2)
-        let finding = Diagnosis.queues([empty, mails, open])
+        let finding = Finding.queues([empty, mails, open])
         #expect(finding?.level == .warning)
         #expect(finding?.text == "1 queue is paused and has tasks: 'mails', with 2 ready")
         #expect(finding?.advice?.hasPrefix("timerctl queue resume mails, ") == true)
-        let some = Diagnosis.queues([mails], areAll: false)
+        let some = Finding.queues([mails], areAll: false)
         #expect(some?.text.hasPrefix("at least 1 queue is paused") == true)
         mails.owner = "ben"
         #expect(
-            Diagnosis.queues([open, mails])?.text.contains("'mails' of ben, with 2 ready") == true
+            Finding.queues([open, mails])?.text.contains("'mails' of ben, with 2 ready") == true
         )
     }
 

@@ -30,7 +30,7 @@ import TimerWords
                 $0.fireDate = testNow - .seconds(5)
                 $0.id = RunID(rawValue: 9)
                 $0.outcome = .exited
-                $0.status = 22
+                ($0.status, $0.failed) = (22, true)
                 $0.startedAt = testNow - .seconds(5)
                 $0.endedAt = testNow - .milliseconds(3800)
             },

@@ -32,10 +32,22 @@ import TimerWords
         (run(.done), "did not fail; its run is no longer kept"),
         (
             done(0.003) {
-                $0.outcome = .exited
-                $0.status = 3
+                ($0.outcome, $0.status, $0.failed) = (.exited, 3, true)
                 $0.attempt = 2
             }, "exit 3 after 3 ms; attempt 2"
+        ),
+        // By the job's success codes; a run that was told to end is judged by none.
+        (
+            done(0.003) { ($0.outcome, $0.status) = (.exited, 3) },
+            "exit 3 after 3 ms, no failure (success codes)"
+        ),
+        (
+            done(0.003) { ($0.outcome, $0.status, $0.failed) = (.exited, 0, true) },
+            "exit 0 after 3 ms, a failure (success codes)"
+        ),
+        (
+            done(0.003) { ($0.outcome, $0.status, $0.stoppedBy) = (.exited, 3, .owner) },
+            "exit 3 after 3 ms; told to end by its owner (kill)"
         ),
         (
             done(200) {

@@ -184,6 +184,59 @@ import TimerWords
         #expect(newest.skipped == nil)
     }
 
+    @Test("A newer fire whose command waits is known beside what was skipped, the newest first")
+    func newerWaits() {
+        // A date ahead that is armed is no news.
+        let armed = run(.claimed) { $0.fireDate = testNow + .seconds(60) }
+        let waiting = run(.waiting) { ($0.waitsFor, $0.fireDate) = (.place, testNow - .seconds(5)) }
+        let first = run(.waiting) { ($0.waitsFor, $0.fireDate) = (.place, testNow - .seconds(8)) }
+        let skipped = run(.skipped) { $0.reason = .overlap }
+        let done = run(.done) {
+            ($0.id, $0.fireDate) = (RunID(rawValue: 12), testNow - .seconds(9))
+        }
+        var newest = NewestRun()
+        let isFound = newest.read([armed, skipped, waiting, first, done], now: testNow)
+        #expect(isFound)
+        #expect(newest.newer == [skipped, waiting])
+
+        newest = NewestRun()
+        let isNothing = newest.read([armed], now: testNow)
+        #expect(!isNothing && newest.isToCome && newest.newer.isEmpty)
+    }
+
+    @Test("A job that fires nothing for now says why, in the words of its page")
+    func standstill() {
+        #expect(job().standstill == nil)
+        #expect(job { $0.state = .finished }.standstill == nil)
+        let paused = job { $0.state = .paused }
+        #expect(paused.standstill == "paused; 'timerctl resume 2' arms it")
+        let maintained = job { ($0.state, $0.maintenance) = (.paused, true) }
+        #expect(
+            maintained.standstill
+                == "paused for maintenance; 'timerctl maintenance off' resumes what that has paused"
+        )
+        let held = job { ($0.state, $0.held) = (.paused, "its zone 'X' is gone") }
+        #expect(held.standstill == "held: its zone 'X' is gone")
+        #expect(job { ($0.state, $0.held) = (.finished, "why") }.standstill == nil)
+    }
+
+    @Test("A date that has passed, and fires not, is told of with what the daemon says of that")
+    func overdue() throws {
+        let late = job {
+            $0.fireDate = testNow - .seconds(4)
+            $0.definition.command = ["true"]
+        }
+        var status = TopTests.status
+        #expect(late.overdueSentence(status, testDates) == nil, "why is not known")
+        status.trouble = "disk full"
+        let why = try #require(status.unwritable)
+        #expect(
+            late.overdueSentence(status, testDates)
+                == "job 2 was due 4 s ago, and has not fired: \(why)"
+        )
+        #expect(job().overdueSentence(status, testDates) == nil, "its date is ahead")
+    }
+
     @Test("Where no run is found, it is known whether one may still come")
     func noRun() {
         var newest = NewestRun()

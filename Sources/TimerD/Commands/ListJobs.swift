@@ -62,7 +62,7 @@ extension CommandHandler {
                 let id = try own ?? Owners(queries.database).id(of: caller.owner)
                 return try queries.jobID(named: name, owner: id).flatMap { try queries.job($0) }
             }
-            guard let found else { throw ControlError.noKeptJob(named: name, of: owner) }
+            guard let found else { throw ControlError.noKeptJob(named: name, of: owner, caller) }
             return found
         }
     }

@@ -36,12 +36,17 @@ extension ControlError {
     }
 
     /// `owner`: whose job was asked for; nil for the caller's own.
-    static func noKeptJob(named name: String, of owner: String? = nil) -> Self {
+    static func noKeptJob(named name: String, of owner: String? = nil, _ caller: Caller) -> Self {
         Self(
             .notFound,
             "\(owner.map { "'\($0)' has" } ?? "you have") no job named '\(name)', live or ended;"
-                + " 'timerctl list --all' shows them"
+                + " 'timerctl list --all' shows them\(owner == nil ? others(for: caller) : "")"
         )
+    }
+
+    /// What root finds in the list as well, which may have the very name that was refused.
+    private static func others(for caller: Caller) -> String {
+        caller.owner.uid == 0 ? ", and other users' jobs, which go by their ids" : ""
     }
 
     /// `revision`: the one that the change was made of.
@@ -68,7 +73,10 @@ extension ControlError {
         )
     }
 
-    static func noJob(named name: String) -> Self {
-        Self(.notFound, "you have no live job named '\(name)'; 'timerctl list' shows them")
+    static func noJob(named name: String, _ caller: Caller) -> Self {
+        Self(
+            .notFound,
+            "you have no live job named '\(name)'; 'timerctl list' shows them\(others(for: caller))"
+        )
     }
 }

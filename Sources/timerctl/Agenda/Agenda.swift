@@ -15,6 +15,7 @@ struct Agenda: AsyncParsableCommand {
             how many dates on. Dates follow from the schedules, without those that were dropped: what \
             a job's overlap, its window or a full machine will make of them is not known yet. The \
             next date of a job with jitter is when it is due; those behind it are without jitter. \
+            Standard error tells how many jobs are left out as they are paused or held. \
             --json prints an object a line; of a job that has one line for many dates it has 'times' \
             and 'last', and 'isCut' where there are more than \(AgendaLine.mostDates), which were not \
             counted.
@@ -74,6 +75,9 @@ struct Agenda: AsyncParsableCommand {
             each: each,
             without: dropped
         )
+        // try?: the list is whole without it. Ahead of a pager that may be open for long.
+        let silence = common.json ? nil : try? await daemon.silence(request(), until: end)
+        defer { if let sentence = silence?.sentence { Output.tell(sentence) } }
         if lines.isEmpty {
             return try NothingFound.tell("nothing fires up to \(dates.full(end))", owner: owner)
         }

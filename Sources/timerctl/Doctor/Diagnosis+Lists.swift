@@ -38,27 +38,6 @@ extension Diagnosis {
         )
     }
 
-    /// The queues that are paused and have tasks that workers could take; nil if there are none.
-    ///
-    /// `queues`: those that the caller may see; `areAll`: whether others were not looked at.
-    static func queues(_ queues: [TaskQueue], areAll: Bool = true) -> Finding? {
-        let stopped = queues.filter { $0.paused && $0.ready > 0 }
-        guard let first = stopped.first else { return nil }
-        let showsOwner = Set(queues.lazy.map(\.owner)).count > 1
-        let named = stopped.prefix(5).map { queue in
-            let owner = showsOwner ? " of \(queue.owner)" : ""
-            return "'\(queue.queue)'\(owner), with \(queue.ready) ready"
-        }
-        let words = stopped.count == 1 ? "1 queue is" : "\(stopped.count) queues are"
-        return .warning(
-            "queues",
-            "\(areAll ? "" : "at least ")\(words) paused and \(stopped.count == 1 ? "has" : "have") tasks: "
-                + named.joined(separator: "; ") + (stopped.count > 5 ? "; and others" : ""),
-            ShellWords.joined(["timerctl", "queue", "resume", first.queue])
-                + ", by its owner, has workers get them"
-        )
-    }
-
     /// The newest fires of all jobs that the caller may see, the newest first.
     static func runs(_ runs: [Run]) -> Finding {
         var seen: Set<JobID> = []

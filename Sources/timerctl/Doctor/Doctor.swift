@@ -118,8 +118,10 @@ struct Doctor: AsyncParsableCommand {
                 return Diagnosis.held(status, page)
             },
             await Self.finding("queues", isShared: isShared) { () throws(Failure) in
-                let (queues, areAll) = try await daemon.pausedQueues()
-                return Diagnosis.queues(queues, areAll: areAll)
+                let found = try await PausedQueuePages.read { (request) throws(Failure) in
+                    try await daemon.ask(.listQueues(request), for: QueuesReply.self).value
+                }
+                return Finding.queues(found.queues, areAll: found.areAll)
             },
             await Self.finding("runs", isShared: isShared) { () throws(Failure) in
                 Diagnosis.runs(try await daemon.newestRuns(100))
@@ -132,7 +134,7 @@ struct Doctor: AsyncParsableCommand {
                 return Finding.notices(found.notices, areAll: found.areAll, status)
             },
             Finding.maintenance(status) {
-                LocalDate(now: status.now, zone: .local).phrase($0.since)
+                LocalDate(now: status.now, zone: .local).dayAndTime($0.since)
             },
         ]
     }

@@ -16,7 +16,7 @@ struct Logs: AsyncParsableCommand {
             that wrote more than is kept (64 KiB of each stream; --output-kept of the job) the \
             beginning and the end are there, and standard error says between them how many bytes \
             are left out. Of a run that wrote nothing, or of whose output nothing is known, it says \
-            what became of it, and of a job's newest run whether a newer date was skipped; \
+            what became of it, and of a job's newest run whether a newer date was skipped, or waits; \
             --on-failure shows what the job's on-failure command wrote as well.
 
             -t shows both streams as lines on standard output, each behind the date at which it \

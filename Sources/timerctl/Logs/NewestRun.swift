@@ -10,8 +10,15 @@ struct NewestRun {
     private(set) var run: Run?
     /// The newest date that has passed since and was skipped; nil for none.
     private(set) var skipped: Run?
+    /// The newest fire since whose command waits; nil for none.
+    private(set) var waiting: Run?
     /// Whether a fire is there whose command may still run.
     private(set) var isToCome = false
+
+    /// What has come since, the newest first.
+    var newer: [Run] {
+        [waiting, skipped].compactMap(\.self).sorted { $0.fireDate > $1.fireDate }
+    }
 
     /// Reads the next page of fires; returns whether the run is found.
     mutating func read(_ page: [Run], now: Timestamp) -> Bool {
@@ -24,6 +31,10 @@ struct NewestRun {
             switch fire.state {
             case .skipped: if skipped == nil, fire.fireDate <= now { skipped = fire }
             case .done: break
+            case .waiting, .queued:
+                isToCome = true
+                if waiting == nil { waiting = fire }
+            // One whose date is ahead is among them.
             default: isToCome = true
             }
         }
@@ -49,7 +60,7 @@ extension Logs {
             request.cursor = newest.read(page.runs, now: dates.now) ? nil : page.cursor
         } while request.cursor != nil
         guard let run = newest.run else {
-            throw try await nothing(of: reference, isToCome: newest.isToCome, daemon)
+            throw try await nothing(of: reference, newest, daemon, dates)
         }
         guard let id = run.id else {
             throw Failure(
@@ -59,11 +70,14 @@ extension Logs {
             )
         }
         // The newest run of all jobs is older than many dates of others.
-        if reference != nil, !common.json, let skipped = newest.skipped {
-            Output.tell(
-                "this is run \(id); a newer date, \(dates.full(skipped.fireDate)), has none: "
-                    + RunSentence(skipped, dates: dates).text
-            )
+        if reference != nil, !common.json {
+            for fire in newest.newer {
+                let none = fire.state == .skipped ? "has none" : "has none yet"
+                Output.tell(
+                    "this is run \(id); a newer date, \(dates.full(fire.fireDate)), \(none): "
+                        + RunSentence(fire, dates: dates).text
+                )
+            }
         }
         return id
     }
@@ -71,15 +85,25 @@ extension Logs {
     /// Why there is no run to show: there was none yet, or none is kept.
     private func nothing(
         of reference: JobReference?,
-        isToCome: Bool,
-        _ daemon: Daemon
+        _ newest: NewestRun,
+        _ daemon: Daemon,
+        _ dates: LocalDate
     ) async throws(Failure) -> Failure {
         guard let reference else {
             return Failure(.refused, "no job has run a command yet, or no run is kept any more")
         }
         let job = try await daemon.ask(.getJob(reference), for: JobReply.self).value.job
-        guard job.definition.command != nil, !isToCome, let gone = job.goneSentence else {
-            return Failure(.refused, "\(reference.title) has run no command yet")
+        if let waiting = newest.waiting {
+            let date = dates.full(waiting.fireDate)
+            return Failure(
+                .refused,
+                "\(reference.title) has run no command yet; the date \(date): "
+                    + RunSentence(waiting, dates: dates).text
+            )
+        }
+        guard job.definition.command != nil, !newest.isToCome, let gone = job.goneSentence else {
+            let why = job.standstill.map { "; it is \($0)" } ?? ""
+            return Failure(.refused, "\(reference.title) has run no command yet\(why)")
         }
         return Failure(.refused, "of the runs of \(reference.title) \(gone)")
     }

@@ -87,21 +87,6 @@ extension Daemon {
         } while request.cursor != nil
         return queues
     }
-
-    /// Those of the first 10,000 queues that the caller may see which are paused, and whether there are no more.
-    func pausedQueues() async throws(Failure) -> (queues: [TaskQueue], areAll: Bool) {
-        var request = ListQueues()
-        (request.paused, request.limit) = (true, Limits.page)
-        var queues: [TaskQueue] = []
-        // A page looks at 1000.
-        for _ in 0..<10 {
-            let page = try await ask(.listQueues(request), for: QueuesReply.self).value
-            queues += page.queues
-            request.cursor = page.cursor
-            if page.cursor == nil { return (queues, true) }
-        }
-        return (queues, false)
-    }
 }
 
 extension TaskQueue {

@@ -14,7 +14,8 @@ struct Runs: AsyncParsableCommand {
             Every date has its line: a run with its outcome, an event, or why it was skipped. Dates \
             that are still ahead, and are skipped already, come last, and -n counts them apart. \
             With --failed only runs that failed and are still kept, the last to end first. NODE is \
-            the host that a run was on, where several share their jobs.
+            the host that a run was on, where several share their jobs. Of one job standard error says \
+            whether it is paused or held, or its queue is paused.
 
             Examples:
               timerctl runs
@@ -109,23 +110,25 @@ struct Runs: AsyncParsableCommand {
             return try NothingFound.tell(await emptySentence(request, daemon), owner: owner)
         }
         if common.json { return try Output.write(found.ahead.map(\.line).joined()) }
+        let all = runs + found.ahead.map(\.run)
+        let one = await oneJob(of: all, daemon)
         let table = Self.table(
-            of: runs + found.ahead.map(\.run),
+            of: all,
             isOfOneJob: job != nil || name != nil,
             dates: dates,
-            definition: await definition(of: runs, daemon)
+            definition: one?.definition
         )
+        // Ahead of a pager that may be open for long.
+        let standstill = await one?.standstill(of: all, daemon, dates)
         try pager.write(table.text(for: .current))
+        if let standstill { Output.tell(standstill) }
     }
 
-    /// That of the one job that is listed, where one of its runs failed; nil otherwise.
-    private func definition(of runs: [Run], _ daemon: Daemon) async -> JobDefinition? {
-        guard job != nil || name != nil, let failed = runs.first(where: { $0.failed == true })
-        else { return nil }
-        // By its id: the name may be that of another user's job.
-        let request = Request.getJob(.id(failed.job))
-        // try?: the list is whole without what it is asked for.
-        return try? await daemon.ask(request, for: JobReply.self).value.job.definition
+    /// The one job that is listed; nil where there are several.
+    private func oneJob(of runs: [Run], _ daemon: Daemon) async -> Job? {
+        guard job != nil || name != nil, let first = runs.first else { return nil }
+        // By its id: the name may be that of another user's job. try?: the list is whole without what it is asked for.
+        return try? await daemon.ask(.getJob(.id(first.job)), for: JobReply.self).value.job
     }
 
     /// What is said in place of an empty list.
@@ -138,7 +141,9 @@ struct Runs: AsyncParsableCommand {
             return "no fires yet, or none is kept any more"
         }
         let job = try await daemon.ask(.getJob(reference), for: JobReply.self).value.job
-        return job.goneSentence ?? "no fires yet"
+        guard job.state.isLive else { return job.goneSentence ?? "no fires; it is \(job.state)" }
+        let sentence = job.goneSentence ?? "no fires yet"
+        return job.standstill.map { "\(sentence); it is \($0)" } ?? sentence
     }
 
     func request(_ dates: LocalDate) throws -> ListRuns {

@@ -8,10 +8,7 @@ import TimerWords
 extension JobPage {
     var state: String {
         guard !job.state.isLive else {
-            guard job.state == .paused else { return job.state.rawValue }
-            return job.maintenance
-                ? "paused for maintenance; 'timerctl maintenance off' resumes what that has paused"
-                : "paused; 'timerctl resume \(job.id)' arms it"
+            return job.pause ?? job.state.rawValue
         }
         let when = job.endedAt.map { " \(dates.distance($0)), \(dates.full($0))" } ?? ""
         let why = job.endReason.map { ": \(Job.endSentence($0))" } ?? ""

@@ -18,7 +18,8 @@ struct TopFrame {
         let soon = dates.now + .seconds(120)
         return !runs.isEmpty
             || jobs.contains {
-                $0.state == .scheduled && $0.nextFire.map { $0 < soon } ?? false
+                $0.state == .scheduled && $0.held == nil
+                    && $0.nextFire.map { $0 < soon } ?? false
             }
     }
 
@@ -54,13 +55,13 @@ struct TopFrame {
     // MARK: - The table
 
     enum Kind: String {
-        case running, waiting, late, next
+        case running, waiting, held, late, next
 
         var style: Terminal.Style? {
             switch self {
             case .running: .green
             case .waiting: .yellow
-            case .late: .red
+            case .held, .late: .red
             case .next: nil
             }
         }
@@ -86,16 +87,17 @@ struct TopFrame {
         }
     }
 
-    /// What runs, the longest first; what waits; what is late; what is next.
+    /// What runs, the longest first; what waits; what is held; what is late; what is next.
     var entries: [Entry] {
         var seen: Set<FireID> = []
         let open = runs.filter { seen.insert($0.fire).inserted }
         let running = open.filter { $0.state == .running }
             .sorted { ($0.startedAt ?? dates.now, $0.fire) < ($1.startedAt ?? dates.now, $1.fire) }
         let waiting = open.filter { $0.state != .running }.sorted { $0.fire < $1.fire }
-        let jobs = jobs.filter { $0.state == .scheduled && $0.nextFire != nil }
+        let held = jobs.filter { $0.state == .scheduled && $0.held != nil }
+        let jobs = jobs.filter { $0.state == .scheduled && $0.held == nil && $0.nextFire != nil }
         let isLate = { (job: Job) in job.isOverdue(at: dates.now, status) }
-        return running.map(entry) + waiting.map(entry)
+        return running.map(entry) + waiting.map(entry) + held.map { entry($0, .held) }
             + jobs.filter(isLate).map { entry($0, .late) }
             + jobs.filter { !isLate($0) }.map { entry($0, .next) }
     }
@@ -126,12 +128,14 @@ struct TopFrame {
 
     private func entry(_ job: Job, _ kind: Kind) -> Entry {
         let last = job.last.map { LastResult($0).text(dates) }
-        let words = [job.definition.schedule.words(dates), last.map { "last \($0)" }]
+        let schedule = job.isReadable ? job.definition.schedule.words(dates) : nil
+        let words = [job.held, schedule, last.map { "last \($0)" }]
         return Entry(
             kind: kind,
             job: job.id,
             name: job.definition.name,
-            time: job.nextFire.map { dates.distance($0) } ?? "-",
+            // A held job has no date at which it fires, however its next one is called.
+            time: kind == .held ? "-" : job.nextFire.map { dates.distance($0) } ?? "-",
             what: words.compactMap(\.self).joined(separator: "; "),
             tags: job.definition.tags ?? []
         )

@@ -19,7 +19,7 @@ struct EndedNamesTests {
     private func named(_ test: TestScheduler, from uid: UInt32 = 0) async throws -> JobID? {
         let reply = await test.handler().handle(.getJob(.name("tea")), from: uid)
         if case .failure(let error) = reply {
-            #expect(error == .noKeptJob(named: "tea"))
+            #expect(error == .noKeptJob(named: "tea", Caller(uid: uid, daemon: 0)))
             return nil
         }
         return try #require(try reply.get() as? JobReply).job.id
@@ -81,12 +81,25 @@ struct EndedNamesTests {
         }
     }
 
+    @Test("Root, whose list has other users' jobs as well, is told that these go by their ids")
+    func others() {
+        let (root, ann) = (Caller(uid: 0, daemon: 0), Caller(uid: 1001, daemon: 0))
+        let ids = "shows them, and other users' jobs, which go by their ids"
+        #expect(ControlError.noKeptJob(named: "tea", root).message.hasSuffix(ids))
+        #expect(ControlError.noJob(named: "tea", root).message.hasSuffix(ids))
+        #expect(ControlError.noKeptJob(named: "tea", ann).message.hasSuffix("shows them"))
+        #expect(ControlError.noJob(named: "tea", ann).message.hasSuffix("shows them"))
+        // Whose it is was said.
+        let meant = ControlError.noKeptJob(named: "tea", of: "ann", root)
+        #expect(meant.message.hasSuffix("shows them"))
+    }
+
     @Test("What changes a job takes the name of a live one alone")
     func changes() async throws {
         try await TestScheduler.with { test in
             let job = try await add(test)
             try await test.change(job, .invalidate)
-            let none = ControlError.noJob(named: "tea")
+            let none = ControlError.noJob(named: "tea", Caller(uid: 0, daemon: 0))
             for request in [
                 Request.fireJob(.name("tea")), .pauseJobs(.name("tea")), .resumeJobs(.name("tea")),
                 .skipJobs(SkipJobs(jobs: .name("tea"))),

@@ -31,6 +31,13 @@ struct MaintenanceCommandTests {
             #expect(
                 try await daemon.timerctl("maintenance").output.contains("is in maintenance, since")
             )
+            let runs = try await daemon.timerctl("runs", "a").errors
+            #expect(runs.hasPrefix("no fires yet; it is paused for maintenance; "), "\(runs)")
+            try await daemon.timerctl("fire", "--wait", "b")
+            let fired = try await daemon.timerctl("runs", "b").errors
+            #expect(fired == "job 2 (b) is paused; 'timerctl resume 2' arms it\n")
+            let agenda = try await daemon.timerctl("agenda").errors
+            #expect(agenda.contains("\n2 paused jobs are due by then, and fire"), "\(agenda)")
             let added = try await daemon.timerctl("add", "--every", "1h", "--name", "c", "--event")
             #expect(added.errors.contains("paused for maintenance"), "\(added.errors)")
             await daemon.end(9)

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Paused queues", .timeLimit(.minutes(2)))
 struct PausedQueueTests {
-    @Test("show and doctor say that a task waits as its queue is paused, until that is resumed")
+    @Test("show, runs and doctor say that a task waits as its queue is paused, until it goes on")
     func paused() async throws {
         try await DaemonProcess.with { daemon in
             let pause = try await daemon.timerctl("queue", "pause", "mails")
@@ -21,6 +21,8 @@ struct PausedQueueTests {
             let words = "queue 'mails' is paused; 'timerctl queue resume mails'"
             var page = try await daemon.timerctl("show", "welcome").output
             #expect(page.contains(words), "\(page)")
+            let rows = try await daemon.timerctl("runs", "welcome").errors
+            #expect(rows.contains(words), "\(rows)")
             var doctor = try await daemon.timerctl("doctor").output
             #expect(doctor.contains("1 queue is paused and has tasks: 'mails', with 1 ready"))
             #expect(try await daemon.timerctl("queue", "resume", "mails").status == 0)

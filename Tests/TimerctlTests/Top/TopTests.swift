@@ -94,6 +94,21 @@ import TimerControl
         )
     }
 
+    @Test("A job that is held is no late one, and none that is next: it says why it fires nothing")
+    func held() {
+        var frame = Self.frame
+        frame.runs = []
+        frame.jobs = [
+            job(7) { ($0.fireDate, $0.held) = (testNow - .seconds(12), "its zone 'X' is gone") },
+            job(8) { ($0.fireDate, $0.held) = (testNow + .seconds(60), "its owner is gone") },
+        ]
+        let lines = frame.text(for: .plain).split(separator: "\n")
+        #expect(lines[1].hasPrefix("0 running, 0 waiting, 0 late; "))
+        #expect(lines[3] == "held     7  -     -     its zone 'X' is gone; every 5s")
+        #expect(lines[4] == "held     8  -     -     its owner is gone; every 5s")
+        #expect(!frame.isTicking)
+    }
+
     @Test("What a screen has no room for is counted")
     func height() {
         let terminal = Terminal(width: 60, hasColour: false)

@@ -49,7 +49,7 @@ extension JobTransaction {
         case .name(let name):
             let own = try owners.id(of: caller.owner)
             guard let id = try jobs.newestID(named: name, owner: own) else {
-                throw ControlError.noKeptJob(named: name)
+                throw ControlError.noKeptJob(named: name, caller)
             }
             return [id]
         case .tag, .owner:

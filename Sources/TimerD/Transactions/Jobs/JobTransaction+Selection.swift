@@ -16,7 +16,7 @@ extension JobTransaction {
         case .name(let name):
             let own = try owners.id(of: caller.owner)
             guard let id = try jobs.id(named: name, owner: own) else {
-                throw ControlError.noJob(named: name)
+                throw ControlError.noJob(named: name, caller)
             }
             return id
         }
@@ -74,7 +74,7 @@ extension JobTransaction {
             return try meant.flatMap { try jobs.liveIDs(of: $0.id) } + ended
         case .name(let name):
             let ids = [try jobs.id(named: name, owner: own)].compactMap(\.self) + ended
-            guard !ids.isEmpty else { throw ControlError.noJob(named: name) }
+            guard !ids.isEmpty else { throw ControlError.noJob(named: name, caller) }
             return ids
         }
     }

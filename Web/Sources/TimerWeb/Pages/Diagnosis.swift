@@ -12,18 +12,20 @@ struct Diagnosis {
 
     typealias Finding = DoctorPage.Finding
 
-    /// `held`: the first of the jobs that are; `hasMoreHeld`: whether there are more; `nodes`: what is to be said of the daemons
-    /// that share their jobs.
+    /// `held`: the first of the jobs that are; `hasMoreHeld`: whether there are more; `queues`: what is to be said of those that
+    /// are paused; `nodes`: of the daemons that share their jobs.
     func findings(
         runs: [Run],
         held: [Job],
         hasMoreHeld: Bool,
+        queues: TimerWords.Finding?,
         notices: TimerWords.Finding,
         nodes: [TimerWords.Finding]
     ) -> [Finding] {
         let first: [Finding?] = [
             ok("socket", "a daemon answers at '\(status.socket)'"), versions, jobs,
-            self.held(held, hasMoreHeld), failures(runs), Finding(notices), maintenance,
+            self.held(held, hasMoreHeld), queues.map { Finding($0) },
+            failures(runs), Finding(notices), maintenance,
         ]
         let runner = status.runner.map {
             Finding(TimerWords.Finding.runner($0, of: status.version))

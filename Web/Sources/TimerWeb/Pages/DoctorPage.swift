@@ -53,6 +53,9 @@ struct DoctorPage {
                 as: NoticesReply.self
             )
         }
+        let queues = try await PausedQueuePages.read { request in
+            try await session.client.call(.listQueues(request), as: QueuesReply.self)
+        }
         let nodes =
             try await status.node == nil
             ? [] : Self.nodes { try await session.client.listNodes() }
@@ -64,6 +67,7 @@ struct DoctorPage {
                 runs: runs,
                 held: jobs,
                 hasMoreHeld: next != nil,
+                queues: .queues(queues.queues, areAll: queues.areAll),
                 notices: .notices(notices.notices, areAll: notices.areAll, status),
                 nodes: nodes
             )

@@ -43,8 +43,10 @@ extension Job {
 
 extension Job {
     /// The schedule as a sentence: "at 09:00 on Monday to Friday, Europe/Berlin".
+    ///
+    /// The date of a length of time is not known any more once it has passed: it counts from the last change.
     func scheduleSentence(_ dates: LocalDate) -> String? {
-        guard isReadable else { return nil }
+        guard isReadable, definition.schedule.in == nil || fireDate != nil else { return nil }
         return schedule(in: dates.zone)?.explanation(in: dates.zone)
     }
 }

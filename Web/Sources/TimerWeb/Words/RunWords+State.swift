@@ -81,6 +81,7 @@ extension RunWords {
         var all: [String] = []
         if let handler = run.handlerWords { all.append("\(handler) command") }
         if let error = run.error { all.append(error) }
+        if run.state == .done, let verdict { all.append(verdict) }
         if isRunGone { all.append("its run is no longer kept") }
         if run.state == .waiting { all.append("waiting" + cause(of: run.waitsFor)) }
         if run.outcome == .interrupted, run.error == nil {

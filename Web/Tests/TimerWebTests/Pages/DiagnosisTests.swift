@@ -25,6 +25,7 @@ import TimerWords
 
     private func finding(
         _ subject: String,
+        queues: TimerWords.Finding? = nil,
         nodes: [TimerWords.Finding] = [],
         _ change: (inout StatusReply) -> Void = { _ in }
     ) -> DoctorPage.Finding? {
@@ -62,6 +63,7 @@ import TimerWords
                 runs: [],
                 held: [],
                 hasMoreHeld: false,
+                queues: queues,
                 notices: .notices([]),
                 nodes: nodes
             )
@@ -103,6 +105,15 @@ import TimerWords
         let told = finding("nodes", nodes: [gone])
         #expect(told?.level == .warning && told?.advice == gone.advice)
         #expect(finding("nodes") == nil, "a daemon alone has none")
+    }
+
+    @Test("A queue that is paused and has tasks is told in the words of timerctl doctor")
+    func queues() {
+        let mails = TaskQueue(queue: "mails", owner: "anna", paused: true, ready: 2)
+        let stopped = TimerWords.Finding.queues([mails])
+        let told = finding("queues", queues: stopped)
+        #expect(told?.level == .warning && told?.advice == stopped?.advice)
+        #expect(stopped != nil && finding("queues") == nil)
     }
 
     @Test("Whatever the daemon answers in place of its nodes is a finding, and costs no other")

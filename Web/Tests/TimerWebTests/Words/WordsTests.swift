@@ -108,9 +108,34 @@ import TimerWords
         let dates = try dates()
         #expect(RunWords(run, dates).why == "waiting for one of 4 places (maxRunsPerUser)")
         #expect(RunWords(run, dates).progress == "waits for one of 4 places (maxRunsPerUser)")
-        (run.state, run.waitsFor, run.limit) = (.skipped, nil, nil)
+        (run.state, run.waitsFor, run.limit) = (.done, nil, nil)
+        (run.outcome, run.status, run.failed) = (.exited, 0, true)
+        (run.startedAt, run.endedAt) = (Self.now, Self.now)
+        #expect(RunWords(run, dates).why == "a failure (success codes)")
+        run = Run(job: run.job, fire: run.fire, state: .skipped, fireDate: Self.now)
         (run.outcome, run.error) = (.failed, "no such address")
         #expect(RunWords(run, dates).why.hasPrefix("failed: no such address; skipped: "))
+    }
+
+    @Test("Of a length of time that has passed no date is said: it counted from the last change")
+    func passed() throws {
+        var job = Job(
+            id: JobID(rawValue: 1),
+            owner: "anna",
+            state: .scheduled,
+            fireDate: Self.now,
+            fires: 0,
+            addedAt: Self.now - .seconds(3600),
+            endedAt: nil,
+            endReason: nil,
+            definition: JobDefinition(schedule: ScheduleWords(in: "1h"))
+        )
+        let dates = try dates()
+        #expect(job.scheduleSentence(dates) == "once, at 2026-11-24 21:04:12 CET")
+        (job.state, job.fireDate) = (.finished, nil)
+        #expect(job.scheduleSentence(dates) == nil)
+        job.definition.schedule = ScheduleWords(at: "2026-11-24T20:04:12Z")
+        #expect(job.scheduleSentence(dates) == "once, at 2026-11-24 21:04:12 CET")
     }
 
     @Test("A run that has ended says what its fire goes on to wait for")
