@@ -32,7 +32,7 @@ public struct EventStream: AsyncSequence, Sendable {
     public func makeAsyncIterator() -> Iterator { Iterator(told: withLosses.makeAsyncIterator()) }
 
     public struct Iterator: AsyncIteratorProtocol {
-        fileprivate let told: WithLosses.Iterator
+        fileprivate var told: WithLosses.Iterator
 
         public mutating func next() async throws -> Event? {
             while let next = try await told.next() {
@@ -52,7 +52,7 @@ public struct EventStream: AsyncSequence, Sendable {
         public struct Iterator: AsyncIteratorProtocol {
             fileprivate let iterator: Producer.AsyncIterator
 
-            public func next() async throws -> Told? { try await iterator.next() }
+            public mutating func next() async throws -> Told? { try await iterator.next() }
         }
     }
 }

@@ -23,7 +23,9 @@ struct DamagedNumberTests {
                 bad
             )
             try await daemon.start()
-            #expect(daemon.log.contains("a row of the database is damaged"))
+            try await eventually("it is told", within: .seconds(60)) {
+                daemon.log.contains("a row of the database is damaged")
+            }
             let fires = try await DamagedRowTests.job(daemon, bad).fires
             while try await DamagedRowTests.job(daemon, bad).fires <= fires {
                 try Task.checkCancellation()

@@ -16,7 +16,7 @@ import TimerControl
             #expect(try await daemon.timerctl("fire", job).status == 0)
             let client = try await ControlClient.connect(to: daemon.socket)
             var request = ReserveTasks(queues: ["mails"])
-            request.lease = "1d"
+            (request.lease, request.wait) = ("1d", "60s")
             let task = try #require(try await client.reserveTasks(request).first)
             await client.close()
             await daemon.end(SIGKILL)

@@ -11,13 +11,13 @@ import TimerControl
     @Test("A job that is resumed tells when it fires next, and then what became of passed dates")
     func resumed() async throws {
         try await TestScheduler.with { test in
-            let job = try await test.add(ScheduleWords(every: "10s")) { $0.misfire = .skip }
+            let job = try await test.add(ScheduleWords(every: "10m")) { $0.misfire = .skip }
             try await test.change(job.id, .pause)
-            try await test.advance(by: .seconds(25))
+            try await test.advance(by: .seconds(1500))
             try await test.change(job.id, .resume)
             try await test.settle()
             let told = try #require(test.sink.all(.jobResumed).first)
-            #expect(told.fireDate == TestScheduler.start + .seconds(30))
+            #expect(told.fireDate == TestScheduler.start + .seconds(1800))
             let skipped = try #require(test.sink.all(.fireSkipped).first)
             #expect(skipped.seq == told.seq + 1)
         }
@@ -45,9 +45,9 @@ import TimerControl
     @Test("A job that ends as its dates are over tells none")
     func over() async throws {
         try await TestScheduler.with { test in
-            let job = try await test.add(ScheduleWords(in: "10s")) { $0.misfire = .skip }
+            let job = try await test.add(ScheduleWords(in: "10m")) { $0.misfire = .skip }
             try await test.change(job.id, .pause)
-            try await test.advance(by: .seconds(25))
+            try await test.advance(by: .seconds(1500))
             try await test.change(job.id, .resume)
             try await test.settle()
             let told = try #require(test.sink.all(.jobResumed).first)
