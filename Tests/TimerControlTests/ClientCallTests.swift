@@ -97,6 +97,46 @@ struct ClientCallTests {
         await #expect(throws: ClientError.self) { _ = try await call.value }
     }
 
+    @Test("Events and losses come in their order, and a loss also where no event follows")
+    func losses() async throws {
+        let event: JSONValue = .object([
+            "type": .string("job.added"), "seq": .integer(1), "job": .integer(2),
+            "at": .string("2026-12-01T08:00:00.000000Z"),
+        ])
+        let gap = EventsLost(after: 1, through: 3)
+        let server = try ScriptedServer { call in
+            switch call.method {
+            case "events.subscribe": .result(.object(["seq": .integer(3)]))
+            case "daemon.status": .notification("event", event)
+            default:
+                .notification(
+                    "events.lost",
+                    .object(["after": .integer(1), "through": .integer(3)])
+                )
+            }
+        }
+        defer { server.close() }
+        let client = try await ControlClient.connect(to: server.path)
+        try await client.subscribe(Self.subscription(since: 0))
+        var told = client.events.withLosses.makeAsyncIterator()
+        let first = Task { try await client.call("daemon.status") }
+        guard case .event(let added)? = try await told.next() else {
+            Issue.record("no event came first")
+            return
+        }
+        #expect(added.seq == 1)
+        let second = Task { try await client.call("daemon.check") }
+        guard case .lost(let lost)? = try await told.next() else {
+            Issue.record("no loss came next")
+            return
+        }
+        #expect(lost == gap)
+        await client.close()
+        for call in [first, second] {
+            await #expect(throws: ClientError.self) { _ = try await call.value }
+        }
+    }
+
     /// Three calls at once, of which the first to be sent gets `reply`, and each other one its own number.
     private func threeCalls(
         first reply: ScriptedServer.Reply

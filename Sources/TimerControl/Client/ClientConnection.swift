@@ -53,7 +53,7 @@ final class ClientConnection: ChannelDuplexHandler {
     func makeEvents(_ channel: any Channel) -> EventStream {
         let connection = NIOLoopBound(self, eventLoop: channel.eventLoop)
         let new = EventStream.Producer.makeSequence(
-            elementType: Event.self,
+            elementType: EventStream.Told.self,
             backPressureStrategy: .init(lowWatermark: 256, highWatermark: 1024),
             finishOnDeinit: true,
             delegate: ReadingGate {
@@ -204,12 +204,17 @@ final class ClientConnection: ChannelDuplexHandler {
                 onUnknownEvent?(parameters)
                 return
             }
-            let event = try parameters.decoded(as: Event.self)
-            if case .stopProducing? = events?.yield(event) { isPaused = true }
+            tell(.event(try parameters.decoded(as: Event.self)))
         case "events.lost":
-            onEventsLost?(try parameters.decoded(as: EventsLost.self))
+            let lost = try parameters.decoded(as: EventsLost.self)
+            onEventsLost?(lost)
+            tell(.lost(lost))
         default: break
         }
+    }
+
+    private func tell(_ told: EventStream.Told) {
+        if case .stopProducing? = events?.yield(told) { isPaused = true }
     }
 
     private func receive(_ message: JSONValue, of call: CircularBuffer<Call>.Index) throws {

@@ -184,7 +184,7 @@ public final class ControlClient: Sendable {
     /// Asks for events, which then come through `events`.
     ///
     /// `onEventsLost` is called, on a thread of the client, when events that were asked for are no longer
-    /// kept; the events after them come all the same. `onUnknownEvent` is called in the same way with an event
+    /// kept; the events after them come all the same, and `events.withLosses` has both in their order. `onUnknownEvent` is called in the same way with an event
     /// of a type that this client has no name for, as it came.
     ///
     /// - Throws: as `call` does; `conflict` on a connection that has subscribed already.

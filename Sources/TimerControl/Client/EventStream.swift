@@ -11,22 +11,49 @@ import NIOCore
 /// `ControlError` of a daemon that gives the subscription up.
 public struct EventStream: AsyncSequence, Sendable {
     typealias Producer = NIOThrowingAsyncSequenceProducer<
-        Event, any Error, NIOAsyncSequenceProducerBackPressureStrategies.HighLowWatermark,
+        Told, any Error, NIOAsyncSequenceProducerBackPressureStrategies.HighLowWatermark,
         ReadingGate
     >
+
+    /// What a connection that subscribed is told.
+    public enum Told: Sendable {
+        case event(Event)
+        /// Events that were asked for are no longer kept.
+        case lost(EventsLost)
+    }
 
     private let producer: Producer
 
     init(_ producer: Producer) { self.producer = producer }
 
-    public func makeAsyncIterator() -> Iterator { Iterator(producer.makeAsyncIterator()) }
+    /// The same with the events that are lost, each where it was told: for the one reader in place of the events alone.
+    public var withLosses: WithLosses { WithLosses(producer: producer) }
+
+    public func makeAsyncIterator() -> Iterator { Iterator(told: withLosses.makeAsyncIterator()) }
 
     public struct Iterator: AsyncIteratorProtocol {
-        private let iterator: Producer.AsyncIterator
+        fileprivate var told: WithLosses.Iterator
 
-        init(_ iterator: Producer.AsyncIterator) { self.iterator = iterator }
+        public mutating func next() async throws -> Event? {
+            while let next = try await told.next() {
+                if case .event(let event) = next { return event }
+            }
+            return nil
+        }
+    }
 
-        public mutating func next() async throws -> Event? { try await iterator.next() }
+    public struct WithLosses: AsyncSequence, Sendable {
+        fileprivate let producer: Producer
+
+        public func makeAsyncIterator() -> Iterator {
+            Iterator(iterator: producer.makeAsyncIterator())
+        }
+
+        public struct Iterator: AsyncIteratorProtocol {
+            fileprivate let iterator: Producer.AsyncIterator
+
+            public mutating func next() async throws -> Told? { try await iterator.next() }
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 import Logging
 import SQLite
 import Schedules
+import TimerControl
 
 /// Rows of small tables in which a column holds a value of another type, as only damage can put it there.
 ///
@@ -17,17 +18,30 @@ struct DamagedRows {
 
     /// Mends those of the tables of which each row is looked at by a start, and returns which.
     func mend() throws -> [(table: String, row: String)] {
-        try [
+        let mended = try [
             ("outbox", SQL.outbox), ("owners", SQL.owners), ("queues", SQL.queues),
             ("notices", SQL.notices),
         ].flatMap { table, sql in
             try database.prepare(sql).all { (table, try $0.get(0, as: String.self)) }
         }
+        // Triggers have counted them as they were.
+        if mended.contains(where: { $0.0 == "notices" }) {
+            try database.prepare(SQL.noticeCounts).run()
+        }
+        return mended
+    }
+
+    /// Removes the notices that are nobody's, and returns which: none is ever tried or listed, and each would keep its job.
+    func giveUpNotices() throws -> [String] {
+        try database.prepare(SQL.nobodysNotices).all { try $0.get(0) }
     }
 
     /// Mends the tasks, and returns which; the counts of queues have to be sound, as each write of a task changes them.
     func mendTasks() throws -> [String] {
-        try database.prepare(SQL.tasks).all { try $0.get(0) }
+        let mended: [String] = try database.prepare(SQL.tasks).all { try $0.get(0) }
+        // Triggers cannot tell of a state, a queue or an owner that was no such where it was counted.
+        if !mended.isEmpty { try database.prepare(SQL.taskCounts).run() }
+        return mended
     }
 
     /// A column: when its value is sound, and what stands in its place otherwise.
@@ -165,6 +179,23 @@ struct DamagedRows {
             ],
             named: "fire_id"
         )
+        /// How many tasks each queue has in each state: by one look at all of them, however many queues there are.
+        static let taskCounts = """
+            UPDATE queues
+            SET ready = c.ready, delayed = c.delayed, reserved = c.reserved, dead = c.dead
+            FROM (SELECT q.owner_id, q.name, coalesce(t.ready, 0) AS ready,
+                    coalesce(t.delayed, 0) AS delayed, coalesce(t.reserved, 0) AS reserved,
+                    coalesce(t.dead, 0) AS dead
+                FROM queues AS q LEFT JOIN (
+                    SELECT owner_id, queue, sum(state = 'ready') AS ready,
+                        sum(state = 'delayed') AS delayed, sum(state = 'reserved') AS reserved,
+                        sum(state = 'dead') AS dead
+                    FROM tasks GROUP BY owner_id, queue) AS t
+                ON t.owner_id = q.owner_id AND t.queue = q.name) AS c
+            WHERE queues.owner_id = c.owner_id AND queues.name = c.name
+                AND (queues.ready, queues.delayed, queues.reserved, queues.dead)
+                    IS NOT (c.ready, c.delayed, c.reserved, c.dead)
+            """
         private static func ofFire(_ column: String) -> String {
             """
             coalesce((SELECT f.\(column) FROM fires AS f
@@ -176,7 +207,7 @@ struct DamagedRows {
         /// Of a place, a reason or words that are none the notice tells nothing, and is given up.
         ///
         /// One of which nobody knows until when it may be tried has a day. One of which nobody knows whose it is is nobody's, and
-        /// is never tried: a try is carried out as its owner.
+        /// is given up: a try is carried out as its owner.
         static let notices = mend(
             "notices",
             [
@@ -201,6 +232,14 @@ struct DamagedRows {
             ],
             named: "id"
         )
+        static let noticeCounts = """
+            UPDATE daemon_state SET
+                notices_waiting = (SELECT count(*) FROM notices WHERE held = 0 OR attempts > 0),
+                notices_held = (SELECT count(*) FROM notices WHERE held > 0 AND attempts = 0)
+            """
+        static let nobodysNotices = """
+            DELETE FROM notices WHERE owner_id = \(OwnerID.nobody.rawValue) RETURNING CAST(id AS TEXT)
+            """
     }
 }
 
@@ -229,8 +268,16 @@ extension TaskStore {
 extension Store {
     /// Mends damaged rows, each of which is told in the log.
     func mendRows(log: Logger) async throws {
-        for (table, row) in try await writer.write({ try DamagedRows($0).mend() }) {
-            log.noteMended(row, of: table)
+        let (mended, givenUp) = try await writer.write { database in
+            let rows = DamagedRows(database)
+            return (try rows.renumber() + rows.mend() + rows.findJobs(), try rows.giveUpNotices())
+        }
+        for (table, row) in mended { log.noteMended(row, of: table) }
+        for notice in givenUp {
+            log.error(
+                "a notice is given up: its row is damaged, and nobody knows whose it is",
+                metadata: ["notice": "\(notice)"]
+            )
         }
     }
 }

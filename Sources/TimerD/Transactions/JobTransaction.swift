@@ -183,6 +183,20 @@ struct JobTransaction {
         try enqueue(.jobInvalidated, job, StoredJob.EndReason.invalidated.rawValue)
     }
 
+    /// Puts an event into the outbox that tells of the job's next date as `change` leaves it, which decides about dates that have
+    /// passed, and comes ahead of what that tells.
+    mutating func enqueue(
+        _ type: Event.Kind,
+        _ job: StoredJob,
+        datedBy change: (inout JobTransaction) throws -> StoredJob
+    ) throws -> StoredJob {
+        try enqueue(type, job)
+        let place = enqueued.count - 1
+        let changed = try change(&self)
+        enqueued[place].fireDate = changed.wallFireDate(at: moment)
+        return changed
+    }
+
     /// Has an event put into the outbox: it is told once this write is durable, or after a crash.
     mutating func enqueue(
         _ type: Event.Kind,

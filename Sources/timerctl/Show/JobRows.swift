@@ -62,6 +62,31 @@ extension Daemon {
         return try await runs(request, atMost: Limits.page)
     }
 
+    /// The tasks of a user that workers have, with their jobs: a look at all of his tasks, of which a page looks at 2,000.
+    func reservedTasks(of owner: String) async throws(Failure) -> [(fire: FireID, job: JobID)] {
+        var request = ListTasks()
+        (request.owner, request.state, request.limit) = (owner, .reserved, Limits.page)
+        var found: [(fire: FireID, job: JobID)] = []
+        repeat {
+            let page = try await ask(.listTasks(request), for: TasksReply.self).value
+            found += page.tasks.map { ($0.fire, $0.job) }
+            request.cursor = page.cursor
+        } while request.cursor != nil
+        return found
+    }
+
+    /// The last run of each of these fires that is still kept.
+    func lastRuns(of fires: [FireID]) async -> [(page: RunsReply, json: [JSONValue])] {
+        var found: [(page: RunsReply, json: [JSONValue])] = []
+        for fire in fires {
+            var request = ListRuns()
+            request.fire = fire
+            // try?: it may be kept no longer by now.
+            if let run = try? await runs(request, atMost: 1) { found.append(run) }
+        }
+        return found
+    }
+
     /// The newest rows of all jobs whose dates have come, however many dates ahead were dropped.
     func newestRuns(_ number: Int) async throws(Failure) -> [Run] {
         var found = RunsFound(number, now: .now)

@@ -73,6 +73,7 @@ struct TimelineCommand: AsyncParsableCommand {
         var rows: [TimelinePicture.Row] = []
         // Asked for once, and only where it is needed.
         var running: (page: RunsReply, json: [JSONValue])?
+        var reserved: [String: [(fire: FireID, job: JobID)]] = [:]
         for job in jobs.prefix(number) {
             var request = ListRuns()
             request.job = job.id
@@ -84,7 +85,18 @@ struct TimelineCommand: AsyncParsableCommand {
                 request.open = true
                 let open = try await daemon.runs(request, atMost: Limits.page)
                 if running == nil { running = try await daemon.inProgress() }
-                for list in [running, open].compactMap(\.self) {
+                var lists = [running, open].compactMap(\.self)
+                // Nor are tasks among what is open.
+                if job.definition.queue != nil {
+                    if reserved[job.owner] == nil {
+                        reserved[job.owner] = try await daemon.reservedTasks(of: job.owner)
+                    }
+                    let known = Set(row.runs.map(\.fire))
+                    let own = reserved[job.owner, default: []].filter { $0.job == job.id }
+                    let behind = own.map(\.fire).filter { !known.contains($0) }
+                    lists += await daemon.lastRuns(of: behind)
+                }
+                for list in lists {
                     let own = zip(list.page.runs, list.json).filter { $0.0.job == job.id }
                     let added = row.add(open: own.map(\.0))
                     json += zip(own.map(\.1), added).filter(\.1).map(\.0)

@@ -33,6 +33,8 @@ import Testing
         "DamagedRows.SQL.queues": "a row for each queue, at the start",
         "DamagedRows.SQL.tasks": "the tasks, each, once as a damaged one is met",
         "DamagedRows.SQL.notices": "the notices, a few hundred of each user, at the start",
+        "DamagedRows.SQL.taskCounts": "the tasks, each, once as a damaged one is mended",
+        "DamagedRows.SQL.noticeCounts": "the notices, once a damaged one is mended, at the start",
     ]
 
     /// The functions that are parts of statements.

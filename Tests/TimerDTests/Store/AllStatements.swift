@@ -9,7 +9,7 @@ enum AllStatements {
         uniqueKeysWithValues: [
             daemonState, eventLog, eventWords, fireStore, jobStore, noticeStore, outbox, owners,
             datesAhead, queries, queueStore, runStore, runHistory, taskStore, uploadStore,
-            zoneRuleStore, jobLists, runLists, calendars,
+            zoneRuleStore, jobLists, runLists, calendars, damagedRows,
         ].flatMap(\.self)
     )
 
@@ -88,6 +88,7 @@ enum AllStatements {
         ("FireStore.SQL.closeClaims", FireStore.SQL.closeClaims),
         ("FireStore.SQL.countNotBegun", FireStore.SQL.countNotBegun),
         ("FireStore.SQL.dateBehind", FireStore.SQL.dateBehind),
+        ("FireStore.SQL.coalescedBefore", FireStore.SQL.coalescedBefore),
         ("FireStore.SQL.delete", FireStore.SQL.delete),
         ("FireStore.SQL.deleteClaim", FireStore.SQL.deleteClaim),
         ("FireStore.SQL.deleteClaims", FireStore.SQL.deleteClaims),
@@ -207,11 +208,6 @@ enum AllStatements {
         ("JobStore.SQL.target", JobStore.SQL.target),
         ("JobStore.SQL.targets", JobStore.SQL.targets),
         ("JobStore.SQL.mend", JobStore.SQL.mend),
-        ("DamagedRows.SQL.outbox", DamagedRows.SQL.outbox),
-        ("DamagedRows.SQL.owners", DamagedRows.SQL.owners),
-        ("DamagedRows.SQL.queues", DamagedRows.SQL.queues),
-        ("DamagedRows.SQL.tasks", DamagedRows.SQL.tasks),
-        ("DamagedRows.SQL.notices", DamagedRows.SQL.notices),
         ("JobStore.SQL.unheldOfOwner", JobStore.SQL.unheldOfOwner),
         ("JobStore.SQL.update", JobStore.SQL.update),
         ("JobStore.SQL.updateDefinition", JobStore.SQL.updateDefinition),

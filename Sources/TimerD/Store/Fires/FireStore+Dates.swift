@@ -45,6 +45,11 @@ extension FireStore {
         }
     }
 
+    /// How many dates the job's last row before `date` says that one later fire stands for; 0 where a fire has followed it.
+    func coalesced(before date: Timestamp, of job: JobID) throws -> Int {
+        try database.prepare(SQL.coalescedBefore).first(job, date) { $0.ifNumber(0) ?? 0 } ?? 0
+    }
+
     /// Whether the job has had a fire by its schedule of that date of the wall clock, or a later one.
     func hasFired(_ job: JobID, since date: Timestamp) throws -> Bool {
         try database.prepare(SQL.firedSince).value(job, date, as: FireID.self) != nil
@@ -145,6 +150,10 @@ struct UsedDates: Sendable {
 }
 
 extension FireStore.SQL {
+    static let coalescedBefore = """
+        SELECT iif(state = 'skipped' AND reason = 'coalesced', dates, 0) FROM fires
+        WHERE job_id = ?1 AND fire_date_us < ?2 ORDER BY fire_date_us DESC LIMIT 1
+        """
     static let deleteUnfired = """
         DELETE FROM fires WHERE job_id = ?1 AND fire_date_us >= ?2
             AND \(RunRow.isSkipped)

@@ -81,7 +81,9 @@ extension JobTransaction {
             }
             if let fire = resolution.fire {
                 if fire.date != date { try recordMove(of: &job, through: date) }
-                let missed = fire.missed - taken.reduce(0, +)
+                // A change may have released the claim of a fire that was to stand for those before it.
+                let before = try fires.coalesced(before: date, of: job.id)
+                let missed = fire.missed - taken.reduce(0, +) + before
                 try claim(fire.date, missed: missed, isPast: true, of: &job)
             } else if let last = resolution.skipped.last?.last {
                 try advance(&job, past: last)

@@ -309,8 +309,13 @@ extension JobTransaction {
         let state: Job.State = isPaused ? .paused : .scheduled
         count(leaving: job.state, entering: state)
         job.state = state
-        let date = isPaused ? nil : job.wallFireDate(at: moment)
-        try enqueue(isPaused ? .jobPaused : .jobResumed, job) { $0.fireDate = date }
-        return try attributing(isPaused ? nil : .paused) { try $0.resolveAndPut(job) }
+        guard !isPaused else {
+            try enqueue(.jobPaused, job)
+            return try resolveAndPut(job)
+        }
+        let resumed = job
+        return try enqueue(.jobResumed, resumed) {
+            try $0.attributing(.paused) { try $0.resolveAndPut(resumed) }
+        }
     }
 }

@@ -191,9 +191,9 @@ extension JobTransaction {
         try forgetStatedPause(of: &job)
         count(leaving: job.state, entering: .scheduled)
         job.state = .scheduled
-        let date = job.wallFireDate(at: moment)
-        try enqueue(.jobResumed, job) { $0.fireDate = date }
-        try attributing(.paused) { try $0.resolveAndPut(job) }
+        _ = try enqueue(.jobResumed, job) {
+            try $0.attributing(.paused) { try $0.resolveAndPut(job) }
+        }
     }
 
     /// Refuses a job that has another next date than whoever moves or drops it has seen.

@@ -102,8 +102,14 @@ extension JobTransaction {
             }
         }
         try passTaken(&job)
-        let date = job.wallFireDate(at: moment)
-        try enqueue(.jobRestored, job) { $0.fireDate = date }
+        _ = try enqueue(.jobRestored, job) { [job] transaction in
+            try transaction.goOn(restored: job)
+        }
+    }
+
+    /// Has a job that lives again go on with the dates that it has now.
+    private mutating func goOn(restored: StoredJob) throws -> StoredJob {
+        var job = restored
         // Its zone may have got other rules since its end: its dates and their rows go over to them, as those of a live job
         // did.
         let isOverByRules = try followRules(&job)
@@ -114,7 +120,9 @@ extension JobTransaction {
                 "job \(job.id) has no date after its invalidation\(copyAdvice(job))"
             )
         }
-        try attributing(isOverByRules ? .zoneChanged : .invalidated) { try $0.resolveAndPut(job) }
+        return try attributing(isOverByRules ? .zoneChanged : .invalidated) {
+            try $0.resolveAndPut(job)
+        }
     }
 
     /// Whether an ended job may live again, as far as its end says.

@@ -97,6 +97,7 @@ extension JobTransaction {
             try endHold(&job)
             let date = job.wallFireDate(at: moment)
             try enqueue(.jobReleased, job) { $0.fireDate = date }
+            let place = enqueued.count - 1
             let isLeftOpen = leftOpen.contains(job.id)
             try attributing(.held) { transaction in
                 if isLeftOpen {
@@ -105,7 +106,11 @@ extension JobTransaction {
                     // Without a claim its next date waits for a window.
                     guard job.claim == nil else { return }
                 }
-                try transaction.orHold(job) { try $0.resolveAndPut($1) }
+                try transaction.orHold(job) {
+                    let released = try $0.resolveAndPut($1)
+                    // What has passed meanwhile may be over.
+                    $0.enqueued[place].fireDate = released.wallFireDate(at: $0.moment)
+                }
             }
         }
         look.next = rows.count == Self.heldLimit ? rows.last?.id : nil

@@ -74,10 +74,9 @@ struct DaemonEventStream: ServedStream {
         _ stream: inout EventStreamWriter,
         isAway: inout Bool
     ) async throws {
-        let lost = LostEvents()
         let since = seen
         let (newest, isAnew) = try await daemon.minding(client) {
-            try await subscribe(client, since, lost)
+            try await subscribe(client, since)
         }
         seen = isAnew ? newest : seen ?? newest
         if isAnew {
@@ -86,30 +85,31 @@ struct DaemonEventStream: ServedStream {
         // A page that is as of no event was made while no daemon answered.
         if isAway || since == nil { try await stream.send(event: "back", data: "{}") }
         isAway = false
-        for try await event in client.events {
-            if let gap = lost.take() {
+        for try await told in client.events.withLosses {
+            switch told {
+            case .lost(let gap):
                 let data = #"{"after":\#(gap.after),"through":\#(gap.through)}"#
                 try await stream.send(event: "lost", data: data)
+            case .event(let event):
+                seen = event.seq
+                try await stream.send(id: "\(event.seq)", data: Self.json(event))
             }
-            seen = event.seq
-            try await stream.send(id: "\(event.seq)", data: Self.json(event))
         }
     }
 
     /// The newest number, and whether the daemon counts anew: it has another database, and never gave out `since`.
     private func subscribe(
         _ client: ControlClient,
-        _ since: Int64?,
-        _ lost: LostEvents
+        _ since: Int64?
     ) async throws -> (newest: Int64, isAnew: Bool) {
         var request = Subscribe()
         request.since = since
         request.jobs = jobs.isEmpty ? nil : jobs
         do {
-            return (try await client.subscribe(request) { lost.note($0) }.seq, false)
+            return (try await client.subscribe(request).seq, false)
         } catch let error as ControlError where error.reason == .invalidParams && since != nil {
             request.since = nil
-            return (try await client.subscribe(request) { lost.note($0) }.seq, true)
+            return (try await client.subscribe(request).seq, true)
         }
     }
 
