@@ -57,6 +57,9 @@ struct Timerctl: AsyncParsableCommand {
                 )
             }
             try checkVerb(of: arguments)
+            if let empty = OptionMistake.empty(in: arguments) {
+                end(with: ValidationError(empty.sentence), as: empty.command)
+            }
             var command = try parseAsRoot(arguments)
             do {
                 try RepeatedOption.check(arguments, of: command)
@@ -72,7 +75,7 @@ struct Timerctl: AsyncParsableCommand {
                 end(with: error, of: command)
             }
         } catch {
-            guard let unknown = UnknownOption(in: arguments, refusedFor: error) else {
+            guard let unknown = OptionMistake.unknown(in: arguments, refusedFor: error) else {
                 end(with: error)
             }
             end(with: ValidationError(unknown.sentence), as: unknown.command)

@@ -5,14 +5,14 @@ import Testing
 
 @testable import timerctl
 
-@Suite("UnknownOption") struct UnknownOptionTests {
+@Suite("OptionMistake") struct OptionMistakeTests {
     /// What is said of it; nil where the words were accepted, or another sentence says more.
     private func sentence(_ words: [String]) -> String? {
         do {
             _ = try Timerctl.parseAsRoot(words)
             return nil
         } catch {
-            return UnknownOption(in: words, refusedFor: error)?.sentence
+            return OptionMistake.unknown(in: words, refusedFor: error)?.sentence
         }
     }
 
@@ -44,5 +44,33 @@ import Testing
     )
     func others(words: [String]) {
         #expect(sentence(words) == nil)
+    }
+
+    @Test(
+        "An option with nothing behind its '=' does not take the next word for its value",
+        arguments: [
+            (["add", "--every=", "--", "true"], "--every"),
+            (["add", "--every", "5s", "--env-file=", "--", "true"], "--env-file"),
+            (["every", "5s", "--credential=", "--", "true"], "--credential"),
+            (["skip", "1", "--count="], "--count"),
+            (["runs", "--since="], "--since"),
+        ]
+    )
+    func empty(words: [String], option: String) {
+        let sentence = "\(option) is empty; expected a value behind '\(option)='"
+        #expect(OptionMistake.empty(in: words)?.sentence == sentence)
+    }
+
+    @Test(
+        "A word of a command, or a value, that ends with '=' is left alone",
+        arguments: [
+            ["add", "--every", "5s", "env", "--name="],
+            ["add", "--every", "5s", "--", "env", "--name="],
+            ["add", "--env", "A=", "--every", "5s", "true"], ["list", "--tag", "a="],
+            ["change", "1", "--", "env", "--name="],
+        ]
+    )
+    func filled(words: [String]) {
+        #expect(OptionMistake.empty(in: words) == nil)
     }
 }
