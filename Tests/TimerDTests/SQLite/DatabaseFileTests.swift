@@ -103,8 +103,10 @@ import Testing
     private static func setImmutable(_ path: String, _ isImmutable: Bool) -> Bool {
         let file = open(path, O_RDONLY | O_CLOEXEC)
         defer { close(file) }
-        // FS_IOC_SETFLAGS and FS_IMMUTABLE_FL: ioctl_iflags(2).
-        var flags: CInt = isImmutable ? 0x10 : 0
+        // FS_IOC_GETFLAGS, FS_IOC_SETFLAGS and FS_IMMUTABLE_FL: ioctl_iflags(2).
+        var flags: CInt = 0
+        guard ioctl(file, 0x8008_6601, &flags) == 0 else { return false }
+        flags = isImmutable ? flags | 0x10 : flags & ~0x10
         return ioctl(file, 0x4008_6602, &flags) == 0
     }
 
