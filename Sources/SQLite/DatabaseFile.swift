@@ -156,13 +156,18 @@ struct DatabaseFile {
     }
 
     private func connectForWriting() throws(DatabaseError) -> OpaquePointer {
-        let writer = try connect(SQLITE_OPEN_READWRITE)
-        // SQLite opens a file that it may not write for reading, without an error.
-        guard sqlite3_db_readonly(writer, "main") == 0 else {
+        // SQLite opens a file that it may not write for reading, without an error, whatever the reason was: there may have been
+        // no descriptor for a moment.
+        for _ in 0..<2 {
+            let writer = try connect(SQLITE_OPEN_READWRITE)
+            if sqlite3_db_readonly(writer, "main") == 0 { return writer }
             sqlite3_close(writer)
-            throw refusal(SQLITE_READONLY, "cannot write", because: EACCES)
+            // Asked by name: a descriptor of ours would drop the locks of this process as it is closed.
+            guard faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0 else {
+                throw refusal(SQLITE_READONLY, "cannot write", because: errno)
+            }
         }
-        return writer
+        throw refusal(SQLITE_READONLY, "cannot write '\(path)': it opens for reading alone")
     }
 
     private func verify(_ reader: OpaquePointer) throws(DatabaseError) {

@@ -23,7 +23,9 @@ public enum PastDate {
             do throws(ScheduleError) {
                 return try DateExpression.parse(text, now: moment, zone: dates.zone).date
             } catch {
-                throw ScheduleError(error.code, "\(error.message); \(accepted)")
+                // Without the list of dates that are usual for what lies ahead.
+                let reason = error.message.split(separator: "; accepted are ").first ?? ""
+                throw ScheduleError(error.code, "\(reason); \(accepted)")
             }
         }
         let soon = try read(at: dates.now)

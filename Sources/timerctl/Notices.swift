@@ -53,7 +53,8 @@ struct Notices: AsyncParsableCommand {
             [
                 "\(notice.id)", "\(notice.job)", .init(notice.name ?? "-"), .init(notice.owner),
                 .init(notice.held.map { "\(notice.reason) (\($0))" } ?? notice.reason),
-                .init(notice.place), "\(notice.attempts)", .init(dates.distance(notice.nextTry)),
+                .init(notice.place), "\(notice.attempts)",
+                .init(notice.trying == true ? "trying now" : dates.distance(notice.nextTry)),
                 .init(notice.error ?? "-", notice.error == nil ? nil : .red),
             ]
         }

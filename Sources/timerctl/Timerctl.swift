@@ -48,6 +48,7 @@ struct Timerctl: AsyncParsableCommand {
     /// The command that the arguments ask for; ends the process after one that waits for nothing, and for
     /// arguments that cannot be read.
     static func parsed() -> any AsyncParsableCommand {
+        let arguments = arguments(CommandLine.arguments)
         do {
             if let argument = UnreadableArgument.first {
                 throw Failure(
@@ -55,8 +56,10 @@ struct Timerctl: AsyncParsableCommand {
                     "\(argument); use a link to it, or a script, whose own name is text"
                 )
             }
-            let arguments = arguments(CommandLine.arguments)
             try checkVerb(of: arguments)
+            if let empty = OptionMistake.empty(in: arguments) {
+                end(with: ValidationError(empty.sentence), as: empty.command)
+            }
             var command = try parseAsRoot(arguments)
             do {
                 try RepeatedOption.check(arguments, of: command)
@@ -72,7 +75,10 @@ struct Timerctl: AsyncParsableCommand {
                 end(with: error, of: command)
             }
         } catch {
-            end(with: error)
+            guard let unknown = OptionMistake.unknown(in: arguments, refusedFor: error) else {
+                end(with: error)
+            }
+            end(with: ValidationError(unknown.sentence), as: unknown.command)
         }
     }
 
@@ -114,9 +120,16 @@ struct Timerctl: AsyncParsableCommand {
         return verb.map { [$0] + words.dropFirst(2) } ?? words
     }
 
-    /// Answers a misspelt command with the near one.
+    /// Answers a misspelt command with the near one, and one that was left out with what needs one.
     static func checkVerb(of arguments: [String]) throws {
-        guard let verb = arguments.first, !verb.hasPrefix("-") else { return }
+        guard let verb = arguments.first else { return }
+        if ["--json", "--socket"].contains(verb.prefix { $0 != "=" }) {
+            let value = verb == "--socket" ? " PATH" : ""
+            throw ValidationError(
+                "\(verb) belongs to a command, as in 'timerctl list \(verb)\(value)'"
+            )
+        }
+        guard !verb.hasPrefix("-") else { return }
         if verb == "help" { return try checkVerb(of: Array(arguments.dropFirst())) }
         try check(verb, amongThoseOf: configuration)
         guard arguments.count > 1, !arguments[1].hasPrefix("-") else { return }
@@ -141,10 +154,13 @@ struct Timerctl: AsyncParsableCommand {
         }
         if known.contains(verb) { return }
         let first = parent.map { "\($0) " } ?? ""
-        let near = Spelling.nearest(to: verb, among: known).map { ", perhaps '\(first)\($0)'" }
+        let guesses = Spelling.guesses(for: verb, among: known)
         // The program's help does not list them.
         let others = parent.map { "; of '\($0)' there are \(known.joined(separator: ", "))" }
-        let hint = near ?? others ?? ""
+        let hint =
+            guesses.isEmpty
+            ? others ?? ""
+            : ", perhaps \(guesses.map { "'\(first)\($0)'" }.joined(separator: " or "))"
         throw ValidationError("there is no command '\(first)\(verb)'\(hint)")
     }
 
@@ -173,10 +189,11 @@ struct Timerctl: AsyncParsableCommand {
 
     /// Prints the error in one line and ends with its status; prints help if that was asked for.
     ///
-    /// `command`: whose `run` has thrown it; of one that did not come so far the error itself says which.
+    /// `command`: whose `run` has thrown it, and `type` whose words were refused; without either the error itself says which.
     private static func end(
         with error: any Error,
-        of command: (any ParsableCommand)? = nil
+        of command: (any ParsableCommand)? = nil,
+        as type: (any ParsableCommand.Type)? = nil
     ) -> Never {
         switch error {
         case let error as Failure:
@@ -193,7 +210,8 @@ struct Timerctl: AsyncParsableCommand {
             Terminal.widenForHelp()
             if let status = error as? ExitCode { Glibc.exit(status.rawValue) }
             guard exitCode(for: error).isSuccess else {
-                let help = command.flatMap { words(for: type(of: $0)) }.map { "See '\($0) --help'" }
+                let type = type ?? command.map { Swift.type(of: $0) }
+                let help = type.flatMap { words(for: $0) }.map { "See '\($0) --help'" }
                 Output.complain(
                     UsageSentence.text(
                         message(for: error),

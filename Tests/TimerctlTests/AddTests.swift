@@ -209,6 +209,13 @@ import TimerControl
                 "--tz belongs to --at, --from, --cron and --calendar; a length of time has no zone"
             ),
             (["--in", "5s", "--"], "no command after '--'"),
+            // As a script has them where a variable is empty.
+            (["--cron", "", "true"], "--cron is '', expected five fields, or six, or @daily"),
+            (["--in", "5s", "--shell", " "], "--shell is ' ', expected a line for /bin/sh"),
+            (
+                ["--in", "5s", "--on-failure", "", "true"],
+                "--on-failure is '', expected a line for /bin/sh"
+            ),
             (
                 ["--in", "5s", "--nmae", "x"],
                 "unknown option '--nmae', perhaps '--name'; a command that begins so goes after '--'"

@@ -127,6 +127,8 @@ import TimerWords
             "accepted are a duration such as '8h', and a date such as '22:00' or 'yesterday 03:00'"
         let ahead = #expect(throws: ValidationError.self) { try since("2026-12-03") }
         #expect(ahead?.message == "--since: '2026-12-03' is still to come; \(accepted)")
+        let none = #expect(throws: ValidationError.self) { try since("foo") }
+        #expect(none?.message == "--since: date 'foo' is not understood; \(accepted)")
         // What counts from now, or from today, is none of a day earlier.
         for words in [
             "+1h", "now + 1h", "next hour", "tomorrow", "tomorrow 09:00", "next day", "today 22:00",

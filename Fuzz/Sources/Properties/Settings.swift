@@ -15,7 +15,7 @@ func checkSettings(_ input: [UInt8]) throws {
         return
     }
     for setting in Setting.allCases {
-        guard let content = try settingContent(setting, file) else { continue }
+        guard let content = file.contents[setting] else { continue }
         let value: JSONValue
         switch content {
         case .string(let text): value = .string(text)
@@ -24,14 +24,10 @@ func checkSettings(_ input: [UInt8]) throws {
         default: throw BrokenProperty("'\(setting)' became \(content)")
         }
         let text = JSONValue.object([setting.rawValue: value]).jsonBytes
-        let again = try settingContent(setting, SettingsFile(text, path: "again"))
+        let again = try SettingsFile(text, path: "again").contents[setting]
         try require(
             again == content,
             "'\(setting)' is \(content), then \(String(describing: again))"
         )
     }
-}
-
-private func settingContent(_ setting: Setting, _ file: SettingsFile) throws -> ConfigContent? {
-    try file.value(forKey: AbsoluteConfigKey([setting.rawValue]), type: .string).value?.content
 }

@@ -109,6 +109,7 @@ struct DateWords {
 
     /// What begins with a digit: a time, a day, or a number of either.
     private mutating func readNumber(_ word: String, _ lower: String) throws(ScheduleError) {
+        if let clock = Self.withColon(word) { return try readTime(clock, as: word) }
         if word.contains(":") || lower.hasSuffix("am") || lower.hasSuffix("pm") {
             return try readTime(word)
         }
@@ -129,6 +130,8 @@ struct DateWords {
             dayOfMonth = number
         } else if month != nil, dayOfMonth != nil, year == nil, length == 4 {
             year = number
+        } else if month != nil, dayOfMonth != nil, year == nil, length == 2 {
+            throw shortYear(word)
         } else if length == 4, parts.time == nil {
             // "1630"
             parts.time = try time(hour: number / 100, minute: number % 100, word)
@@ -137,10 +140,32 @@ struct DateWords {
         }
     }
 
+    /// "9:30" for "9.30", "9,30", "9h30" and "9'30", as at(1) has them, also with "am" or "pm" behind; nil for another word.
+    private static func withColon(_ word: String) -> String? {
+        let parts = word.split(maxSplits: 1, omittingEmptySubsequences: false) {
+            ".,h'".contains($0)
+        }
+        guard parts.count == 2, 1...2 ~= parts[0].utf8.count, parts[0].utf8.allSatisfy(\.isDigit)
+        else { return nil }
+        let minute = parts[1].prefix(2)
+        let half = parts[1].dropFirst(2).lowercased()
+        guard minute.utf8.count == 2, minute.utf8.allSatisfy(\.isDigit),
+            ["", "am", "pm"].contains(half)
+        else { return nil }
+        return "\(parts[0]):\(parts[1])"
+    }
+
     /// "2026-12-24", "24.12.2026", "12/24/2026"; a year of two digits could be read two ways.
     private func numericDate(_ word: String) throws(ScheduleError) -> DateParts.Day {
         var reader = DigitReader(word.utf8)
         let date: CivilDate
+        let numbers = word.split(omittingEmptySubsequences: false) { "-./".contains($0) }
+        let areShort = numbers.allSatisfy {
+            1...2 ~= $0.utf8.count && $0.utf8.allSatisfy(\.isDigit)
+        }
+        if numbers.count == 3, areShort {
+            throw shortYear(String(numbers[word.contains("-") ? 0 : 2]))
+        }
         if word.contains("-") {
             guard let year = reader.number(digits: 4), reader.skip("-"),
                 let month = reader.number(digits: 2), reader.skip("-"),
@@ -173,12 +198,25 @@ struct DateWords {
         try set(.date(date, isISO: false))
     }
 
+    private func shortYear(_ year: String) -> ScheduleError {
+        ScheduleError(
+            .badDate,
+            "date '\(parts.text)': '\(year)' is no year, which has four digits"
+        )
+    }
+
     private func noSuchDay(_ day: String) -> ScheduleError {
         ScheduleError(.badDate, "date '\(parts.text)': there is no day '\(day)'")
     }
 
     /// "09:00", "09:00:30.5", "4pm", "4:30 pm", with "Z" or an offset directly behind it if wanted.
-    private mutating func readTime(_ word: String) throws(ScheduleError) {
+    ///
+    /// `stated`: how it stands there, for messages.
+    private mutating func readTime(
+        _ word: String,
+        as stated: String? = nil
+    ) throws(ScheduleError) {
+        let stated = stated ?? word
         if parts.time != nil { throw notUnderstood() }
         var clock = word
         var half: String?
@@ -209,12 +247,12 @@ struct DateWords {
             throw notUnderstood()
         }
         guard reader.isAtEnd else { throw notUnderstood() }
-        if half != nil, !(1...12 ~= hour) { throw noSuchTime(word, "1am to 12pm") }
+        if half != nil, !(1...12 ~= hour) { throw noSuchTime(stated, "1am to 12pm") }
         // 12am is midnight, 12pm is noon.
         let hours = half.map { hour % 12 + ($0 == "pm" ? 12 : 0) } ?? hour
-        guard second <= 59 else { throw noSuchTime(word) }
+        guard second <= 59 else { throw noSuchTime(stated) }
         parts.time =
-            try time(hour: hours, minute: minute, word) + Int64(second) * 1_000_000
+            try time(hour: hours, minute: minute, stated) + Int64(second) * 1_000_000
             + Int64(fraction)
     }
 

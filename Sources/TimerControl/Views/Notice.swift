@@ -14,8 +14,10 @@ public struct Notice: Codable, Hashable, Sendable {
     /// Where it goes; of a URL the host alone.
     public var place: String
     public var addedAt: Timestamp
-    /// When it is tried next.
+    /// When it is tried next; of one that is being tried, when that is if nothing more is heard of it.
     public var nextTry: Timestamp
+    /// True while it is being tried; else nil.
+    public var trying: Bool?
     /// How often it was tried.
     public var attempts: Int
     /// Why the last try failed; nil before.

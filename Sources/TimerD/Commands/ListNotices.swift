@@ -10,6 +10,8 @@ extension CommandHandler {
     func listNotices(_ request: ListNotices, _ caller: Caller) async throws -> Answer {
         let limit = request.limit ?? 100
         let cursor = request.cursor ?? NoticeID(rawValue: 0)
+        // Before the rows are read: one whose try ends meanwhile has the date of the next one by then, or is gone.
+        let tried = await scheduler.noticesTried
         let found = try await read(for: caller) { queries in
             let database = queries.database
             let owner = caller.isAdministrator ? nil : try Owners(database).id(of: caller.owner)
@@ -35,6 +37,7 @@ extension CommandHandler {
             (notice.name, notice.error) = (stored.document.name, stored.error)
             (notice.fire, notice.run) = (stored.document.fire, stored.document.run)
             notice.held = stored.document.held
+            notice.trying = tried.contains(stored.id) ? true : nil
             return notice
         }
         let cursorAfter = fitting.count < found.count ? notices.last?.id : nil

@@ -39,7 +39,7 @@ extension Configuration {
         let named = file ?? environment["TIMERD_CONFIG"]
         var openSecret: String?
         if let path = named ?? (exists(paths.configuration) ? paths.configuration : nil) {
-            let file = try await provider(file: path, uid: uid)
+            let file = try provider(file: path, uid: uid)
             providers.append(file)
             let stated = Configuration(ConfigReader(provider: file), paths: paths)
             openSecret = Self.openSecret(in: path, of: stated)
@@ -254,38 +254,44 @@ extension Configuration {
         of words: [String: String],
         by key: (Setting) -> String
     ) throws(SettingError) -> InMemoryProvider {
-        var values: [AbsoluteConfigKey: ConfigValue] = [:]
+        var contents: [Setting: ConfigContent] = [:]
         for setting in Setting.allCases {
             guard let text = words[key(setting)] else { continue }
             guard let content = setting.content(ofWords: text) else {
                 throw .unaccepted(setting, "'\(text)'", at: key(setting))
             }
-            values[AbsoluteConfigKey([setting.rawValue])] = ConfigValue(content, isSecret: false)
+            contents[setting] = content
         }
-        return InMemoryProvider(name: name, values: values)
+        return provider(name, of: contents)
     }
 
-    private static func provider(file path: String, uid: UInt32) async throws(SettingError)
-        -> FileProvider<SettingsFile>
+    private static func provider(_ name: String, of contents: [Setting: ConfigContent])
+        -> InMemoryProvider
+    {
+        let values = contents.map { setting, content in
+            (AbsoluteConfigKey([setting.rawValue]), ConfigValue(content, isSecret: false))
+        }
+        return InMemoryProvider(name: name, values: Dictionary(uniqueKeysWithValues: values))
+    }
+
+    private static func provider(file path: String, uid: UInt32) throws(SettingError)
+        -> InMemoryProvider
     {
         if let problem = problem(with: path, uid: uid) {
             throw SettingError(description: "the configuration file '\(path)' \(problem)")
         }
-        do {
-            return try await FileProvider<SettingsFile>(
-                parsingOptions: SettingsFile.ParsingOptions(path: path),
-                filePath: FilePath(path)
-            )
-        } catch let error as SettingError {
-            throw error
+        let bytes: [UInt8]
+        do throws(Errno) {
+            bytes = try Self.bytes(of: path)
         } catch {
             throw SettingError(
-                description: "the configuration file '\(path)' cannot be read: \(error)"
+                description: "the configuration file '\(path)' cannot be read: \(error.text)"
             )
         }
+        return provider(path, of: try SettingsFile(bytes, path: path).contents)
     }
 
-    /// Why a configuration file cannot be trusted or read; nil if it can.
+    /// Why a configuration file cannot be trusted, or is not there; nil if it can be read.
     ///
     /// Whoever can write to it decides what root does.
     private static func problem(with path: String, uid: UInt32) -> String? {
@@ -293,15 +299,22 @@ extension Configuration {
         guard stat(path, &file) == 0 else {
             return "cannot be read: " + Errno.last.text
         }
-        guard file.st_mode & S_IFMT == S_IFREG else { return "is no file" }
-        if let problem = TrustedPath.problem(with: path, uid: uid) {
-            return "is not believed: \(problem)"
+        guard file.st_mode & S_IFMT == S_IFREG else {
+            return file.st_mode & S_IFMT == S_IFDIR ? "is a directory" : "is no file"
         }
-        // Tried here: the library that reads it says why it cannot in words of its own.
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { return "cannot be read: " + Errno.last.text }
-        close(descriptor)
-        return nil
+        return TrustedPath.problem(with: path, uid: uid).map { "is not believed: \($0)" }
+    }
+
+    private static func bytes(of path: String) throws(Errno) -> [UInt8] {
+        let file = open(path, O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { throw Errno.last }
+        defer { close(file) }
+        var (bytes, chunk) = ([UInt8](), [UInt8](repeating: 0, count: 16_384))
+        while true {
+            let count = Glibc.read(file, &chunk, chunk.count)
+            if count == 0 { return bytes }
+            if count > 0 { bytes += chunk[..<count] } else if errno != EINTR { throw Errno.last }
+        }
     }
 
     private static func exists(_ path: String) -> Bool {

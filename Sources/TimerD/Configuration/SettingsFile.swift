@@ -8,19 +8,12 @@ import TimerControl
 /// All of it is checked when it is read, so that a mistake is reported with its line before any setting takes
 /// effect.
 struct SettingsFile {
-    let providerName: String
-    private let contents: [Setting: ConfigContent]
+    let contents: [Setting: ConfigContent]
 
-    struct ParsingOptions: FileParsingOptions {
-        /// Names the file in messages.
-        var path: String
-        static let `default` = Self(path: "the configuration file")
-    }
-
+    /// `path` names the file in messages.
     /// - Throws: `SettingError`, for text that is no JSON object, a member that is no setting, and
     ///   a value that is not accepted.
     init(_ bytes: [UInt8], path: String) throws(SettingError) {
-        providerName = path
         let value: JSONValue
         do {
             value = try JSONValue(parsing: bytes)
@@ -49,24 +42,6 @@ struct SettingsFile {
         }
         self.contents = contents
     }
-}
-
-extension SettingsFile: FileConfigSnapshot {
-    init(data: RawSpan, providerName: String, parsingOptions: ParsingOptions) throws {
-        try self.init(data.withUnsafeBytes { Array($0) }, path: parsingOptions.path)
-    }
-
-    func value(forKey key: AbsoluteConfigKey, type: ConfigType) throws -> LookupResult {
-        let name = key.components.joined(separator: ".")
-        let content = Setting(rawValue: name).flatMap { contents[$0] }
-        return LookupResult(
-            encodedKey: name,
-            value: content.map { ConfigValue($0, isSecret: false) }
-        )
-    }
-
-    var description: String { "\(providerName): \(contents.count) settings" }
-    var debugDescription: String { description }
 }
 
 /// The line of each member of the outermost object; the text must be JSON.

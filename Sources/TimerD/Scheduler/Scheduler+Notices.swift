@@ -51,6 +51,7 @@ extension Scheduler {
         guard !isStopping else {
             return noticeTurns.end(notice.ownerID, isPing: notice.isPing)
         }
+        noticesTried.insert(notice.id)
         let (runner, requests) = (runner, requests)
         let epoch = hosts.standing.epoch
         let number = notice.runNumber
@@ -84,6 +85,7 @@ extension Scheduler {
 
     /// A try is over; `failure` is nil if the notice was handed over.
     private func noticeEnded(_ notice: StoredNotice, _ failure: String?) {
+        noticesTried.remove(notice.id)
         noticeTurns.end(notice.ownerID, isPing: notice.isPing)
         defer { lookAtNotices() }
         guard let failure else {
@@ -103,6 +105,7 @@ extension Scheduler {
     /// How it ends counts for nothing: the notice is tried again.
     func awaitEnd(ofTry run: RunID, _ notice: StoredNotice) {
         noticeTurns.begin(notice)
+        noticesTried.insert(notice.id)
         let runner = runner
         let request = RunRequest(
             run: run.rawValue,
@@ -123,6 +126,7 @@ extension Scheduler {
     }
 
     private func leftTryEnded(_ notice: StoredNotice) {
+        noticesTried.remove(notice.id)
         noticeTurns.end(notice.ownerID, isPing: notice.isPing)
         lookAtNotices()
     }

@@ -94,6 +94,7 @@ actor Scheduler {
     var leftStrays: [RunID] = []
     /// The notices that are being handed over, and when to look for more.
     var noticeTurns = NoticeTurns()
+    var noticesTried: Set<NoticeID> = []
     var noticeLook = PlannedLook()
     /// When to look whether this process has again what it lacked.
     var shortageLook = PlannedLook()

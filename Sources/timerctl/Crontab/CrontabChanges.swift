@@ -46,15 +46,18 @@ struct CrontabChanges {
     /// `page`: what the jobs look like. Unless the text was made of it (`isEdited`, or one of its lines is tied to a
     /// job), it is a crontab from elsewhere, and ends none but jobs that came from a crontab. A line that a job says
     /// already is that job; if it came from a crontab, with the variables that hold for the line.
+    ///
+    /// `broken`: the lines that are not as they stood, since that was no UTF-8.
     init(
         from text: String,
+        broken: Set<Int> = [],
         to jobs: CrontabText,
         page: String,
         isEdited: Bool,
         of owner: LocalUser,
         zone: Zone
     ) {
-        var crontab = Crontab(parsing: text, hasUsers: false)
+        var crontab = Crontab(parsing: text, hasUsers: false, broken: broken)
         let remarks = CrontabRemarks(in: text, of: page)
         complaints = crontab.refusals.map { "line \($0.line), '\($0.text)': \($0.reason)" }
         var kept: Set<JobID> = []

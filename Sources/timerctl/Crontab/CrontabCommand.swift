@@ -87,21 +87,23 @@ struct CrontabCommand: AsyncParsableCommand {
             return try await self.edit(text, page, owner)
         }
         let new =
-            try file.map { try InputFile.text(of: $0, atMost: InputFile.largestOfJobs) } ?? ""
+            try file.map { try InputFile.bytes(of: $0, atMost: InputFile.largestOfJobs) } ?? []
         try await install(new, text, owner, daemon)
     }
 
     /// Does what the file says, or -r; begins anew, unless somebody has confirmed it, where others changed jobs meanwhile.
     private func install(
-        _ new: String,
+        _ bytes: [UInt8],
         _ jobs: CrontabText,
         _ owner: LocalUser,
         _ daemon: Daemon
     ) async throws {
+        let new = String(decoding: bytes, as: UTF8.self)
+        let broken = Crontab.brokenLines(of: bytes)
         var (text, told, attempt) = (jobs, Set<String>(), 1)
         while true {
             let page = text.page(LocalDate(now: .now, zone: .local))
-            let changes = changes(to: new, text, page, owner, isEdited: false)
+            let changes = changes(to: new, broken, text, page, owner, isEdited: false)
             try refuse(changes)
             if interactive, !confirms(changes) { throw Failure(.refused, "nothing was changed") }
             tell(changes.notes.filter { told.insert($0).inserted })
@@ -128,6 +130,7 @@ struct CrontabCommand: AsyncParsableCommand {
 
     private func changes(
         to new: String,
+        _ broken: Set<Int>,
         _ text: CrontabText,
         _ page: String,
         _ owner: LocalUser,
@@ -135,6 +138,7 @@ struct CrontabCommand: AsyncParsableCommand {
     ) -> CrontabChanges {
         CrontabChanges(
             from: new,
+            broken: broken,
             to: text,
             page: page,
             isEdited: isEdited,
@@ -171,7 +175,7 @@ struct CrontabCommand: AsyncParsableCommand {
                 editor.remove()
                 return Output.tell("no changes")
             }
-            let changes = changes(to: new, text, page, owner, isEdited: true)
+            let changes = changes(to: new, [], text, page, owner, isEdited: true)
             var complaints = changes.complaints
             if complaints.isEmpty {
                 do {

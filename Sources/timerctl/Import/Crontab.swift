@@ -47,13 +47,18 @@ struct Crontab {
 
     /// A file's bytes: a line that is not UTF-8 is refused, unless it is a comment.
     init(reading bytes: [UInt8], hasUsers: Bool) {
-        let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
-        let broken = lines.indices.filter { String(validating: lines[$0], as: UTF8.self) == nil }
         self.init(
             parsing: String(decoding: bytes, as: UTF8.self),
             hasUsers: hasUsers,
-            broken: Set(broken.map { $0 + 1 })
+            broken: Self.brokenLines(of: bytes)
         )
+    }
+
+    /// The lines of a file, from 1, that are no UTF-8.
+    static func brokenLines(of bytes: [UInt8]) -> Set<Int> {
+        let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+        let broken = lines.indices.filter { String(validating: lines[$0], as: UTF8.self) == nil }
+        return Set(broken.map { $0 + 1 })
     }
 
     /// `hasUsers`: whether there is a user between schedule and command, as in /etc/crontab; `broken`: the lines that are

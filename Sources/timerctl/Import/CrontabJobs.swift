@@ -35,6 +35,7 @@ struct CrontabJobs {
                 plan.warnings += try userWarning(entry).map { [$0] } ?? []
                 plan.jobs.append(try job(entry, tag: plan.tag))
                 if replacesCron, let note = entry.noteOnCron { readings.append(note) }
+                if let note = Self.lostVariables(entry) { readings.append(note) }
             } catch {
                 plan.refusals.append(
                     .init(place: "line \(entry.line)", text: entry.text, reason: error.reason)
@@ -137,8 +138,30 @@ struct CrontabJobs {
     static func notices(mailTo address: String?) -> (notify: [String]?, notifyOn: [String]?) {
         guard let address else { return (nil, nil) }
         guard !address.isEmpty else { return (["none"], nil) }
-        let place = "mail:\(address)"
+        // cron has the program that sends mail read them: blanks beside commas are none of theirs.
+        let addresses = address.split(separator: ",", omittingEmptySubsequences: false)
+            .map { $0.trimmingBlanks }
+        let place = "mail:\(addresses.joined(separator: ","))"
         return NoticePlace(place) == nil ? (nil, nil) : ([place], ["failed"])
+    }
+
+    /// A word on variables that cron gives to SHELL and that the shell which writes a line's input may drop; nil for none.
+    private static func lostVariables(_ entry: Crontab.Entry) -> String? {
+        // Under cron, too, a shell of that kind would drop them.
+        guard entry.input != nil, entry.variables["SHELL"] ?? "/bin/sh" != "/bin/sh" else {
+            return nil
+        }
+        func isName(_ name: String) -> Bool {
+            name.utf8.first.map { !(0x30...0x39 ~= $0) } == true
+                && name.utf8.allSatisfy {
+                    0x30...0x39 ~= $0 || 0x61...0x7a ~= $0 | 0x20 || $0 == UInt8(ascii: "_")
+                }
+        }
+        let lost = entry.variables.keys.filter { !isName($0) }.sorted()
+        guard !lost.isEmpty else { return nil }
+        let names = lost.map { "'\($0)'" }.joined(separator: ", ")
+        return "line \(entry.line): \(names) may not reach the command: "
+            + "/bin/sh writes what follows its '%', and drops variables of such names where it is dash"
     }
 
     /// A word on a command that begins with the name of a user, in a crontab that has no users.
@@ -246,5 +269,13 @@ struct CrontabJobs {
         case "LOGNAME": "is left out: it says who runs it, as with cron"
         default: nil
         }
+    }
+}
+
+extension Substring {
+    fileprivate var trimmingBlanks: Substring {
+        let start = drop { $0 == " " || $0 == "\t" }
+        let end = start.lastIndex { $0 != " " && $0 != "\t" }
+        return end.map { start[...$0] } ?? ""
     }
 }

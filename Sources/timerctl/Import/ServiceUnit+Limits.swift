@@ -42,13 +42,13 @@ extension ServiceUnit {
             return notes.append(setting.notCarried("a run has no hard limit beside the soft one"))
         }
         guard take(setting, String(soft), as: option, &definition) else { return }
-        if option == .memoryMax {
-            notes.append(
-                setting.carriedOtherwise("\(soft) is the limit of all processes of a run together")
+        notes.append(
+            setting.carriedOtherwise(
+                option == .memoryMax
+                    ? "\(soft) is the limit of all processes of a run together"
+                    : "a process gets SIGXCPU at \(soft), and SIGKILL 5s later"
             )
-        } else if limits.count > 1 {
-            notes.append(setting.carriedOtherwise("\(soft) is the only limit"))
-        }
+        )
     }
 
     /// Takes a limit that a run has as well; false, with a note, for a value that no run can have.
@@ -126,9 +126,13 @@ extension ServiceUnit {
                     : start.notCarried("a run has no start to limit apart from the rest")
             )
         }
-        guard let stop = setting("TimeoutStopSec", "TimeoutSec") else { return }
+        guard let stop = setting("TimeoutStopSec", "TimeoutSec"), Self.length(stop) != nil else {
+            // What systemd has where its own settings (DefaultTimeoutStopSec=) say no other.
+            definition.killAfter = "90s"
+            return
+        }
         definition.killAfter = Self.limit(stop)
-        if Self.length(stop) != nil, definition.killAfter == nil {
+        if definition.killAfter == nil {
             notes.append(stop.notCarried("SIGKILL follows SIGTERM after 5s"))
         }
     }

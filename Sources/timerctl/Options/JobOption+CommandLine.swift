@@ -9,6 +9,7 @@ struct StatedOption: Hashable, Sendable {
     var value: OptionValue
 
     init(_ option: JobOption, _ argument: String) throws {
+        if option.form == .command { try Self.requireLine(argument, of: option.longName) }
         do throws(OptionRefusal) {
             // The daemon works in another folder.
             let argument =
@@ -21,6 +22,12 @@ struct StatedOption: Hashable, Sendable {
         } catch {
             throw ValidationError("--\(option.longName)\(error.predicate)")
         }
+    }
+
+    /// Refuses a line for a shell that does nothing, as a script has where a variable is empty.
+    static func requireLine(_ line: String, of name: String) throws {
+        guard line.allSatisfy(\.isWhitespace) else { return }
+        throw ValidationError("--\(name) is '\(line)', expected a line for /bin/sh")
     }
 }
 

@@ -86,6 +86,7 @@ struct JobOptions {
     ///
     /// Not `validate()`, whose error would come before that of a mistyped option.
     func check(command: [String]) throws {
+        if let shell = runs.shell { try StatedOption.requireLine(shell, of: "shell") }
         if runs.shell != nil, !command.isEmpty {
             throw ValidationError("--shell and a command exclude each other")
         }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
-import TimerControl
 
 /// Options that take one value and are said twice: the parser goes by the last, and drops the others without a word.
 enum RepeatedOption {
@@ -50,29 +49,6 @@ enum RepeatedOption {
 
     /// The options of a command that take one value, each by all its names.
     static func single(of command: any ParsableCommand.Type) throws -> [[String]] {
-        let help: Help = try JSONValue(parsing: command._dumpHelp()).decoded()
-        return (help.command.arguments ?? [])
-            .filter { $0.kind == "option" && !$0.isRepeating }
-            .map { option in
-                (option.names ?? []).map { ($0.kind == "long" ? "--" : "-") + $0.name }
-            }
-    }
-
-    /// What of a command's help says which options it has.
-    private struct Help: Decodable {
-        var command: Command
-
-        struct Command: Decodable { var arguments: [Argument]? }
-
-        struct Argument: Decodable {
-            var kind: String
-            var isRepeating: Bool
-            var names: [Name]?
-        }
-
-        struct Name: Decodable {
-            var kind: String
-            var name: String
-        }
+        try KnownOptions.of(command).filter { $0.takesValue && !$0.isRepeating }.map(\.names)
     }
 }

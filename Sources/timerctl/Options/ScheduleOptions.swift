@@ -21,6 +21,9 @@ struct ScheduleOptions: ParsableArguments {
     /// would come before that of a mistyped option.
     func check(bare: String? = nil) throws {
         // First: the words that a "*" became are no schedule of another kind.
+        if let cron, cron.allSatisfy(\.isWhitespace) {
+            throw ValidationError("--cron is '\(cron)', expected five fields, or six, or @daily")
+        }
         if let cron, !cron.contains(where: \.isWhitespace), !cron.hasPrefix("@") {
             throw ValidationError(
                 "--cron '\(cron)' is one field; put all of them into quotes, for the shell expands '*'"

@@ -9,6 +9,12 @@ enum Spelling {
         return near.flatMap { $0.edits <= max(1, word.count / 3) ? $0.name : nil }
     }
 
+    /// The names that a word may stand for: those that it is the beginning of, else the one most like it.
+    static func guesses(for word: String, among names: [String]) -> [String] {
+        let begun = word.isEmpty ? [] : names.filter { $0.hasPrefix(word) }
+        return begun.isEmpty ? [nearest(to: word, among: names)].compactMap(\.self) : begun
+    }
+
     /// How many letters are to be put in, left out, replaced, or changed over with the next.
     static func edits(from word: String, to name: String) -> Int {
         let (word, name) = (Array(word.lowercased()), Array(name.lowercased()))

@@ -17,6 +17,8 @@ enum Printable {
     }
 
     /// The text cut to `columns`, with a mark of one column at its end, if it is wider.
+    ///
+    /// A number goes as a whole, and with its unit: "in 40…" would be in 40 of something, and is in 400 days.
     static func cut(_ text: String, to columns: Int, mark: String = "…") -> String {
         if width(text) <= columns { return text }
         if columns < 1 { return "" }
@@ -27,7 +29,22 @@ enum Printable {
             if room < 0 { break }
             result.append(character)
         }
-        return result + mark
+        return result.dropLast(cutNumber(in: result, of: text)) + mark
+    }
+
+    /// How many characters at the end of `kept`, the beginning of `text`, are a number that does not end there, or whose unit
+    /// is missing.
+    private static func cutNumber(in kept: String, of text: String) -> Int {
+        func isDigit(_ character: Character) -> Bool { "0"..."9" ~= character }
+        let blanks = kept.last == " " ? 1 : 0
+        let number = kept.dropLast(blanks).reversed().prefix { isDigit($0) || ".,".contains($0) }
+        let before = kept.dropLast(blanks + number.count).last ?? " "
+        guard let first = number.last, isDigit(first), before == " " else { return 0 }
+        let rest = text.dropFirst(kept.count)
+        let unit = blanks == 0 && rest.first == " " ? rest.dropFirst().first : rest.first
+        let hasUnit = unit.map { $0.isLetter || $0 == "%" } == true
+        let goesOn = blanks == 0 && rest.first.map { isDigit($0) || ".,".contains($0) } == true
+        return hasUnit || goesOn ? number.count + blanks : 0
     }
 
     /// The text in lines of at most `columns`, broken at blanks where there are some; those after the first

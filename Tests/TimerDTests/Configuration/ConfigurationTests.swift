@@ -105,7 +105,15 @@ import TimerControl
         let reason = "the configuration file '\(missing)' cannot be read: no such file or directory"
         #expect(await refusal(file: missing) == reason)
         #expect(await refusal([:], ["TIMERD_CONFIG": missing]) == reason)
-        #expect(await refusal(file: folder.path)?.hasSuffix("is no file") == true)
+        #expect(await refusal(file: folder.path)?.hasSuffix("' is a directory") == true)
+        #expect(await refusal(file: "/dev/null")?.hasSuffix("is no file") == true)
+    }
+
+    @Test("A file that the disk does not give is refused in words of ours")
+    func unread() async {
+        let file = "/proc/self/mem"  // It opens, but nothing is mapped at its first byte.
+        let words = "'\(file)' cannot be read: input/output error"
+        #expect(await refusal(file: file) == "the configuration file \(words)")
     }
 
     @Test("A file for which there is no descriptor is refused in words of ours")

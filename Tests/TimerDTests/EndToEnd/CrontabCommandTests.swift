@@ -27,6 +27,26 @@ struct CrontabCommandTests {
         return try await Shell(variables: all, folder: daemon.folder)(command)
     }
 
+    @Test("A comment that is not UTF-8 keeps no crontab out, and a line that is not is named")
+    func notUTF8() async throws {
+        try await DaemonProcess.with { daemon in
+            let file = URL(filePath: daemon.folder + "/tab")
+            let comment = Array("# caf".utf8) + [0xe9, 0x0a]
+            try Data(comment + Array("1 2 * * * true\n".utf8)).write(to: file)
+            let installed = try await shell(daemon, "timerctl crontab tab")
+            #expect(installed.status == 0, "\(installed.errors)")
+            #expect(installed.errors.contains("1 comment is not kept"), "\(installed.errors)")
+            #expect(try await daemon.job(1)["name"] == .string("true"))
+            try Data(comment + Array("1 3 * * * echo ".utf8) + [0xe9, 0x0a]).write(to: file)
+            let refused = try await shell(daemon, "timerctl crontab tab")
+            #expect(refused.status == 65)
+            #expect(
+                refused.errors.contains("line 2, ") && refused.errors.contains("it is not UTF-8")
+            )
+            #expect(try await daemon.job(1)["state"] == .string("scheduled"))
+        }
+    }
+
     @Test("A daemon that another one follows while the editor is open has the changes all the same")
     func restarted() async throws {
         try await DaemonProcess.with { daemon in

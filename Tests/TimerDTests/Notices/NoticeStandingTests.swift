@@ -110,6 +110,28 @@ import TimerControl
         }
     }
 
+    @Test("A notice that is being tried is told as such, one that waits for a try is not")
+    func trying() async throws {
+        try await TestScheduler.with { test in
+            test.runner.answer = NoticeSupport.answers(.exited(1))
+            test.runner.holds = { $0.run < 0 }
+            try await test.add(ScheduleWords(in: "10s"), command: ["false"]) {
+                $0.notify = [NoticeSupport.place]
+            }
+            try await test.advance(by: .seconds(11))
+            let request = ListNotices()
+            let during = try await test.handler().listNotices(request, TestScheduler.root)
+            let tried = try #require(during as? NoticesReply).notices
+            #expect(tried.map(\.trying) == [true] && tried.map(\.attempts) == [1])
+            test.runner.holds = nil
+            test.runner.end(.exited(75))
+            try await test.settle()
+            let after = try await test.handler().listNotices(request, TestScheduler.root)
+            let left = try #require(after as? NoticesReply).notices
+            #expect(left.map(\.trying) == [nil] && left.map(\.attempts) == [1])
+        }
+    }
+
     @Test("What is held back for a summary does not wait until its turn, nor is it old then")
     func held() async throws {
         try await TestScheduler.with { test in

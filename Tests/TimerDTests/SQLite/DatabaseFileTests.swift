@@ -99,6 +99,30 @@ import Testing
         #expect(try folder.contents().keys == before)
     }
 
+    /// Makes a file immutable, or lets it be written again; false where the file system or a container does not let root do that.
+    private static func setImmutable(_ path: String, _ isImmutable: Bool) -> Bool {
+        let file = open(path, O_RDONLY | O_CLOEXEC)
+        defer { close(file) }
+        // FS_IOC_GETFLAGS, FS_IOC_SETFLAGS and FS_IMMUTABLE_FL: ioctl_iflags(2).
+        var flags: CInt = 0
+        guard ioctl(file, 0x8008_6601, &flags) == 0 else { return false }
+        flags = isImmutable ? flags | 0x10 : flags & ~0x10
+        return ioctl(file, 0x4008_6602, &flags) == 0
+    }
+
+    @Test(
+        "A file that may not be written for another reason than its mode is refused with that reason",
+        .enabled(if: geteuid() == 0)
+    )
+    func immutable() throws {
+        try Database(path: path, mode: .readWriteCreate).close()
+        guard Self.setImmutable(path, true) else { return }
+        defer { _ = Self.setImmutable(path, false) }
+        expectError("cannot write '\(path)': operation not permitted") {
+            try Database(path: path, mode: .readWriteCreate)
+        }
+    }
+
     enum Damage: String, CaseIterable, CustomTestStringConvertible {
         case truncated, schemaOverwritten
 

@@ -114,6 +114,25 @@ extension CrontabTests {
         #expect(CrontabLine(job.definition) == CrontabLine(entry))
     }
 
+    @Test("Blanks beside the commas of a MAILTO are left out of the place that it becomes")
+    func mailToSeveral() {
+        let plan = plan("MAILTO=ann@x.org , ben@x.org\n* * * * * a")
+        let definition = plan.jobs.first?.definition
+        #expect(definition?.notify == ["mail:ann@x.org,ben@x.org"])
+        #expect(definition?.env?["MAILTO"] == "ann@x.org , ben@x.org")
+        #expect(plan.warnings.first?.contains("is carried as 'notify'") == true)
+    }
+
+    @Test("A variable that the shell may drop which writes a line's input is told of")
+    func lostVariables() {
+        let lines = "SHELL=/bin/bash\nA.B=1\nC=2\n* * * * * a\n* * * * * b%text"
+        let notes = plan(lines).notes
+        #expect(notes.count == 1)
+        #expect(notes.first?.hasPrefix("line 5: 'A.B' may not reach the command: ") == true)
+        // There cron's shell is the one that drops it.
+        #expect(plan("A.B=1\n* * * * * b%text").notes == [])
+    }
+
     @Test("MAILTO and CRON_TZ are told of where a line goes by them")
     func unused() {
         let plan = plan("MAILTO=a\nCRON_TZ=UTC\nMAILTO=b\n* * * * * x\nMAILTO=c\nCRON_TZ=JST-9")

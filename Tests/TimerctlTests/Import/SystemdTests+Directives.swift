@@ -213,7 +213,8 @@ extension SystemdTests {
             ("Nice=99", "is not carried: a run's --nice"),
             ("Nice=infinity", "is not carried: a run's"),
             ("UMask=rubbish", "is not carried: a run's --umask"),
-            ("LimitCPU=10:20", "is carried otherwise: 10 is the only limit"),
+            ("LimitCPU=10:20", "is carried otherwise: a process gets SIGXCPU at 10, and SIGKILL"),
+            ("LimitCPU=60", "is carried otherwise: a process gets SIGXCPU at 60, and SIGKILL"),
             ("LimitCPU=infinity:20", "is not carried: a run has no hard limit"),
             ("LimitAS=1G", "is carried otherwise: 1G is the limit of all"),
             ("MemoryMax=2G\nLimitAS=1G", "is not carried: MemoryMax= is"),
@@ -281,6 +282,10 @@ extension SystemdTests {
         #expect(job(lines + "Type=oneshot")?.timeout == "1h")
         let both = job(lines + "Type=oneshot\nTimeoutSec=20")
         #expect(both?.timeout == "20s" && both?.killAfter == "20s", "the last line counts")
+        // systemd's own, where a job would have 5 s.
+        #expect(job(lines)?.killAfter == "90s")
+        #expect(job(lines + "TimeoutStopSec=soon")?.killAfter == "90s")
+        #expect(job(lines + "TimeoutStopSec=infinity").map { $0.killAfter == nil } == true)
     }
 
     @Test(

@@ -14,6 +14,17 @@ import TimerControl
             (["invaldate", "2"], "there is no command 'invaldate', perhaps 'invalidate'"),
             (["psuse"], "there is no command 'psuse', perhaps 'pause'"),
             (["frobnicate"], "there is no command 'frobnicate'"),
+            (["inv", "5"], "there is no command 'inv', perhaps 'invalidate'"),
+            (["li"], "there is no command 'li', perhaps 'list'"),
+            (["quxue"], "there is no command 'quxue', perhaps 'queue'"),
+            (["ex"], "there is no command 'ex', perhaps 'export' or 'explain'"),
+            (["import", "s", "x"], "there is no command 'import s', perhaps 'import systemd'"),
+            (["--json"], "--json belongs to a command, as in 'timerctl list --json'"),
+            (["--socket"], "--socket belongs to a command, as in 'timerctl list --socket PATH'"),
+            (
+                ["--socket=/x", "--json"],
+                "--socket=/x belongs to a command, as in 'timerctl list --socket=/x'"
+            ),
             (["help", "lst"], "there is no command 'lst', perhaps 'list'"),
             (
                 ["help", "import", "crntab"],

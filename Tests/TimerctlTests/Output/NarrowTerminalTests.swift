@@ -114,6 +114,10 @@ import TimerWords
         #expect(Self.isFitting(notices, width), "\(notices)")
         #expect(notices.contains("123456 "), "\(notices)")
         #expect(notices.contains("LAST ERROR") && notices.contains("PLACE"))
+        #expect(!Notices.table(of: [notice], dates: testDates).text(for: .plain).contains("trying"))
+        notice.trying = true
+        let tried = Notices.table(of: [notice], dates: testDates).text(for: .plain)
+        #expect(tried.contains(" trying now ") && !tried.contains(" in "))
         let preview = try Next.parse(["--cron", "30 2 * * *"]).preview(now: testNow, local: berlin)
         let dates = preview.text(for: terminal)
         #expect(Self.isFitting(dates, width), "\(dates)")

@@ -39,6 +39,11 @@ import Testing
         arguments: [
             ("abcdef", 6, "abcdef"), ("abcdef", 5, "abcd…"), ("東京都", 6, "東京都"),
             ("東京都", 5, "東京…"), ("東京都", 4, "東…"), ("abc", 1, "…"),
+            // Neither a part of a number nor one without its unit.
+            ("in 400 days", 6, "in …"), ("in 400 days", 7, "in …"), ("in 400 days", 8, "in …"),
+            ("in 400 days", 9, "in 400 d…"), ("12345", 4, "…"), ("every 90m", 8, "every …"),
+            ("is 1.5 MB", 5, "is …"), ("80% full", 3, "…"), ("backup-2026", 9, "backup-2…"),
+            ("cron 0 0 1 1 *", 11, "cron 0 0 1…"),
         ]
     )
     func cut(text: String, columns: Int, shown: String) {
