@@ -10,7 +10,7 @@ public enum Migrations {
     /// has the same number. `MigratorTests` says the value after a change. A migration makes a table anew rather than alter
     /// it, as each version of SQLite may put what it alters into other words.
     public static let all: [(number: Int, name: String, sql: String, fingerprint: UInt64)] = [
-        (1, "create_jobs", text(PackageResources._001_create_jobs_sql), 0x7ddb_3a2a_71d8_6363)
+        (1, "create_jobs", text(PackageResources._001_create_jobs_sql), 0x95f0_7db0_9209_5286)
     ]
 
     private static func text(_ bytes: [UInt8]) -> String {

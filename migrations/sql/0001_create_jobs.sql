@@ -305,6 +305,9 @@ CREATE INDEX fires_ranges ON fires (job_id, fire_date_us) WHERE last_date_us IS 
 -- The ranges that end after a date, though they begin before it.
 CREATE INDEX fires_ranges_by_end ON fires (last_date_us) WHERE last_date_us IS NOT NULL;
 
+-- The same of one user, root too: an outage leaves a range of each job.
+CREATE INDEX fires_ranges_by_owner ON fires (owner_id, last_date_us) WHERE last_date_us IS NOT NULL;
+
 -- What a crash may have left half done: all that is not known to be over, whatever a newer version calls
 -- it, but for tasks, which are in a table of their own. In the order of a list, which is read far more often than a
 -- crash is recovered from.
@@ -681,9 +684,10 @@ CREATE TABLE tasks (
 CREATE INDEX tasks_ready ON tasks (owner_id, queue, priority DESC, ready_us, fire_id)
     WHERE state = 'ready';
 
--- The delayed and dead ones of a queue, those first whose time comes first.
-CREATE INDEX tasks_resting ON tasks (owner_id, queue, state, ready_us)
-    WHERE state = 'delayed' OR state = 'dead';
+-- What no worker has of a queue: the delayed and dead ones, those first whose time comes first; and the one that has been ready
+-- for longest, without a look at each priority.
+CREATE INDEX tasks_by_age ON tasks (owner_id, queue, state, ready_us)
+    WHERE state = 'ready' OR (state = 'delayed' OR state = 'dead');
 
 -- What becomes due next, of all users.
 CREATE INDEX tasks_due ON tasks (due_us) WHERE due_us IS NOT NULL;

@@ -272,6 +272,7 @@ import TimerControl
         let index = [
             RunOrder.fire: "fires USING INTEGER PRIMARY KEY (rowid=?",
             .job: "fires USING INDEX sqlite_autoindex_fires_1 (job_id=? AND fire_date_us",
+            .openOfJob: "fires USING INDEX sqlite_autoindex_fires_1 (job_id=? AND fire_date_us",
             .owner: "fires USING INDEX fires_by_owner (owner_id=? AND <expr>",
             .openOfOwner: "fires USING INDEX fires_open_by_owner (owner_id=? AND wall_date_us",
             .open: "fires USING INDEX fires_open (wall_date_us",

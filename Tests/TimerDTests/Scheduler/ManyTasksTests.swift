@@ -61,6 +61,33 @@ import TimerControl
         }
     }
 
+    @Test("What a queue holds is told without a look at each of its priorities")
+    func priorities() async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(every: "1d")) { $0.queue = "mails" }
+            try await test.store.writer.write { database in
+                try database.execute(
+                    """
+                    WITH n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 1000)
+                    INSERT INTO fires
+                        (id, job_id, owner_id, fire_date_us, wall_date_us, state, fired_at_us)
+                    SELECT 10000 + n, \(job.id.rawValue), 0, n, n, 'queued', n FROM n;
+                    INSERT INTO tasks (fire_id, job_id, owner_id, queue, priority, state, ready_us)
+                    SELECT id, job_id, 0, 'mails', id - 10500, 'ready', 90000 - id FROM fires
+                    WHERE state = 'queued';
+                    """
+                )
+                let select = try database.prepare(QueueStore.SQL.oldest)
+                _ = select.takeSteps()
+                let standing = try QueueStore(database).standing()
+                #expect(standing.ready == 1000)
+                #expect(standing.oldest == Timestamp(microseconds: 79_000))
+                let steps = select.takeSteps()
+                #expect(steps > 0 && steps < 100)
+            }
+        }
+    }
+
     // MARK: - Those that workers have
 
     /// What the write that takes them away leaves to those behind it.

@@ -64,16 +64,18 @@ extension AllStatements {
         ("FireStore.SQL.takenAhead", FireStore.SQL.takenAhead),
     ]
 
-    static let calendars =
-        [true, false].map { hasOwner in
+    static let calendars = [true, false].flatMap { hasOwner in
+        [
             (
                 "Queries.SQL.firesToCount(\(hasOwner))",
-                Queries.SQL.firesToCount(hasOwner: hasOwner)
-            )
-        }
-        + [
-            ("Queries.SQL.rangesOver", Queries.SQL.rangesOver)
+                Queries.SQL.firesToCount(hasIndexOfOwner: hasOwner)
+            ),
+            (
+                "Queries.SQL.rangesOver(\(hasOwner))",
+                Queries.SQL.rangesOver(hasOwner: hasOwner)
+            ),
         ]
+    }
 
     static let zoneRuleStore = [
         ("ZoneRuleStore.SQL.all", ZoneRuleStore.SQL.all),

@@ -114,6 +114,7 @@ enum AllStatements {
         ("FireStore.SQL.markDone", FireStore.SQL.markDone),
         ("FireStore.SQL.markFailed", FireStore.SQL.markFailed),
         ("FireStore.SQL.beginCountAnew", FireStore.SQL.beginCountAnew),
+        ("FireStore.SQL.allOpenOfJob", FireStore.SQL.allOpenOfJob),
         ("FireStore.SQL.attempts", FireStore.SQL.attempts),
         ("FireStore.SQL.dropAttempt", FireStore.SQL.dropAttempt),
         ("FireStore.SQL.dropAttempts", FireStore.SQL.dropAttempts),

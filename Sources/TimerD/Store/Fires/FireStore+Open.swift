@@ -17,6 +17,11 @@ extension FireStore {
         }.compactMap(\.self)
     }
 
+    /// The same of one job, without a look at those of others.
+    func open(of job: JobID) throws -> [(fire: FireID, job: JobID)] {
+        try database.prepare(SQL.allOpenOfJob).all(job) { (try $0.get(0), job) }
+    }
+
     /// Whether a fire of the job is not over, and was not dropped.
     func hasOpen(_ job: JobID) throws -> Bool {
         try database.prepare(SQL.openOfJob).value(job, as: FireID.self) != nil
@@ -149,6 +154,11 @@ extension FireStore.SQL {
         SELECT id, job_id FROM fires INDEXED BY fires_open
         WHERE \(RunRow.isOpen) AND NOT \(RunRow.isDropped) ORDER BY id
         """
+    /// By the index of UNIQUE (job_id, fire_date_us), as are `closeClaims` and `close`: of others any number may be open.
+    static let allOpenOfJob = """
+        SELECT id FROM fires
+        WHERE job_id = ?1 AND \(RunRow.isOpen) AND NOT \(RunRow.isDropped) ORDER BY id
+        """
     static let openOfJob = """
         SELECT id FROM fires
         WHERE job_id = ?1 AND \(RunRow.isUnfinished) AND NOT \(RunRow.isDropped) LIMIT 1
@@ -190,16 +200,15 @@ extension FireStore.SQL {
         UPDATE fires SET uncounted = 1 WHERE job_id = ?1 AND state = 'waiting'
         """
     static let job = "SELECT job_id FROM fires WHERE id = ?1"
-    /// Uses fires_open.
     static let closeClaims = """
-        UPDATE fires INDEXED BY fires_open SET state = 'skipped', reason = 'held'
-        WHERE \(RunRow.isOpen) AND job_id = ?1 AND state = 'claimed'
+        UPDATE fires SET state = 'skipped', reason = 'held'
+        WHERE job_id = ?1 AND state = 'claimed'
         """
     /// Writes no reason: one that cannot be read, SQLite would refuse to write over itself.
     static let close = """
-        UPDATE fires INDEXED BY fires_open
+        UPDATE fires
         SET state = 'done', failed = CASE state WHEN 'running' THEN 1 ELSE failed END
-        WHERE \(RunRow.isOpen) AND job_id = ?1 AND NOT \(RunRow.isDropped)
+        WHERE job_id = ?1 AND \(RunRow.isOpen) AND NOT \(RunRow.isDropped)
         """
     static let rows = """
         SELECT \(RunRow.columns), fires.fire_date_us FROM \(RunRow.source) WHERE fires.id = ?1

@@ -96,12 +96,13 @@ extension Queries {
             behind = last
         } else {
             if case .fire(let last) = cursor { behind = last }
-            let select = SQL.firesToCount(hasOwner: owner ?? .root != .root)
+            let select = SQL.firesToCount(hasIndexOfOwner: owner ?? .root != .root)
             try database.prepare(select).forEach(behind.date, behind.fire, end, owner, limit) {
                 row in
                 looked += 1
-                behind = RunCursor(date: try row.get(0), fire: try row.get(1), run: nil)
-                guard let bucket = buckets.index(of: behind.date), try isWanted(row.ifReadable(2))
+                behind = RunCursor(date: try row.get(8), fire: try row.get(1), run: nil)
+                guard row.ifReadable(9) == true, let bucket = buckets.index(of: behind.date),
+                    try isWanted(row.ifReadable(2))
                 else { return }
                 counts[bucket].add(RowOfFire(row), 1)
             }
@@ -110,14 +111,14 @@ extension Queries {
         }
         let room = limit - looked
         looked = 0
-        try database.prepare(SQL.rangesOver).forEach(behind.date, behind.fire, room) { row in
+        let ranges = try database.prepare(SQL.rangesOver(hasOwner: owner != nil))
+        try ranges.forEach(behind.date, behind.fire, room, owner) { row in
             looked += 1
-            let (first, last): (Timestamp, Timestamp) = (try row.get(0), try row.get(6))
+            let last: Timestamp = try row.get(6)
             behind = RunCursor(date: last, fire: try row.get(1), run: nil)
-            // Not by the statement, which would look at any number of others for one that counts.
-            guard first < end, owner == nil || row.ifReadable(8) == owner,
-                try isWanted(row.ifReadable(2))
-            else { return }
+            guard row.ifReadable(8) == true else { return }
+            let first: Timestamp = try row.get(0)
+            guard first < end, try isWanted(row.ifReadable(2)) else { return }
             let dates = max(row.ifNumber(5) ?? 1, 1)
             for (bucket, number) in buckets.spread(dates, from: first, through: last) {
                 counts[bucket].add(RowOfFire(row), number)
@@ -166,24 +167,32 @@ extension Queries.SQL {
         fires.wall_date_us, fires.id, fires.job_id, fires.state, fires.reason, fires.dates,
         fires.last_date_us, fires.failed
         """
+    /// Whether a row is of a date that has come.
+    private static let hasCome = "fires.state <> 'claimed' AND fires.state <> 'forgotten'"
     /// Uses fires_by_date, or fires_by_owner.
-    static func firesToCount(hasOwner: Bool) -> String {
+    ///
+    /// The last column says whether the row counts: what does not is looked at as well, and may be any number. The date is
+    /// compared twice, as SQLite searches no index of an expression by a comparison of rows.
+    static func firesToCount(hasIndexOfOwner: Bool) -> String {
         """
-        SELECT \(fireColumns) FROM fires
-        WHERE (\(lastDate), fires.id) > (?1, ?2) AND \(lastDate) < ?3
-            AND \(hasOwner ? "fires.owner_id = ?4 AND fires.owner_id <> 0" : "(fires.owner_id = ?4 OR ?4 IS NULL)")
-            AND fires.last_date_us IS NULL AND typeof(fires.wall_date_us) = 'integer'
-            AND fires.state <> 'claimed' AND fires.state <> 'forgotten'
+        SELECT \(fireColumns), \(lastDate),
+            fires.last_date_us IS NULL AND (fires.owner_id = ?4 OR ?4 IS NULL) AND \(hasCome)
+        FROM fires
+        WHERE \(lastDate) >= ?1 AND (\(lastDate), fires.id) > (?1, ?2) AND \(lastDate) < ?3
+            AND typeof(\(lastDate)) = 'integer'
+            \(hasIndexOfOwner ? "AND fires.owner_id = ?4 AND fires.owner_id <> 0" : "")
         ORDER BY \(lastDate), fires.id LIMIT ?5
         """
     }
-    /// Uses fires_ranges_by_end.
-    static let rangesOver = """
-        SELECT \(fireColumns), fires.owner_id FROM fires
+    /// Uses fires_ranges_by_end, or fires_ranges_by_owner; the last column is as above.
+    static func rangesOver(hasOwner: Bool) -> String {
+        """
+        SELECT \(fireColumns), typeof(fires.wall_date_us) = 'integer' AND \(hasCome) FROM fires
         WHERE (fires.last_date_us, fires.id) > (?1, ?2) AND fires.last_date_us IS NOT NULL
-            AND typeof(fires.last_date_us) = 'integer' AND typeof(fires.wall_date_us) = 'integer'
+            AND \(hasOwner ? "fires.owner_id = ?4" : any("?4"))
+            AND typeof(fires.last_date_us) = 'integer'
             AND fires.last_date_us <= \(Timestamp.distantFuture.microseconds)
-            AND fires.state <> 'claimed' AND fires.state <> 'forgotten'
         ORDER BY fires.last_date_us, fires.id LIMIT ?3
         """
+    }
 }

@@ -73,6 +73,8 @@ enum RunOrder: Hashable, Sendable, CaseIterable {
     case fire
     /// The index of UNIQUE (job_id, fire_date_us).
     case job
+    /// The same: any number of fires of other jobs may be open.
+    case openOfJob
     /// fires_by_owner.
     case owner
     /// fires_open.
@@ -94,8 +96,9 @@ enum RunOrder: Hashable, Sendable, CaseIterable {
             return
         }
         switch (filter.isOpen, filter.isFailed, filter.job, filter.owner) {
-        case (true, _, _, nil), (true, _, _, .root?): self = .open
-        case (true, _, _, _?): self = .openOfOwner
+        case (true, _, _?, _): self = .openOfJob
+        case (true, _, nil, nil), (true, _, nil, .root?): self = .open
+        case (true, _, nil, _?): self = .openOfOwner
         case (false, false, _?, _): self = .job
         // Of root's fires there is no index of their own.
         case (false, false, nil, .root?): self = .all
@@ -110,7 +113,7 @@ enum RunOrder: Hashable, Sendable, CaseIterable {
     fileprivate var isOfFailures: Bool {
         switch self {
         case .failedOfJob, .failedOfOwner, .failed: true
-        case .fire, .job, .owner, .open, .openOfOwner, .all: false
+        case .fire, .job, .owner, .openOfJob, .open, .openOfOwner, .all: false
         }
     }
 
@@ -135,7 +138,7 @@ extension Queries.SQL {
     private static func fires(_ order: RunOrder, _ part: RunOrder.Part) -> String {
         let date =
             switch order {
-            case .job: "fires.fire_date_us"
+            case .job, .openOfJob: "fires.fire_date_us"
             // No range is open.
             case .open, .openOfOwner: "fires.wall_date_us"
             default: lastDate
@@ -151,23 +154,18 @@ extension Queries.SQL {
             switch order {
             case .fire: "fires.id = ?6 AND (fires.owner_id = ?5 OR ?5 IS NULL)"
             case .owner: "fires.owner_id = ?5 AND fires.owner_id <> 0 AND ?6 IS NULL"
-            case .open:
-                """
-                \(isStillOpen) AND (fires.owner_id = ?5 OR ?5 IS NULL)
-                    AND (fires.job_id = ?6 OR ?6 IS NULL)
-                """
+            case .openOfJob:
+                "\(isStillOpen) AND fires.job_id = ?6 AND (fires.owner_id = ?5 OR ?5 IS NULL)"
+            // Whose they are `RunPage` looks at, as of `all`.
+            case .open: "\(isStillOpen) AND ?6 IS NULL"
             case .openOfOwner:
-                """
-                \(isStillOpen) AND fires.owner_id = ?5 AND fires.owner_id <> 0
-                    AND (fires.job_id = ?6 OR ?6 IS NULL)
-                """
-            // Whose they are `RunPage` looks at.
+                "\(isStillOpen) AND fires.owner_id = ?5 AND fires.owner_id <> 0 AND ?6 IS NULL"
             case .all: "?6 IS NULL"
             default: "fires.job_id = ?6 AND (fires.owner_id = ?5 OR ?5 IS NULL)"
             }
         // An index is searched by it where it has that date, and no date is given already.
         let isSince =
-            order == .job || order == .fire || part == .onDate
+            order == .job || order == .openOfJob || order == .fire || part == .onDate
             ? "+\(lastDate) >= ?7" : "\(date) >= ?7"
         // Who knows the number of a fire may know that it is ahead.
         let isShown =

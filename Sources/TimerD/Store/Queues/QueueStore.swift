@@ -113,23 +113,11 @@ struct QueueStore {
 
     /// Since when the oldest task is ready that no worker has, in elapsed time; nil where none is.
     ///
-    /// The oldest of each priority is the first of it in the index.
+    /// Numbers come before all that stands in a damaged row.
     func oldest(_ key: QueueKey) throws -> Timestamp? {
-        var (oldest, above): (Timestamp?, Int64) = (nil, .max)
-        while let (priority, date) = try database.prepare(SQL.oldest).first(
-            key.owner,
-            key.name,
-            above,
-            // Of a damaged row, which is before no other: it ends this.
-            row: {
-                let date: Timestamp? = $0.ifReadable(1)
-                return ($0.ifReadable(0, as: Int64.self) ?? .min, date ?? .distantFuture)
-            }
-        ), priority < above {
-            oldest = min(date, oldest ?? date)
-            above = priority
-        }
-        return oldest
+        try database.prepare(SQL.oldest)
+            .first(key.owner, key.name) { $0.ifReadable(0) as Timestamp? }
+            .flatMap(\.self)
     }
 
     /// What the queues of all users hold, and since when the oldest task is ready, in elapsed time.
@@ -176,9 +164,8 @@ struct QueueStore {
             """
         static let ownerName = "SELECT name FROM owners WHERE id = ?1"
         static let oldest = """
-            SELECT priority, ready_us FROM tasks INDEXED BY tasks_ready
-            WHERE owner_id = ?1 AND queue = ?2 AND state = 'ready' AND priority < ?3
-            ORDER BY priority DESC, ready_us, fire_id LIMIT 1
+            SELECT ready_us FROM tasks INDEXED BY tasks_by_age
+            WHERE owner_id = ?1 AND queue = ?2 AND state = 'ready' ORDER BY ready_us LIMIT 1
             """
         /// One row for each queue, which root asks for.
         static let all = "SELECT \(columns) FROM queues WHERE \(hasKey)"

@@ -311,7 +311,7 @@ struct TaskStore {
             ORDER BY priority DESC, ready_us, fire_id LIMIT ?3
             """
         static let resting = """
-            SELECT \(columns) FROM tasks INDEXED BY tasks_resting
+            SELECT \(columns) FROM tasks INDEXED BY tasks_by_age
             WHERE owner_id = ?1 AND queue = ?2 AND state = ?3 AND (state = 'delayed' OR state = 'dead')
             ORDER BY ready_us LIMIT ?4
             """

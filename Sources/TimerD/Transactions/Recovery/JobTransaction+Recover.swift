@@ -74,7 +74,7 @@ extension JobTransaction {
         // Many fires of one job may be open: all share one definition, which may be large.
         var definitions: [JobID: JobDefinition] = [:]
         var lookedAt: Set<JobID> = []
-        for (id, owner) in try fires.open() where only.map({ $0 == owner }) ?? true {
+        for (id, owner) in try only.map({ try fires.open(of: $0) }) ?? fires.open() {
             guard !claimedAhead.contains(id) else { continue }
             guard var job = try job(owner) else { continue }
             job.definition = definitions[owner] ?? job.definition
