@@ -85,7 +85,9 @@ package struct LineDecoder {
             while count < bytes.count {
                 if bytes[count] == Self.newline {
                     count += 1
-                } else if bytes[count...].starts(with: [UInt8(ascii: "\r"), Self.newline]) {
+                } else if bytes[count] == UInt8(ascii: "\r"), count + 1 < bytes.count,
+                    bytes[count + 1] == Self.newline
+                {
                     count += 2
                 } else {
                     break

@@ -136,6 +136,24 @@ struct MisfirePolicyTests {
     }
 
     @Test(
+        "The dates that 'all' makes up for are counted and not walked through, which takes minutes here",
+        .timeLimit(.minutes(1))
+    )
+    func manyMadeUpFor() throws {
+        let dates = JobDates(.cron(try CronExpression(parsing: "* * * * * *", zone: .utc)))
+        let policy = MisfirePolicy(mode: .all, limit: 200_000_000)
+        let resolution = policy.resolve(
+            dates,
+            from: Self.second(0),
+            at: Self.second(300_000_000)
+        )
+        #expect(
+            Self.text(resolution)
+                == "skip 0-99999999 x100000000 misfireLimit; fire 100000000 +1"
+        )
+    }
+
+    @Test(
         "A date is not missed for the time by which its fire may be put off",
         arguments: [false, true]
     )

@@ -136,15 +136,14 @@ package struct MisfirePolicy: Hashable, Sendable {
         isLate: Bool,
         into resolution: inout Resolution
     ) {
-        // One more than can fire, to know the last date that does not.
         let keep = limit + (isLate ? 1 : 0)
         guard count > keep else {
             // Each of these has its own resolution, which does not walk through those behind it.
             if count > 0 { resolution.fire = DueFire(date: eligible, missed: 1) }
             return
         }
-        var newest = dates.passed(from: eligible, through: end, newest: keep + 1).newest
-        let last = newest.removeFirst()
+        // Counted, and not walked through: those that are made up for may be ten thousand, of each of a user's jobs.
+        let last = dates.last(of: count - keep, from: eligible, through: end).date
         resolution.skipped.append(
             SkippedDates(
                 first: eligible,
@@ -153,8 +152,8 @@ package struct MisfirePolicy: Hashable, Sendable {
                 reason: .misfireLimit
             )
         )
-        if let oldest = newest.first {
-            resolution.fire = DueFire(date: oldest, missed: isLate && newest.count == 1 ? 0 : 1)
+        if keep > 0, let oldest = dates.next(after: last) {
+            resolution.fire = DueFire(date: oldest, missed: isLate && keep == 1 ? 0 : 1)
         }
     }
 
