@@ -64,7 +64,15 @@ struct ClockResumption: Sendable {
         try await followStepBack(store)
         // One transaction, so that a crash cannot store the boot without the jobs that it made due.
         try await store.write { database in
-            if let date = state.goesOnFrom { try DaemonState.leaveCopy(database, now: date) }
+            if let date = state.goesOnFrom {
+                try DaemonState.leaveCopy(database, now: date)
+                // What the original has told since is in no row, and whoever saw its numbers goes on from one of them: told that
+                // nothing up to here is kept, he asks anew how things stand. After a failover, where mostly nothing is missing,
+                // nobody has to.
+                if !isShared {
+                    try EventLog(database).noteAllPruned(through: state.eventSequenceEnd - 1)
+                }
+            }
             try DaemonState.write(anchor, to: database)
             var transaction = JobTransaction(database, at: clock.now(), horizon: .distantPast)
             transaction.terms.noticeDefaults = notices

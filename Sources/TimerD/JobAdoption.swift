@@ -63,7 +63,8 @@ public struct JobAdoption {
         }
     }
 
-    /// Refuses a database of a newer timerd or of another build, and jobs that wait for the start of a machine, which jobs of several hosts cannot.
+    /// Refuses a database of a newer timerd or of another build, and live jobs that wait for the start of a machine, which jobs of
+    /// several hosts cannot.
     ///
     /// - Returns: how many runs are in progress.
     private func check(_ file: String) throws -> Int {
@@ -156,7 +157,7 @@ public struct JobAdoption {
                 (SELECT count(*) FROM timerd.notices)
             """
         static let running = "SELECT count(*) FROM fires WHERE state = 'running'"
-        static let bootJobs = "SELECT job_id FROM boot_jobs ORDER BY 1 LIMIT 10"
+        static let bootJobs = JobStore.SQL.bootIDs + " ORDER BY 1 LIMIT 10"
         static let count = "SELECT count(*) FROM jobs"
         /// Given back as a node does: else those that have seen it would wait for its length.
         static let release = """

@@ -122,6 +122,26 @@ struct JobAdoptionTests {
         #expect(tables.boolean(0, 0) == true)
     }
 
+    @Test("A job of @reboot that has ended keeps nothing from it, and comes back on no shared jobs")
+    func endedBoot() async throws {
+        let test = try await TestScheduler(folder: folder.path, isShared: false)
+        let job = try await test.add(ScheduleWords(cron: "@reboot")).id
+        try await test.change(job, .invalidate)
+        let moment = test.clock.now()
+        let refusal = await #expect(throws: ControlError.self) {
+            try await test.store.writer.write { database in
+                database.home = CopyFailureTests.WillingHome()
+                defer { database.home = nil }
+                var transaction = JobTransaction(database, at: moment, horizon: .distantPast)
+                try transaction.restore(#require(try transaction.job(job)))
+            }
+        }
+        #expect(refusal?.message.contains("the schedule of job \(job), is about") == true)
+        try await test.close()
+        let adopted = try await adoption().adopt(file)
+        #expect(adopted.jobs == 2)
+    }
+
     @Test("Its lease is one of ten minutes for the nodes, too, and given back as a node gives it")
     func lease() throws {
         let connection = try connect()

@@ -57,6 +57,41 @@ struct StrayRunsTests {
         }
     }
 
+    @Test(
+        "In a copy a run that began at another time is another database's that has the number: it is left, and named",
+        arguments: [true, false]
+    )
+    func otherOrigin(isSame: Bool) async throws {
+        try await TestScheduler.with { test in
+            test.runner.isHolding = true
+            let job = try await test.add(ScheduleWords(in: "10s"), command: ["backup"])
+            try await test.advance(by: .seconds(11))
+            let run = try #require(test.runner.requests.first?.run)
+            let began = TestScheduler.start + .seconds(10)
+            try await test.store.writer.write { database in
+                try RunStore(database).forgetRunners()
+                try RunStore(database).markStarted(RunID(rawValue: run), pid: 77, at: began)
+            }
+            var known = KnownRuns(epoch: test.runner.known.epoch)
+            known.runs[run] = KnownRun(
+                phase: .running,
+                pid: 77,
+                startedAtMicroseconds: (isSame ? began : began + .seconds(1)).microseconds
+            )
+            let after = try await test.crashedAndDown(for: .seconds(5), known: known)
+            #expect(after.recovered.takenUp == (isSame ? 1 : 0))
+            #expect(after.runner.takenUp == (isSame ? [run] : []))
+            let strays = await after.scheduler.runnerStanding(named: true).strays
+            let stray = StatusReply.Stray(run: RunID(rawValue: run), pid: 77)
+            #expect(strays == (isSame ? nil : [stray]))
+            after.runner.end()
+            let outcomes = try await after.history(job.id).map(\.outcome)
+            #expect(outcomes == [isSame ? .exited : .interrupted])
+            try await after.close()
+            test.runner.end()
+        }
+    }
+
     @Test("A daemon that leaves its runs to the next one leaves those without a row, too")
     func straysGoOn() async throws {
         try await TestScheduler.with { test in

@@ -51,6 +51,7 @@ enum AllStatements {
         ("EventLog.SQL.forgetTexts", EventLog.SQL.forgetTexts),
         ("EventLog.SQL.insert", EventLog.SQL.insert),
         ("EventLog.SQL.notePruned", EventLog.SQL.notePruned),
+        ("EventLog.SQL.notePrunedOfAll", EventLog.SQL.notePrunedOfAll),
         ("EventLog.SQL.notePrunedOfOwner", EventLog.SQL.notePrunedOfOwner),
         ("EventLog.SQL.oldest", EventLog.SQL.oldest),
         ("EventLog.SQL.oldestOfOwner", EventLog.SQL.oldestOfOwner),

@@ -100,6 +100,34 @@ import TimerControl
         }
     }
 
+    @Test(
+        "keeps no event of before for watchers, who are told so: what was told since is in no row",
+        .ofOneHost("a failover, in which mostly nothing is missing, looks like a dump there")
+    )
+    func events() async throws {
+        try await TestScheduler.with { test in
+            _ = try await test.add([.init(every: "1s")], of: 70_001)
+            try await test.advance(by: .seconds(3))
+            let file = test.folder + "/copy.db"
+            _ = try await backUp(test, to: file).get()
+            try await test.advance(by: .seconds(30))
+            let last = try #require(test.sink.all.map(\.seq).max())
+            let owner = try #require(test.sink.all.first?.owner)
+            let other = try await restored(test, from: file, after: .seconds(60))
+            try await other.advance(by: .seconds(3))
+            let next = try #require(other.sink.all.map(\.seq).min())
+            let source = other.store.events(after: other.scheduler)
+            for owner in [nil, owner] {
+                for seq in [1, last] {
+                    let page = try await source(seq, owner, EventPage.Limit())
+                    #expect(page.prunedThrough > last && page.prunedThrough < next)
+                    #expect(page.events.first?.seq == next)
+                }
+            }
+            try await other.close()
+        }
+    }
+
     @Test("leaves a file alone unless it is told to replace it")
     func existing() async throws {
         try await TestScheduler.with { test in

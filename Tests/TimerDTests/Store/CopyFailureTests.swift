@@ -11,7 +11,7 @@ import Testing
 /// A copy of shared jobs that fails, while what keeps them is well.
 @Suite("A copy that fails", .timeLimit(.minutes(1))) struct CopyFailureTests {
     /// Stores all that it is given.
-    private final class WillingHome: SharedHome {
+    final class WillingHome: SharedHome {
         private(set) var loss: DatabaseError?
 
         func begin(_ database: Database) throws(DatabaseError) { if let loss { throw loss } }

@@ -59,6 +59,12 @@ extension EventLog {
         try database.prepare(SQL.notePruned).run(seq)
         try database.prepare(SQL.notePrunedOfOwner).run(owner, seq)
     }
+
+    /// Stores that no event of anybody up to this number is kept.
+    func noteAllPruned(through seq: Int64) throws {
+        try database.prepare(SQL.notePruned).run(seq)
+        try database.prepare(SQL.notePrunedOfAll).run(seq)
+    }
 }
 
 extension EventLog.SQL {
@@ -90,4 +96,5 @@ extension EventLog.SQL {
     static let notePrunedOfOwner = """
         UPDATE owners SET events_pruned = max(events_pruned, ?2) WHERE id = ?1
         """
+    static let notePrunedOfAll = "UPDATE owners SET events_pruned = max(events_pruned, ?1)"
 }

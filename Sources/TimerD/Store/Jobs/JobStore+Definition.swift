@@ -141,14 +141,18 @@ extension JobStore {
     ///
     /// - Throws: `ControlError` where several hosts share the jobs: none of them is "the machine".
     private func awaitBoot(_ id: JobID) throws {
-        guard database.home == nil else {
-            throw ControlError(
-                .badSchedule,
-                "'@reboot' is about one machine, and several hosts share these jobs; accepted are dates,"
-                    + " intervals and calendars. A unit of systemd may run 'timerctl add --in 0s' at its start"
-            )
-        }
+        try requireOneMachine("'@reboot'")
         try database.prepare(SQL.insertBoot).run(id)
+    }
+
+    /// Refuses `subject`, the schedule that a start of the machine makes due, where several hosts share the jobs.
+    func requireOneMachine(_ subject: String) throws {
+        guard database.home != nil else { return }
+        throw ControlError(
+            .badSchedule,
+            "\(subject) is about one machine, and several hosts share these jobs; accepted are dates,"
+                + " intervals and calendars. A unit of systemd may run 'timerctl add --in 0s' at its start"
+        )
     }
 
     func deleteTarget(of id: JobID) throws { try database.prepare(SQL.deleteTarget).run(id) }

@@ -140,13 +140,13 @@ struct RunStore {
     /// it is not tried again.
     func inProgress(of fire: FireID) throws -> [(
         run: RunID, attempt: Int, handler: RunHandler?, isStarted: Bool, place: RunPlace,
-        isStopped: Bool, stoppedBy: RunStop?
+        isStopped: Bool, stoppedBy: RunStop?, startedAt: Timestamp?
     )] {
         try database.prepare(SQL.inProgressOfFire).all(fire) {
             (
                 try $0.get(0), try $0.get(1), RunHandler(rawValue: try $0.get(2)), try $0.get(3),
                 RunPlace(node: try $0.get(4), runner: $0.ifReadable(5)), try $0.get(6),
-                RunStop(stored: try $0.get(7))
+                RunStop(stored: try $0.get(7)), $0.ifReadable(8)
             )
         }
     }
@@ -272,7 +272,7 @@ struct RunStore {
             """
         static let inProgressOfFire = """
             SELECT id, attempt, handler, pid IS NOT NULL, node, runner, stopped IS NOT NULL,
-                stopped
+                stopped, started_at_us
             FROM runs WHERE fire_id = ?1 AND outcome IS NULL
             """
         static let isOpen = "SELECT ended_at_us IS NULL FROM runs WHERE id = ?1"

@@ -64,6 +64,10 @@ extension JobTransaction {
     mutating func restore(_ ended: StoredJob) throws {
         var job = ended
         let standing = try standing(of: job)
+        // Of a database of one host that was adopted.
+        if case .reboot = job.schedule {
+            try jobs.requireOneMachine("'@reboot', the schedule of job \(job.id),")
+        }
         if let name = job.definition.name, let holder = try jobs.id(named: name, owner: job.ownerID)
         {
             throw ControlError(

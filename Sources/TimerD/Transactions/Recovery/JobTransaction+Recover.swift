@@ -50,7 +50,8 @@ extension JobTransaction {
 
     /// Finds the runs that the runner knows and the database does not have as open.
     private func findStrays(among known: [RunID], into recovered: inout Recovered) throws {
-        recovered.strays = try known.filter { try !runs.isOpen($0) }
+        let others = Set(recovered.running.lazy.filter { !$0.isKnown }.map(\.run))
+        recovered.strays = try known.filter { try others.contains($0) || !runs.isOpen($0) }
         recovered.unknown = try Set(
             recovered.strays.filter { try $0.rawValue > 0 && !runs.isKnown($0) }
         )
@@ -318,7 +319,7 @@ extension JobTransaction {
     {
         try runs.inProgress(of: fire.id).map {
             let isKnown =
-                runner.runs[$0.run.rawValue] != nil || runner.isUnheard
+                runner.has($0.run, $0.place, startedAt: $0.startedAt) || runner.isUnheard
                 || runner.isElsewhere($0.place)
             return LeftRun(
                 run: $0.run,

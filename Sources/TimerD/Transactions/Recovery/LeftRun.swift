@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import JobModel
+import Schedules
 
 /// A run that was in progress when a daemon ended.
 struct LeftRun: Sendable {
@@ -41,5 +42,17 @@ struct LeftRun: Sendable {
         outcome == .interrupted && place.runner == nil && place.node == nil
             ? "the database is a copy from while it was in progress; how it ended is not known"
             : nil
+    }
+}
+
+extension KnownRuns {
+    /// Whether the runner knows this run, and no other that has its number.
+    ///
+    /// In a copy the number may be that of another database's run, of another user's even, which this runner was asked for: a
+    /// run that had begun is told from it by when. One of several hosts may have begun on a host with another clock.
+    func has(_ run: RunID, _ place: RunPlace, startedAt: Timestamp?) -> Bool {
+        guard let known = runs[run.rawValue] else { return false }
+        guard place.runner == nil, place.node == nil, let startedAt else { return true }
+        return known.startedAtMicroseconds == startedAt.microseconds
     }
 }
