@@ -48,7 +48,7 @@ import Testing
         #expect(record.contains(Array(#"MESSAGE=slip error="no\nPRIORITY=0""#.utf8) + [10]))
     }
 
-    @Test("A name that looks like other values is in quotes in the message, as it is in its field")
+    @Test("A name that looks like other values is quoted in the message, and not in its field")
     func quotes() {
         let name = #"x outcome=exit 0 [timerd] "y""#
         let record = Journal.record(event("a run failed", ["name": "\(name)", "run": "17"]))
