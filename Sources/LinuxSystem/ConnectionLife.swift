@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import Glibc
 import Locks
 
 /// Tells when a client's connection is over.
@@ -14,8 +15,12 @@ package final class ConnectionLife: Sendable, Hashable {
     private let state = Locked(State())
     /// The host of the client, where another node relays its connection; nil for a client of this host.
     package let host: String?
+    /// The client's process as the kernel calls it here, 0 where it has no number here; nil where that is not known.
+    package let process: pid_t?
 
-    package init(from host: String? = nil) { self.host = host }
+    package init(from host: String? = nil, process: pid_t? = nil) {
+        (self.host, self.process) = (host, process)
+    }
 
     /// Calls `body` when the connection is over; at once if it is.
     package func onEnd(_ body: @escaping @Sendable () -> Void) {

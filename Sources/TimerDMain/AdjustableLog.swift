@@ -50,7 +50,8 @@ struct AdjustableLog: LogHandler {
         output.metadata = metadata
         var event = event
         event.message = "\(HiddenCharacters.escaped(event.message.description))"
-        event.metadata = event.metadata?.mapValues(\.escaped)
+        // On one line, without what would colour, hide or reorder it on a terminal.
+        event.metadata = event.metadata?.mapValues { $0.inLine(HiddenCharacters.escaped) }
         output.log(event: event)
     }
 }
@@ -60,23 +61,4 @@ private struct RecordsAbout: TextOutputStream {
     let user: UInt32?
 
     func write(_ record: String) { RecordQueue.standardError.write(record, about: user) }
-}
-
-extension Logger.MetadataValue {
-    /// A value on one line, without what would colour, hide or reorder it on a terminal.
-    fileprivate var escaped: Self {
-        switch self {
-        case .string(let text): .string(Self.shown(text))
-        case .stringConvertible(let value): .string(Self.shown(value.description))
-        case .array(let values): .array(values.map(\.escaped))
-        case .dictionary(let values): .dictionary(values.mapValues(\.escaped))
-        }
-    }
-
-    /// In quotes where it could be taken for further values, or for the message behind them: users choose names.
-    private static func shown(_ text: String) -> String {
-        let text = HiddenCharacters.escaped(text)
-        let isPlain = text.unicodeScalars.allSatisfy { !["=", "[", "\""].contains($0) }
-        return isPlain ? text : "\"\(text.escapedForQuotes)\""
-    }
 }

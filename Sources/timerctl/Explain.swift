@@ -82,7 +82,7 @@ struct Explanation: Hashable {
         JSONValue.object([
             "explanation": .string(sentence), "kind": .string(kind.rawValue),
             "normalized": .string(normalized),
-        ]).jsonText + "\n"
+        ]).jsonLine
     }
 
     /// The sentence; below it the normalized form of a calendar expression.

@@ -33,11 +33,11 @@ package struct Journal: Sendable {
 
     /// The record in the format of the journal.
     ///
-    /// MESSAGE has the message and all metadata; each piece of metadata is a field as well: TIMERD_JOB for
-    /// `job`.
+    /// MESSAGE has the message and all metadata, each in quotes where it could be taken for more of it; each piece of metadata
+    /// is a field as well, as it is: TIMERD_JOB for `job`.
     static func record(_ event: LogEvent) -> [UInt8] {
         let metadata = (event.metadata ?? [:]).sorted { $0.key < $1.key }
-        let words = metadata.map { " \($0.key)=\($0.value)" }.joined()
+        let words = metadata.map { " \($0.key)=\($0.value.inLine())" }.joined()
         var record = JournalRecord()
         record.append("PRIORITY", priority(event.level))
         record.append("SYSLOG_IDENTIFIER", "timerd")

@@ -199,6 +199,14 @@ private func target(
                 + " that leads (timerctl nodes); 'whileConnected' is accepted from every host"
         )
     }
+    // Its number would be that of any other process here, and the job would go on without the client's.
+    if let process = caller.life?.process, PIDNamespace.isForeign(to: process) {
+        throw ControlError(
+            .invalidParams,
+            "parameter 'whilePid' is \(pid), a number of another PID namespace, as containers have: accepted are numbers of"
+                + " the daemon's; 'whileConnected' is accepted from everywhere"
+        )
+    }
     guard definition.whileConnected != true else {
         throw ControlError(
             .invalidParams,

@@ -87,7 +87,7 @@ final class Connection: ChannelDuplexHandler {
 
     init(peer: Peer, environment: Environment) {
         var peer = peer
-        peer.life = ConnectionLife(from: peer.host)
+        peer.life = ConnectionLife(from: peer.host, process: peer.pid)
         self.peer = peer
         self.environment = environment
         let caller = Caller(peer.owner, daemon: environment.ownUID)

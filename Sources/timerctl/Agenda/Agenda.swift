@@ -82,7 +82,7 @@ struct Agenda: AsyncParsableCommand {
             return try NothingFound.tell("nothing fires up to \(dates.full(end))", owner: owner)
         }
         if common.json {
-            return try Output.write(lines.map { $0.json.jsonText + "\n" }.joined())
+            return try Output.write(lines.map { $0.json.jsonLine }.joined())
         }
         try pager.write(Self.table(of: lines, dates: dates).text(for: .current))
     }

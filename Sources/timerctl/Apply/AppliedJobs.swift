@@ -151,7 +151,7 @@ struct AppliedJobs {
     ) -> String {
         guard case .array(let jobs) = jobs else { return "" }
         return jobs.map {
-            JSONValue.object(["action": .string(action), "job": job($0)]).jsonText + "\n"
+            JSONValue.object(["action": .string(action), "job": job($0)]).jsonLine
         }.joined()
     }
 

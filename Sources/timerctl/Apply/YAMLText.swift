@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TimerControl
+import TimerWords
 
 /// Writes values as YAML that reads back as the same.
 enum YAMLText {
@@ -87,12 +88,15 @@ enum YAMLText {
         return text.count
     }
 
-    /// A value as JSON that is YAML as well: characters that YAML does not accept are escaped.
+    /// A value as JSON that is YAML as well: characters that YAML does not accept, or a terminal would obey, are escaped.
+    ///
+    /// Those beyond U+FFFF are not: their escape in JSON is two in YAML.
     static func json(_ value: JSONValue) -> String {
         var result = ""
         for scalar in value.jsonText.unicodeScalars {
             switch scalar.value {
-            case 0x7f...0x9f, 0x2028, 0x2029, 0xfeff, 0xfffe, 0xffff:
+            case 0xfffe, 0xffff: result += "\\u" + hex(scalar, 4)
+            case 0x7f..<0xfffe where HiddenCharacters.contain(scalar):
                 result += "\\u" + hex(scalar, 4)
             default: result.unicodeScalars.append(scalar)
             }

@@ -64,7 +64,7 @@ struct Atq: AsyncParsableCommand {
         let dates = LocalDate(now: .now, zone: .local)
         try Output.write(
             common.json
-                ? entries.map { try JSONValue(encoding: $0.job).jsonText + "\n" }.joined()
+                ? entries.map { try JSONValue(encoding: $0.job).jsonLine }.joined()
                 : entries.map { Self.line($0.job, $0.run, dates) + "\n" }.joined()
         )
         for reference in absent {

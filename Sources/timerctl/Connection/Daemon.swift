@@ -227,15 +227,15 @@ struct Answer<Value> {
     var json: JSONValue
 
     /// The result as a line.
-    var jsonLine: String { json.jsonText + "\n" }
+    var jsonLine: String { json.jsonLine }
 
     /// A member of the result as a line.
-    func jsonLine(_ key: String) -> String { (json[key] ?? .null).jsonText + "\n" }
+    func jsonLine(_ key: String) -> String { (json[key] ?? .null).jsonLine }
 
     /// The elements of a member, a line each.
     func lines(_ key: String) -> [String] {
         guard case .array(let elements) = json[key] else { return [] }
-        return elements.map { $0.jsonText + "\n" }
+        return elements.map { $0.jsonLine }
     }
 
     /// The same in one text.

@@ -307,6 +307,6 @@ struct CrontabCommand: AsyncParsableCommand {
     }
 
     private static func json(_ jobs: [Job]) throws -> String {
-        try jobs.map { try JSONValue(encoding: $0).jsonText + "\n" }.joined()
+        try jobs.map { try JSONValue(encoding: $0).jsonLine }.joined()
     }
 }

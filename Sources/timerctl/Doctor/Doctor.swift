@@ -28,7 +28,7 @@ struct Doctor: AsyncParsableCommand {
     func run() async throws {
         let findings = try await examine()
         if common.json {
-            try Output.write(findings.map { $0.json.jsonText + "\n" }.joined())
+            try Output.write(findings.map { $0.json.jsonLine }.joined())
         } else {
             let terminal = Terminal.current
             try Output.write(findings.map { $0.lines(on: terminal) }.joined())

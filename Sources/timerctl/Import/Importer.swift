@@ -165,7 +165,7 @@ struct Importer {
             uniquingKeysWith: { first, _ in first }
         )
         return try ids.compactMap { jobs[$0] }.map {
-            ($0, try JSONValue(encoding: $0).jsonText + "\n")
+            ($0, try JSONValue(encoding: $0).jsonLine)
         }
     }
 

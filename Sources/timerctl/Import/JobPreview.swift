@@ -107,6 +107,6 @@ struct JobPreview {
         // try?: a definition holds nothing that JSON cannot express.
         object["job"] = try? JSONValue(encoding: job.definition)
         if let there { object["there"] = .integer(there.there.id.rawValue) }
-        return JSONValue.object(object).jsonText + "\n"
+        return JSONValue.object(object).jsonLine
     }
 }

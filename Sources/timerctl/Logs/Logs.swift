@@ -22,6 +22,9 @@ struct Logs: AsyncParsableCommand {
             -t shows both streams as lines on standard output, each behind the date at which it \
             came and 'out' or 'err'.
 
+            On a terminal colours are colours; other control characters, and what turns the \
+            direction of text, are spelled out (^[, \\u{202e}), unless --raw is given.
+
             Of a run in progress, what it has written up to now; with -f, also what it writes from \
             now on, until it ends; where the daemon is restarted, or another node takes over, it \
             goes on with the next one. A reader that is slower than the run misses bytes and is told \
@@ -73,6 +76,9 @@ struct Logs: AsyncParsableCommand {
     @Flag(help: "Standard error alone.")
     var stderr = false
 
+    @Flag(help: "The bytes as they are on a terminal, too.")
+    var raw = false
+
     @OptionGroup var common: CommonOptions
 
     mutating func validate() throws {
@@ -84,9 +90,10 @@ struct Logs: AsyncParsableCommand {
                 "--stdout and --stderr exclude each other; without them both are shown"
             )
         }
-        if common.json, timestamps || stdout || stderr {
+        if common.json, timestamps || stdout || stderr || raw {
             throw ValidationError(
-                "--json and -t, --stdout or --stderr exclude each other: each chunk has its date and stream"
+                "--json and -t, --stdout, --stderr or --raw exclude each other: each chunk has its date, stream and "
+                    + "bytes"
             )
         }
     }
@@ -127,15 +134,15 @@ struct Logs: AsyncParsableCommand {
         _ run: RunID,
         _ daemon: inout Daemon
     ) async throws -> (run: Run, wroteNothing: Bool)? {
-        var lines = OutputLines(dates: LocalDate(now: .now, zone: .local))
-        guard follow else { return try await read(run, &lines, &daemon) }
+        var output = LogsOutput(timestamps: timestamps, isRaw: raw)
+        guard follow else { return try await read(run, &output, &daemon) }
         let known = try await ask(.getRun(RunReference(id: run)), for: RunReply.self, &daemon)
         do {
-            return try await read(run, &lines, &daemon)
+            return try await read(run, &output, &daemon)
         } catch let error as Failure where error.status == .refused {
             // It was there a moment ago; where it still is, something else was refused.
             if await isKept(run, &daemon) { throw error }
-            if timestamps { try Output.write(lines.end(), toError: false) }
+            try output.end()
             try await tellEnd(ofGone: known.value.run)
             return nil
         }
@@ -143,7 +150,7 @@ struct Logs: AsyncParsableCommand {
 
     private func read(
         _ run: RunID,
-        _ lines: inout OutputLines,
+        _ output: inout LogsOutput,
         _ daemon: inout Daemon
     ) async throws -> (run: Run, wroteNothing: Bool)? {
         var request = ReadOutput(id: run)
@@ -159,13 +166,13 @@ struct Logs: AsyncParsableCommand {
             if common.json {
                 try Output.write(answer.jsonLine)
             } else {
-                try print(items, &lines)
+                try print(items, to: &output)
             }
             first = first ?? last
             // Of a run that writes on and on, what it had written.
         } while follow
             ? last.running || last.more == true : first.map { !reader.isBehind($0) } == true
-        if timestamps { try Output.write(lines.end(), toError: false) }
+        try output.end()
         if last.running { return nil }
         let reply = try await ask(.getRun(RunReference(id: run)), for: RunReply.self, &daemon)
         return (reply.value.run, reader.position == OutputPosition())
@@ -259,25 +266,20 @@ struct Logs: AsyncParsableCommand {
         }
     }
 
-    /// Writes each stream to the stream of the same name, and says how much of it is missing.
-    private func print(_ items: [OutputReader.Item], _ lines: inout OutputLines) throws(Failure) {
+    /// Writes each stream that is wanted, and says how much of it is missing.
+    private func print(
+        _ items: [OutputReader.Item],
+        to output: inout LogsOutput
+    ) throws(Failure) {
         var date: Timestamp?
         for (index, item) in items.enumerated() {
             switch item {
             case .chunk(let chunk) where isWanted(chunk.stream):
                 date = chunk.at
-                timestamps
-                    ? try Output.write(lines.take(chunk), toError: false)
-                    : try Output.write(chunk.bytes, toError: chunk.stream == .stderr)
+                try output.write(chunk)
             case .gap(let stream, let count) where isWanted(stream):
-                guard !timestamps else {
-                    if case .chunk(let next)? = items.dropFirst(index + 1).first { date = next.at }
-                    let line = lines.gap(count, of: stream, at: date ?? .now)
-                    try Output.write(line, toError: false)
-                    continue
-                }
-                let name = stream == .stdout ? "standard output" : "standard error"
-                Output.complain("\(OutputLines.words(count)) left out of \(name) here")
+                if case .chunk(let next)? = items.dropFirst(index + 1).first { date = next.at }
+                try output.writeGap(count, of: stream, at: date ?? .now)
             case .chunk, .gap: break
             }
         }

@@ -10,10 +10,14 @@ struct OutputLines {
     static let longest = 1 << 20
 
     let dates: LocalDate
+    /// Whether what a terminal would obey is spelled out.
+    let isForTerminal: Bool
     /// The lines whose ends have not come, with the dates of their first bytes.
     private var open: [StandardStream: (at: Timestamp, bytes: [UInt8])] = [:]
 
-    init(dates: LocalDate) { self.dates = dates }
+    init(dates: LocalDate, isForTerminal: Bool = false) {
+        (self.dates, self.isForTerminal) = (dates, isForTerminal)
+    }
 
     /// The lines that are complete with a chunk.
     mutating func take(_ chunk: OutputReply.Chunk) -> [UInt8] {
@@ -48,7 +52,13 @@ struct OutputLines {
 
     private mutating func end(_ stream: StandardStream) -> [UInt8] {
         guard let open = open.removeValue(forKey: stream) else { return [] }
-        return line(open.at, stream, open.bytes)
+        return line(open.at, stream, isForTerminal ? Self.shown(open.bytes) : open.bytes)
+    }
+
+    /// A line as a terminal may have it: none writes over its own date.
+    private static func shown(_ line: [UInt8]) -> [UInt8] {
+        var text = TerminalText(keepsReturns: false)
+        return text.take(line.last == UInt8(ascii: "\r") ? line.dropLast() : line[...]) + text.end()
     }
 
     private func line(_ date: Timestamp, _ stream: StandardStream, _ bytes: [UInt8]) -> [UInt8] {

@@ -140,7 +140,7 @@ struct QueueShow: AsyncParsableCommand {
         }
         let dates = LocalDate(now: .now, zone: .local)
         for (queue, json) in found {
-            try Output.write(common.json ? json.jsonText + "\n" : Self.text(queue, dates))
+            try Output.write(common.json ? json.jsonLine : Self.text(queue, dates))
         }
     }
 

@@ -142,7 +142,7 @@ struct TimelineCommand: AsyncParsableCommand {
         members["name"] = row.job.definition.name.map { .string($0) }
         members["held"] = row.job.held.map { .string($0) }
         members["runs"] = .array(runs)
-        return JSONValue.object(members).jsonText + "\n"
+        return JSONValue.object(members).jsonLine
     }
 }
 

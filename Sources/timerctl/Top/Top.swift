@@ -80,7 +80,7 @@ struct Top: AsyncParsableCommand {
         let frame: [String: JSONValue] = [
             "status": status, "runs": .array(runs), "jobs": .array(jobs),
         ]
-        try Output.write(JSONValue.object(frame).jsonText + "\n")
+        try Output.write(JSONValue.object(frame).jsonLine)
     }
 
     static var openRuns: ListRuns {

@@ -142,7 +142,7 @@ struct Watch: AsyncParsableCommand {
     }
 
     private func line(_ event: Event) throws -> String {
-        if common.json { return try JSONValue(encoding: event).jsonText + "\n" }
+        if common.json { return try JSONValue(encoding: event).jsonLine }
         return EventLine(event, dates: LocalDate(now: .now, zone: .local)).text(for: .current)
     }
 

@@ -134,4 +134,33 @@ import TimerControl
         let gone = [tied.end(life), tied.end(life)]
         #expect(gone == [[JobID(rawValue: 4): 8], [:]])
     }
+
+    @Test("A process by a number of another PID namespace than the daemon's is refused")
+    func namespace() async throws {
+        var definition = JobDefinition(schedule: ScheduleWords(every: "1h"))
+        definition.whilePid = getpid()
+        let add = Request.addJobs(AddJobs(definition))
+        try await TestScheduler.with { test in
+            // Whose process has no number here is in another one.
+            let foreign = await test.handler()
+                .handle(add, from: Owner(uid: 0), over: ConnectionLife(process: 0))
+            let error = #expect(throws: ControlError.self) { _ = try foreign.get() }
+            #expect(error?.reason == .invalidParams)
+            #expect(error?.message.contains("PID namespace") == true)
+            for life in [ConnectionLife(process: getpid()), ConnectionLife()] {
+                _ = try await test.handler().handle(add, from: Owner(uid: 0), over: life).get()
+            }
+        }
+    }
+
+    @Test(
+        "In how many namespaces a process has a number is told by its status",
+        arguments: [
+            ("Name:\tsleep\nNSpid:\t4711\nNSpgid:\t4711\n", 1), ("NSpid:\t4711\t2\t1\n", 3),
+            ("Name:\tNSpid:\n", nil), ("", nil), (nil, nil),
+        ] as [(String?, Int?)]
+    )
+    func depth(status: String?, expected: Int?) {
+        #expect(PIDNamespace.depth(status) == expected)
+    }
 }

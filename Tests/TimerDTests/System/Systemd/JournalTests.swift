@@ -45,8 +45,23 @@ import Testing
         let length: [UInt8] = [13, 0, 0, 0, 0, 0, 0, 0]
         let field = Array("TIMERD_ERROR\n".utf8) + length + Array("no\nPRIORITY=0\n".utf8)
         #expect(record.suffix(field.count).elementsEqual(field))
-        let message = Array("MESSAGE\n".utf8) + [24, 0, 0, 0, 0, 0, 0, 0]
-        #expect(record.contains(message))
+        #expect(record.contains(Array(#"MESSAGE=slip error="no\nPRIORITY=0""#.utf8) + [10]))
+    }
+
+    @Test("A name that looks like other values is quoted in the message, and not in its field")
+    func quotes() {
+        let name = #"x outcome=exit 0 [timerd] "y""#
+        let record = Journal.record(event("a run failed", ["name": "\(name)", "run": "17"]))
+        #expect(
+            String(decoding: record, as: UTF8.self) == """
+                PRIORITY=5
+                SYSLOG_IDENTIFIER=timerd
+                MESSAGE=a run failed name="x outcome=exit 0 [timerd] \\"y\\"" run=17
+                TIMERD_NAME=\(name)
+                TIMERD_RUN=17
+
+                """
+        )
     }
 
     @Test("It is there where standard error leads to it, and not where only its variable does")
