@@ -180,6 +180,8 @@ struct RandomWireValues {
         event.attempt = maybe { $0.small() }
         event.onFailure = maybe { $0.dice.isTrue(0.5) }
         event.onSuccess = maybe { $0.dice.isTrue(0.5) }
+        event.by = maybe { $0.text() }
+        event.failed = maybe { $0.dice.isTrue(0.5) }
         event.outcome = maybe { Run.Outcome.allCases.randomElement(using: &$0.dice) ?? .exited }
         event.status = maybe { $0.code() }
         event.signal = maybe { $0.code() }
