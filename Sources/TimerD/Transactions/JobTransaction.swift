@@ -199,7 +199,7 @@ struct JobTransaction {
         event.fire = fire
         event.run = run
         complete(&event)
-        if let asker, asker != job.owner, event.isAsked {
+        if let asker, asker.uid != job.owner.uid, event.isAsked {
             event.by = RunStop.administrator.rawValue
         }
         if type == .fireSkipped { try noteSkipped(event, of: job) }

@@ -117,7 +117,7 @@ extension Event {
             dueBy = try row.get(23)
         case .runFinished:
             outcome = try row.get(17)
-            failed = try row.get(13, as: Bool?.self)
+            failed = row.ifReadable(13)
             let code: Int32? = try row.get(18)
             status = outcome == .exited ? code : nil
             signal = outcome == .signalled ? code : nil

@@ -115,7 +115,7 @@ enum JobRow {
                 definitionRevision: try row.get(Column.definitionRevision),
                 isInMaintenance: try row.get(Column.maintenance)
             )
-            job.endedBy = try row.get(Column.endedBy)
+            job.endedBy = row.ifReadable(Column.endedBy)
             return job
         } catch let error as ControlError {
             return unread(id, row, error.message)
