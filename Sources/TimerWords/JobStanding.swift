@@ -64,8 +64,8 @@ extension TaskQueue {
     /// Why a task that is ready waits, so far as the queue is the reason.
     public var wait: String? {
         if paused {
-            let command = ShellWords.joined(["timerctl", "queue", "resume", queue])
-            return "queue '\(queue)' is paused; '\(command)', by its owner, has it go on"
+            let command = ShellWords.command(["timerctl", "queue", "resume", queue])
+            return "queue '\(queue)' is paused; \(command), by its owner, has it go on"
         }
         if let maxReserved, maxReserved > 0, reserved >= maxReserved {
             let tasks = "\(reserved) tasks of queue '\(queue)'"

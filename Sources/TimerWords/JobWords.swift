@@ -23,6 +23,20 @@ extension Job {
         return "none is kept any more; it has fired \(fires == 1 ? "1 time" : "\(fires) times")"
     }
 
+    /// Why it ended, and by whom where that was not its owner; nil where that is not known.
+    public var endSentence: String? { Self.endSentence(endReason, by: endedBy) }
+
+    /// Why a job ended, of whom `by` is an administrator who is not its owner.
+    public static func endSentence(_ reason: String?, by: String?) -> String? {
+        let words = [reason.map { endSentence($0) }, by.map(askerWords)].compactMap(\.self)
+        return words.isEmpty ? nil : words.joined(separator: ", ")
+    }
+
+    /// Who has asked for what was done to a job, where that was not its owner: "by an administrator".
+    public static func askerWords(_ word: String) -> String {
+        word == RunStop.administrator.rawValue ? "by an administrator" : "by \(word)"
+    }
+
     /// Why it ended, as a sentence for each word of `endReason`; an unknown word stays as it is.
     public static func endSentence(_ word: String) -> String {
         switch word {

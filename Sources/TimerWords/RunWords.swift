@@ -61,12 +61,17 @@ public struct RunWords: Sendable {
 
     /// What its job makes of an exit status that other jobs would take for the contrary; nil where nobody would.
     ///
-    /// Of a run that was told to end its status says nothing. An event says nothing of a failure, and has no `endedAt`.
+    /// Of a run that was told to end its status says nothing. What is known from an event alone has no `endedAt`.
     public var verdict: String? {
         guard run.outcome == .exited, let status = run.status, run.endedAt != nil,
             run.stopped != true, run.stoppedBy == nil
         else { return nil }
-        switch (status == 0, run.failed == true) {
+        return Self.verdict(status, hasFailed: run.failed == true)
+    }
+
+    /// What a job makes of an exit status, as `verdict`.
+    public static func verdict(_ status: Int32, hasFailed: Bool) -> String? {
+        switch (status == 0, hasFailed) {
         case (true, true): return "a failure (success codes)"
         case (false, false): return "no failure (success codes)"
         case (true, false), (false, true): return nil
@@ -191,9 +196,10 @@ extension Run.PlaceLimit {
     /// What a fire waits for: "one of 4 places (maxRunsPerUser)".
     public var words: String {
         let whose = late == true ? " of late fires" : ""
+        let kept = keptForRoot.map { "; \($0) more \($0 == 1 ? "is" : "are") root's alone" } ?? ""
         return places == 1
-            ? "the one place\(whose) (\(setting.rawValue))"
-            : "one of \(places) places\(whose) (\(setting.rawValue))"
+            ? "the one place\(whose) (\(setting.rawValue)\(kept))"
+            : "one of \(places) places\(whose) (\(setting.rawValue)\(kept))"
     }
 }
 

@@ -13,6 +13,13 @@ public enum ShellWords {
         }.joined(separator: " ")
     }
 
+    /// A command within a sentence, which can be pasted without what stands around it: 'timerctl top', and in backquotes
+    /// where it has such quotes of its own.
+    public static func command(_ words: [String]) -> String {
+        let line = joined(words)
+        return line.unicodeScalars.contains("'") ? "`\(line)`" : "'\(line)'"
+    }
+
     /// One word of them; `isProgram` for the first one.
     public static func quoted(_ word: String, isProgram: Bool = false) -> String {
         if word.unicodeScalars.contains(where: HiddenCharacters.contain) {

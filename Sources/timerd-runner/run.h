@@ -125,6 +125,8 @@ struct run {
     struct alarm opening;
     bool is_opening;
 
+    /// How long it may take from its start on, in µs; UINT64_MAX for any time.
+    uint64_t time_limit;
     struct alarm timeout;
     bool is_timed_out;
     /// Whether it was ended because all were, by the runner or by the daemon.
@@ -217,6 +219,9 @@ void reap(void);
 
 /// Its own process was reaped before it was known to be one.
 void process_lost(struct run *run);
+
+/// Has its timeout count from now on, as its command begins: what its session takes to be opened is none of its time.
+void count_time(struct run *run);
 
 /// Its end is complete.
 void finish(struct run *run);

@@ -124,6 +124,7 @@ static void session_ready(struct source *source) {
     run->is_opening = false;
     run->peak_before = beginning.peak;
     run->started_at = wall_now();
+    count_time(run);
     add_process(run, beginning.pid);
     siginfo_t info;
     bool is_there = waitid(P_PID, (id_t)beginning.pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0;

@@ -102,8 +102,12 @@ static int begin(struct run *run, struct order_start *order) {
     }
     for (int i = 0; i < PIPES; i++)
         if (of_command[i] != -1) close(of_command[i]);
-    if (error == 0 && order->timeout != UINT64_MAX) alarm_set(&run->timeout, loop_after(order->timeout));
+    if (error == 0 && !run->is_opening) count_time(run);
     return error;
+}
+
+void count_time(struct run *run) {
+    if (run->time_limit != UINT64_MAX) alarm_set(&run->timeout, loop_after(run->time_limit));
 }
 
 static bool keep_input(struct run *run, struct span input) {
@@ -153,6 +157,7 @@ int start_run(uint64_t id, struct reader *frame) {
         run->kept = order.keep;
         output_begin(&run->output, order.keep);
         run->timeout.ring = ring_timeout;
+        run->time_limit = order.timeout;
         bool has_memory = keep_input(run, order.input) && place_secrets(run, &order);
         error = has_memory ? begin(run, &order) : ENOMEM;
         if (error != 0 && is_for_now(error)) {

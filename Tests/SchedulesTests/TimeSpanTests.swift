@@ -45,6 +45,20 @@ import Testing
         _ = try TimeSpan(parsing: words).validatedInterval(words: words)
     }
 
+    @Test(
+        "In two units at most, the rest is left out",
+        arguments: [
+            (0, "0"), (7, "7us"), (698_252, "698ms"), (55_300_000, "55s"), (120_000_000, "2min"),
+            (125_698_252, "2min 5s"), (5_400_000_000, "1h 30min"), (93_784_698_252, "1d 2h"),
+            (31_557_599_999_999, "11month 4w"),
+            (189_345_600_000_000 + 26_298_000_000_000, "6y 10month"),
+            (-90_500_000, "-1min 30s"),
+        ] as [(Int64, String)]
+    )
+    func twoUnits(microseconds: Int64, words: String) {
+        #expect(TimeSpan(microseconds: microseconds).inTwoUnits == words)
+    }
+
     @Test("Fractions of long units are exact")
     func fractions() throws {
         #expect(try TimeSpan(parsing: "0.125month").microseconds == 328_725_000_000)

@@ -10,7 +10,7 @@ import Testing
         var metrics = MetricsReply(
             version: "1.2.3",
             startedAt: Timestamp(microseconds: 1_700_000_000_500_000),
-            jobs: .init(scheduled: 7, paused: 1, armed: 3, claimed: 4),
+            jobs: .init(scheduled: 7, paused: 1, held: 2, armed: 3, claimed: 4),
             fires: .init(),
             skipped: ["misfire": 12],
             runs: .init(
@@ -69,6 +69,7 @@ import Testing
             )
         )
         #expect(text.contains("\ntimerd_cpu_seconds_total 0.25\n"))
+        #expect(text.contains("\ntimerd_held_jobs 2\n"))
         #expect(text.contains("\ntimerd_skipped_dates_total{reason=\"misfire\"} 12\n"))
         #expect(text.contains("\ntimerd_skipped_dates_total{reason=\"overlap\"} 0\n"))
         #expect(!text.contains("manual"), "a fire by hand is no date that was skipped")

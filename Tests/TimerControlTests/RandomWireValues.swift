@@ -114,6 +114,7 @@ struct RandomWireValues {
         job.stored = maybe { $0.json() }
         job.last = maybe { $0.run() }
         job.revision = maybe { $0.number() } ?? 1
+        job.endedBy = maybe { $0.text() }
         job.maintenance = dice.isTrue(0.5)
         return job
     }
@@ -151,7 +152,7 @@ struct RandomWireValues {
         run.failed = maybe { $0.dice.isTrue(0.5) }
         run.stopped = maybe { $0.dice.isTrue(0.5) }
         run.stoppedBy = maybe { _ in RunStop.replace }
-        run.limit = maybe { Run.PlaceLimit(.maxRunsPerUser, $0.small()) }
+        run.limit = maybe { Run.PlaceLimit(.maxRunsPerUser, $0.small(), keptForRoot: $0.small()) }
         run.name = maybe { $0.text() }
         run.owner = maybe { $0.text() }
         run.unread = maybe { $0.text() }
@@ -180,6 +181,8 @@ struct RandomWireValues {
         event.attempt = maybe { $0.small() }
         event.onFailure = maybe { $0.dice.isTrue(0.5) }
         event.onSuccess = maybe { $0.dice.isTrue(0.5) }
+        event.by = maybe { $0.text() }
+        event.failed = maybe { $0.dice.isTrue(0.5) }
         event.outcome = maybe { Run.Outcome.allCases.randomElement(using: &$0.dice) ?? .exited }
         event.status = maybe { $0.code() }
         event.signal = maybe { $0.code() }

@@ -96,6 +96,19 @@ import TimerControl
             }, "run 9: exit 3"
         ),
         (event(.runFinished) { $0.outcome = .notStarted }, "run: not started"),
+        (
+            event(.runFinished) { ($0.outcome, $0.status, $0.failed) = (.exited, 3, false) },
+            "run: exit 3, no failure (success codes)"
+        ),
+        (
+            event(.runFinished) { ($0.outcome, $0.status, $0.failed) = (.exited, 0, true) },
+            "run: exit 0, a failure (success codes)"
+        ),
+        (event(.jobPaused) { $0.by = "administrator" }, "by an administrator"),
+        (
+            event(.jobInvalidated) { ($0.reason, $0.by) = ("invalidated", "administrator") },
+            "by request; by an administrator"
+        ),
     ]
 
     @Test("An event tells what happened", arguments: events)
@@ -104,15 +117,19 @@ import TimerControl
     }
 
     @Test(
-        "Red is what failed whatever the job's rules, yellow a status that may count as a success",
+        "Red is what failed by the job's rules, yellow a status of which an older daemon does not say whether it has",
         arguments: [
-            (Run.Outcome.exited, 0, nil), (.exited, 3, .yellow), (.signalled, nil, .red),
-            (.timedOut, nil, .red), (.notStarted, nil, .red), (.lost, nil, .red),
-            (.finished, nil, nil), (.released, nil, nil),
-        ] as [(Run.Outcome, Int32?, Terminal.Style?)]
+            (Run.Outcome.exited, 0, nil, nil), (.exited, 3, nil, .yellow),
+            (.exited, 3, false, nil), (.exited, 3, true, .red), (.exited, 0, true, .red),
+            (.signalled, nil, nil, .red), (.signalled, nil, true, .red),
+            (.timedOut, nil, nil, .red), (.notStarted, nil, nil, .red), (.lost, nil, nil, .red),
+            (.finished, nil, nil, nil), (.released, nil, nil, nil),
+        ] as [(Run.Outcome, Int32?, Bool?, Terminal.Style?)]
     )
-    func style(outcome: Run.Outcome, status: Int32?, style: Terminal.Style?) {
-        let event = Self.event(.runFinished) { ($0.outcome, $0.status) = (outcome, status) }
+    func style(outcome: Run.Outcome, status: Int32?, failed: Bool?, style: Terminal.Style?) {
+        let event = Self.event(.runFinished) {
+            ($0.outcome, $0.status, $0.failed) = (outcome, status, failed)
+        }
         #expect(EventLine(event, dates: testDates).style == style)
     }
 

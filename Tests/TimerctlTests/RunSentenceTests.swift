@@ -115,6 +115,12 @@ import TimerWords
             "waiting for one of 4 places (maxRunsPerUser)"
         ),
         (
+            run(.waiting) {
+                ($0.waitsFor, $0.limit) = (.place, .init(.maxRuns, 2, keptForRoot: 1))
+            },
+            "waiting for one of 2 places (maxRuns; 1 more is root's alone)"
+        ),
+        (
             run(.waiting) { ($0.waitsFor, $0.limit) = (.place, .init(.maxRuns, 1, late: true)) },
             "waiting for the one place of late fires (maxRuns)"
         ),

@@ -25,6 +25,15 @@ import TimerWords
         #expect(ShellWords.joined(words) == line)
     }
 
+    @Test("A command in a sentence stands in other quotes than its words")
+    func command() {
+        #expect(
+            ShellWords.command(["timerctl", "queue", "resume", "a"]) == "'timerctl queue resume a'"
+        )
+        let quoted = ShellWords.command(["timerctl", "queue", "resume", "we ird"])
+        #expect(quoted == "`timerctl queue resume 'we ird'`")
+    }
+
     @Test(
         "No shell takes what stands in a word for a command",
         arguments: [

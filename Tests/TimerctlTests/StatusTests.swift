@@ -45,6 +45,12 @@ import TimerWords
                 "0 waiting; at most 64 at once (maxRuns), 32 of a user (maxRunsPerUser)\n"
             )
         )
+        status.keptForRoot = 4
+        #expect(
+            Status.text(of: status, zone: berlin).contains(
+                "; at most 64 at once, 4 of them root's alone (maxRuns), 32 of a user (maxRunsPerUser)\n"
+            )
+        )
         status.runner = .init(pid: 7, version: timerdVersion, runs: 3)
         #expect(
             Status.text(of: status, zone: berlin).contains("runner    process 7, minds 3\nclients ")

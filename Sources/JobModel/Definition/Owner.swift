@@ -17,6 +17,9 @@ package struct Owner: Hashable, Sendable {
     /// Whether `words` are its name or its uid.
     package func isMeant(by words: String) -> Bool { words == name || words == String(uid) }
 
+    /// As sentences call it: "'ann'", or "uid 1001" where no name is known.
+    package var words: String { name == String(uid) ? "uid \(uid)" : "'\(name)'" }
+
     package static let root = Self(uid: 0)
 }
 

@@ -25,6 +25,8 @@ package struct StoredJob: Sendable {
     package var addedAt: Timestamp
     package var endedAt: Timestamp?
     package var endReason: EndReason?
+    /// The user whose request has ended it; nil where no request has, and of a job that had finished before.
+    package var endedBy: UInt32?
     package var definition: JobDefinition
     /// Which name and userInfo `definition` has, of those that the job has had.
     package var revision: Int64 = 1

@@ -92,6 +92,16 @@ extension TimeSpan: CustomStringConvertible {
         ("ms", 1000), ("us", 1),
     ]
 
+    /// The same in two units at most, rounded down to whole ones: "6y 10month", "2min 5s", "55s".
+    public var inTwoUnits: String {
+        let units = Self.units.map { UInt64($0.microseconds) }
+        let largest = units.firstIndex { $0 <= microseconds.magnitude } ?? units.count - 1
+        // Below a minute one unit is enough.
+        let smallest = units[largest] < 60_000_000 ? largest : largest + 1
+        let rest = Int64(microseconds.magnitude % units[largest] % units[smallest])
+        return Self(microseconds: microseconds + (microseconds < 0 ? rest : -rest)).description
+    }
+
     /// The canonical form, as systemd writes it: "1h 30min", "5.500000s"; reads back as the same
     /// span.
     public var description: String {

@@ -153,6 +153,7 @@ extension Run: JSONWritable {
 extension Run.PlaceLimit: JSONWritable {
     func write(to writer: inout JSONWriter) {
         writer.object { writer in
+            writer.member("keptForRoot", keptForRoot)
             writer.member("late", late)
             writer.member("places", places)
             writer.member("setting", setting)
@@ -165,8 +166,10 @@ extension Event: JSONWritable {
         writer.object { writer in
             writer.member("at", at)
             writer.member("attempt", attempt)
+            writer.member("by", by)
             writer.member("dates", dates)
             writer.member("dueBy", dueBy)
+            writer.member("failed", failed)
             writer.member("fire", fire)
             writer.member("fireDate", fireDate)
             writer.member("firedAt", firedAt)

@@ -24,9 +24,15 @@ extension MetricsReply {
         let kinds: [(String, Int?)] = [
             ("event", fires.event), ("command", fires.command), ("task", fires.task),
         ]
+        let held = MetricFamily(
+            .gauge,
+            "timerd_held_jobs",
+            "Live jobs that fire no date until what holds them is over; timerd_jobs has them too."
+        )
         return [
             MetricFamily(.gauge, "timerd_jobs", "Live jobs; those that have ended are not counted.")
                 .with("state", [("scheduled", jobs.scheduled), ("paused", jobs.paused)].known),
+            jobs.held.map { held.with($0) } ?? held,
             MetricFamily(.gauge, "timerd_armed_timers", "Timers of jobs in the run loop.")
                 .with(jobs.armed),
             MetricFamily(

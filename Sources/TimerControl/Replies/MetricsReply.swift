@@ -136,14 +136,17 @@ public struct MetricsReply: Codable, Hashable, Sendable {
         /// Nil while the database cannot be read; so is `paused`.
         public var scheduled: Int?
         public var paused: Int?
+        /// Those among the live ones that fire no date for now; nil as well from a daemon that does not count them.
+        public var held: Int?
         /// Timers in the run loop.
         public var armed: Int
         /// Fires whose rows are on disk ahead of their dates.
         public var claimed: Int
 
-        public init(scheduled: Int?, paused: Int?, armed: Int, claimed: Int) {
+        public init(scheduled: Int?, paused: Int?, held: Int? = nil, armed: Int, claimed: Int) {
             self.scheduled = scheduled
             self.paused = paused
+            self.held = held
             self.armed = armed
             self.claimed = claimed
         }

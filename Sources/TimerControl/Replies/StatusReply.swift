@@ -25,6 +25,8 @@ public struct StatusReply: Codable, Hashable, Sendable {
     public var waiting: Int
     /// How many commands may run at once, on all hosts that take them; nil of a daemon before this was told.
     public var maxRuns: Int?
+    /// How many of these places are root's alone; nil where none is.
+    public var keptForRoot: Int?
     /// The same of each user; nil where that bounds nothing more.
     public var maxRunsPerUser: Int?
     /// How many runs a job may have kept; nil of a daemon before this was told.

@@ -37,7 +37,12 @@ public struct Event: Codable, Hashable, Sendable {
     public var onFailure: Bool?
     /// True for the command of `onSuccess`.
     public var onSuccess: Bool?
+    /// `administrator`: one who is not the job's owner has asked for it; nil where its owner has, or nobody.
+    public var by: String?
     public var outcome: Run.Outcome?
+    /// Of a run's end: whether it was a failure, by the rules that its job had then; nil of an event that was stored before
+    /// this was.
+    public var failed: Bool?
     public var status: Int32?
     public var signal: Int32?
     /// Whose job it is: it decides who is sent the event, and is not sent with it.
@@ -58,7 +63,7 @@ public struct Event: Codable, Hashable, Sendable {
     enum CodingKeys: String, CodingKey {
         case seq, type, at, job, name, fire, fireDate, dueBy, through, dates, firedAt, userInfo
         case missed, redelivered, reason, run, attempt, onFailure, onSuccess, outcome, status
-        case signal
+        case signal, by, failed
     }
 
     public enum Kind: String, Codable, Hashable, Sendable, CaseIterable {

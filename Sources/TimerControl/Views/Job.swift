@@ -21,6 +21,8 @@ public struct Job: Hashable, Sendable {
     /// Why it ended, in a word: `once`, `count`, `until`, `exhausted`, `invalidated`, `fired`, `skipped`,
     /// `missed`, `targetGone`, `replaced`.
     public var endReason: String?
+    /// `administrator`: one who is not its owner has ended it; nil where its owner has, or no request.
+    public var endedBy: String?
     /// Why it is held, so that it fires no date for now; nil if it is not held.
     public var held: String?
     /// The stored definition, if it cannot be read; then `definition` has the name only.
@@ -65,7 +67,7 @@ public struct Job: Hashable, Sendable {
 extension Job: Codable {
     enum CodingKeys: String, CodingKey, CaseIterable {
         case id, owner, state, fireDate, dueDate, movedFrom, fires, addedAt, endedAt, endReason
-        case last, held, stored, revision, maintenance
+        case endedBy, last, held, stored, revision, maintenance
     }
 
     public init(from decoder: any Decoder) throws {
@@ -80,6 +82,7 @@ extension Job: Codable {
         addedAt = try container.decode(Timestamp.self, forKey: .addedAt)
         endedAt = try container.decodeIfPresent(Timestamp.self, forKey: .endedAt)
         endReason = try container.decodeIfPresent(String.self, forKey: .endReason)
+        endedBy = try container.decodeIfPresent(String.self, forKey: .endedBy)
         last = try container.decodeIfPresent(Run.self, forKey: .last)
         held = try container.decodeIfPresent(String.self, forKey: .held)
         stored = try container.decodeIfPresent(JSONValue.self, forKey: .stored)
@@ -101,6 +104,7 @@ extension Job: Codable {
         try container.encode(addedAt, forKey: .addedAt)
         try container.encodeIfPresent(endedAt, forKey: .endedAt)
         try container.encodeIfPresent(endReason, forKey: .endReason)
+        try container.encodeIfPresent(endedBy, forKey: .endedBy)
         try container.encodeIfPresent(last, forKey: .last)
         try container.encodeIfPresent(held, forKey: .held)
         try container.encodeIfPresent(stored, forKey: .stored)

@@ -113,6 +113,7 @@ extension Job: JSONWritable {
         case .addedAt: writer.member(name, addedAt)
         case .endedAt: writer.member(name, endedAt)
         case .endReason: writer.member(name, endReason)
+        case .endedBy: writer.member(name, endedBy)
         case .last: writer.member(name, last)
         case .held: writer.member(name, held)
         case .revision: writer.member(name, revision == 1 ? nil : revision)

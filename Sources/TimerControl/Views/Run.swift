@@ -116,9 +116,17 @@ public struct Run: Codable, Hashable, Sendable {
         public var places: Int
         /// True where these are the places that fires which are late may have.
         public var late: Bool?
+        /// How many more there are that are root's alone; nil where there is none.
+        public var keptForRoot: Int?
 
-        public init(_ setting: Setting, _ places: Int, late: Bool? = nil) {
-            (self.setting, self.places, self.late) = (setting, places, late)
+        public init(
+            _ setting: Setting,
+            _ places: Int,
+            late: Bool? = nil,
+            keptForRoot: Int? = nil
+        ) {
+            (self.setting, self.places) = (setting, places)
+            (self.late, self.keptForRoot) = (late, keptForRoot)
         }
     }
 }

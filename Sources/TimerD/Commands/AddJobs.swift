@@ -161,7 +161,7 @@ extension CommandHandler {
         else { return }
         throw ControlError(
             .notPermitted,
-            "parameter 'nice' is '\(nice)', accepted from uid \(job.owner.uid) is \(least) to 19"
+            "parameter 'nice' is '\(nice)', accepted from \(job.owner.words) is \(least) to 19"
         )
     }
 }

@@ -39,7 +39,7 @@ extension CommandHandler {
         guard !caller.isAdministrator else { return }
         throw ControlError(
             .notPermitted,
-            "'\(method)' is for root and the user that the daemon runs as; you are uid \(caller.uid)"
+            "'\(method)' is for root and the user that the daemon runs as; you are \(caller.owner.words)"
         )
     }
 }

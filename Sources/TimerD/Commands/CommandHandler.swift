@@ -229,6 +229,9 @@ struct CommandHandler: Sendable {
         if let due = job.dueDate, due != job.fireDate {
             view.dueDate = moment.wallDate(due, on: job.clock)
         }
+        if let uid = job.endedBy, uid != job.owner.uid {
+            view.endedBy = RunStop.administrator.rawValue
+        }
         view.held = job.heldReason
         view.revision = job.definitionRevision
         view.maintenance = job.isInMaintenance && job.state == .paused

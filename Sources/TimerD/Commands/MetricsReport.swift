@@ -34,6 +34,7 @@ struct MetricsReport: Sendable {
             jobs: .init(
                 scheduled: live?.scheduled,
                 paused: live?.paused,
+                held: live?.held,
                 armed: measures.armed,
                 claimed: measures.claimed
             ),

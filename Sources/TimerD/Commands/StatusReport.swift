@@ -82,6 +82,7 @@ struct StatusReport: Sendable {
         reply.dropped = standing.dropped
         let places = standing.places
         reply.maxRuns = places.all
+        reply.keptForRoot = places.keptForRoot
         reply.maxRunsPerUser = places.perUser < places.all ? places.perUser : nil
         reply.maxRunsKept = scheduler.terms.historyBound.most
         if case .object(let members) = standing.runDefaults.jsonValue, !members.isEmpty {

@@ -18,6 +18,7 @@ extension Scheduler {
                 || replace && jobs.contains { $0.definition.mayHaveTasks },
             unstarted: unstarted(named, caller)
         ) { transaction in
+            transaction.asker = caller.owner
             let added = try transaction.add(jobs, replace: replace, limit: limit)
             return (added, replace ? transaction.outcome.replaced : [])
         } durable: { scheduler, written in

@@ -28,7 +28,8 @@ extension Scheduler {
             of: caller.uid
         ) { transaction in
             // Root has no limit.
-            try transaction.add(jobs, replace: false, limit: caller.uid == 0 ? nil : limit)
+            transaction.asker = caller.owner
+            return try transaction.add(jobs, replace: false, limit: caller.uid == 0 ? nil : limit)
         }
     }
 

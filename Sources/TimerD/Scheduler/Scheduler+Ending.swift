@@ -71,7 +71,10 @@ extension Scheduler {
     ///
     /// - Throws: `ControlError`, where that could not be stored.
     func endAttempts(of fire: FireID, with run: RunID, caller: Caller) async throws -> Bool {
-        try await submitWrite(of: caller.uid) { try $0.endAttempts(of: fire, with: run) }.value()
+        try await submitWrite(of: caller.uid) {
+            $0.asker = caller.owner
+            return try $0.endAttempts(of: fire, with: run)
+        }.value()
     }
 
     /// Stores who else has told a run to end, as one was refused; nobody has, mostly.

@@ -27,6 +27,8 @@ struct JobTransaction {
     var isInMaintenance = false
     /// The number of the event of the job's end, if that was told with the fire that ends it.
     var endTold: Int64?
+    /// Who has asked for it; nil for what nobody has.
+    var asker: Owner?
     /// The job that a change has read last, and its revision then.
     private var justRead: (job: JobID, revision: Int64)?
 
@@ -211,6 +213,9 @@ struct JobTransaction {
         event.fire = fire
         event.run = run
         complete(&event)
+        if let asker, asker.uid != job.owner.uid, event.isAsked {
+            event.by = RunStop.administrator.rawValue
+        }
         if type == .fireSkipped { try noteSkipped(event, of: job) }
         // A job that was added or read in this write has its words.
         let hasWords = type == .jobAdded || justRead.map { $0 == (job.id, job.revision) } == true

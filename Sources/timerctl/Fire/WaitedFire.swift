@@ -79,7 +79,7 @@ extension Run {
         self.id = id
         (name, attempt, handler) = (event.name, event.attempt, event.handler)
         (outcome, status, signal) = (event.outcome, event.status, event.signal)
-        error = event.reason
+        (error, failed) = (event.reason, event.failed == true ? true : nil)
     }
 
     /// Whether it is over, and its fire begins no other attempt.

@@ -215,10 +215,12 @@ struct CrontabJobs {
         let user = (users.count == 1 ? users.first : nil) ?? "USER"
         let place =
             "line \(first.line) " + (lines.count == 1 ? "has" : "and \(lines.count - 1) more have")
+        let words = [
+            "timerctl", "change", "JOB", "--notify", "mail:\(user)", "--notify-on", "failed",
+        ]
         return
             "\(place) no MAILTO: cron mails what such a line writes to its user, and timerd tells "
-            + "nobody; 'timerctl change JOB --notify mail:\(user) --notify-on failed' has a mail go "
-            + "when a run fails"
+            + "nobody; \(ShellWords.command(words)) has a mail go when a run fails"
     }
 
     private func owner(of entry: Crontab.Entry) throws(Mistake) -> LocalUser {

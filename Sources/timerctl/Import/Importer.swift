@@ -68,10 +68,11 @@ struct Importer {
         let caller = LocalUser.current
         for present in comparison.present where present.otherSource != nil {
             let owner = present.job.owner
-            let user = owner == caller ? "" : " --user \(owner.name)"
+            let user = owner == caller ? [] : ["--user", owner.name]
+            let words = ["timerctl", "copy", "\(present.there.id)", "NAME"] + user
             Output.complain(
                 "warning: \(present.job.place): \(present.sentence); it is not added once more, "
-                    + "which 'timerctl copy \(present.there.id) NAME\(user)' does"
+                    + "which \(ShellWords.command(words)) does"
             )
         }
         for job in comparison.gone {

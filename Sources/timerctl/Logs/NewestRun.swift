@@ -73,13 +73,22 @@ extension Logs {
         if reference != nil, !common.json {
             for fire in newest.newer {
                 let none = fire.state == .skipped ? "has none" : "has none yet"
+                let why = await wait(of: fire, daemon, dates)
                 Output.tell(
                     "this is run \(id); a newer date, \(dates.full(fire.fireDate)), \(none): "
-                        + RunSentence(fire, dates: dates).text
+                        + RunSentence(fire, dates: dates).text + why
                 )
             }
         }
         return id
+    }
+
+    /// Why a task waits, to follow the words of its row; empty where its queue is not the reason.
+    private func wait(of fire: Run, _ daemon: Daemon, _ dates: LocalDate) async -> String {
+        guard fire.waitsForWorker else { return "" }
+        // try?: the row is there without it.
+        let job = try? await daemon.ask(.getJob(.id(fire.job)), for: JobReply.self).value.job
+        return await job?.taskWait(of: [fire], daemon, dates).map { "; \($0)" } ?? ""
     }
 
     /// Why there is no run to show: there was none yet, or none is kept.
@@ -95,10 +104,11 @@ extension Logs {
         let job = try await daemon.ask(.getJob(reference), for: JobReply.self).value.job
         if let waiting = newest.waiting {
             let date = dates.full(waiting.fireDate)
+            let why = await wait(of: waiting, daemon, dates)
             return Failure(
                 .refused,
                 "\(reference.title) has run no command yet; the date \(date): "
-                    + RunSentence(waiting, dates: dates).text
+                    + RunSentence(waiting, dates: dates).text + why
             )
         }
         guard job.definition.command != nil, !newest.isToCome, let gone = job.goneSentence else {

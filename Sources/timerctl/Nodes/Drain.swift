@@ -84,23 +84,23 @@ struct Drain: AsyncParsableCommand {
 
     /// What will happen now that `node` drains.
     static func sentence(_ node: NodeView, among nodes: [NodeView]) -> String {
-        let undo = ShellWords.joined(["timerctl", "drain", node.name, "--undo"])
+        let undo = ShellWords.command(["timerctl", "drain", node.name, "--undo"])
         if node.state == .gone {
             return "\(node.title) is gone, 'timerctl nodes' says since when; "
-                + "no command begins on it if it comes back; '\(undo)' undoes that, and has it be forgotten if it does not"
+                + "no command begins on it if it comes back; \(undo) undoes that, and has it be forgotten if it does not"
         }
         guard node.leads else {
             let start = "no command begins on \(node.title), and it leads only where no other can; "
             switch node.runs {
-            case 0, nil: return start + "'\(undo)' undoes that"
-            case 1: return start + "its run goes on; '\(undo)' undoes that"
-            case let runs?: return start + "its \(runs) runs go on; '\(undo)' undoes that"
+            case 0, nil: return start + "\(undo) undoes that"
+            case 1: return start + "its run goes on; \(undo) undoes that"
+            case let runs?: return start + "its \(runs) runs go on; \(undo) undoes that"
             }
         }
         let start = "no command begins on \(node.title) any more; "
         guard nodes.contains(where: { $0.name != node.name && $0.state == .standby }) else {
             return start
-                + "no other node stands by: none begins anywhere until one does, or '\(undo)'"
+                + "no other node stands by: none begins anywhere until one does, or \(undo)"
         }
         switch node.runs {
         case 0: return start + "it has no runs, and another node leads at once"

@@ -3,6 +3,7 @@
 import ArgumentParser
 import Schedules
 import TimerControl
+import TimerWords
 
 /// `timerctl queue work`: a worker that runs a command for each task.
 struct QueueWork: AsyncParsableCommand {
@@ -80,9 +81,8 @@ struct QueueWork: AsyncParsableCommand {
         guard !queues.isEmpty else { throw ValidationError("say which queue") }
         try checkQueues(queues)
         guard !command.isEmpty else {
-            throw ValidationError(
-                "say what to run for each task: 'timerctl queue work \(queues[0]) -- COMMAND'"
-            )
+            let words = ["timerctl", "queue", "work", queues[0], "--", "COMMAND"]
+            throw ValidationError("say what to run for each task: \(ShellWords.command(words))")
         }
         try checkCount(concurrency, 1...Limits.tasks, "--concurrency")
         let span: TimeSpan

@@ -35,6 +35,11 @@ extension Job {
             let status = try? await daemon.ask(.status, for: StatusReply.self).value
             if let sentence = overdueSentence(status, dates) { return sentence }
         }
+        return await taskWait(of: runs, daemon, dates)
+    }
+
+    /// Why the tasks among `runs` wait for a worker, so far as their queue is the reason.
+    func taskWait(of runs: [Run], _ daemon: Daemon, _ dates: LocalDate) async -> String? {
         guard let name = definition.queue, runs.contains(where: \.waitsForWorker) else {
             return nil
         }

@@ -11,7 +11,7 @@ extension JobPage {
             return job.pause ?? job.state.rawValue
         }
         let when = job.endedAt.map { " \(dates.distance($0)), \(dates.full($0))" } ?? ""
-        let why = job.endReason.map { ": \(Job.endSentence($0))" } ?? ""
+        let why = job.endSentence.map { ": \($0)" } ?? ""
         // With its last date a job has ended, whatever its command still does.
         let rest = runs.contains(where: \.isOpen) ? "; its last fire is not over" : ""
         return job.state.rawValue + when + why + rest

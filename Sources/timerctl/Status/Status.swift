@@ -117,11 +117,12 @@ extension StatusReply.Notices {
 }
 
 extension StatusReply {
-    /// "; at most 64 at once (maxRuns), 32 of a user (maxRunsPerUser)"; empty where that is not known.
+    /// "; at most 64 at once, 4 of them root's alone (maxRuns), 32 of a user (maxRunsPerUser)"; empty where that is not known.
     fileprivate var mostRuns: String {
         guard let maxRuns else { return "" }
         let ofUser = maxRunsPerUser.map { ", \($0) of a user (maxRunsPerUser)" } ?? ""
-        return "; at most \(maxRuns) at once (maxRuns)\(ofUser)"
+        let kept = keptForRoot.map { ", \($0) of them root's alone" } ?? ""
+        return "; at most \(maxRuns) at once\(kept) (maxRuns)\(ofUser)"
     }
 
     /// How many jobs there are by state; `?` for what the daemon could not read.

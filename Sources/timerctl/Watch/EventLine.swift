@@ -58,10 +58,11 @@ struct EventLine {
                 signal: event.signal,
                 error: event.reason
             )
-            parts = ["\(run(event)): \(outcome)"]
+            parts = ["\(run(event)): \(outcome)" + verdict(event)]
         case .noticeFailed:
             parts = ["given up: \(event.reason ?? "the reason is not known")"]
         }
+        if let by = event.by { parts.append(Job.askerWords(by)) }
         if event.redelivered == true { parts.append("redelivered") }
         if let userInfo = event.userInfo { parts.append(userInfo.text) }
         return parts
@@ -113,13 +114,24 @@ struct EventLine {
         return RunSentence(run, dates: dates, besides: event.run).text
     }
 
+    /// What the job makes of an exit status that others would take for the contrary; empty where an older daemon has not
+    /// said it.
+    private static func verdict(_ event: Event) -> String {
+        guard event.outcome == .exited, let status = event.status, let failed = event.failed,
+            let words = RunWords.verdict(status, hasFailed: failed)
+        else { return "" }
+        return ", \(words)"
+    }
+
     private static func style(_ event: Event) -> Terminal.Style? {
         switch (event.type, event.outcome) {
         case (.fireSkipped, _): .yellow
         case (.noticeFailed, _): .red
+        case (.runFinished, _) where event.failed == false: nil
+        case (.runFinished, _) where event.failed == true: .red
         case (.runFinished, .finished), (.runFinished, .released): nil
         case (.runFinished, .exited) where event.status == 0: nil
-        // An event does not tell whether the job counts its status as a success (--success-codes).
+        // An older daemon's event does not tell whether the job counts its status as a success (--success-codes).
         case (.runFinished, .exited) where event.handler == nil: .yellow
         case (.runFinished, _): .red
         default: nil

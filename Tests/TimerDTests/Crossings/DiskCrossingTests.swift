@@ -82,7 +82,7 @@ struct DiskCrossingTests {
                 if let reply = added.first, reply.contains("limitReached") { refusal = reply }
             }
             #expect(refusal.contains("maxBytesPerUser, which is 1048576;"), "\(refusal)")
-            #expect(refusal.contains("uid \(ann.uid)"), "\(refusal)")
+            #expect(refusal.contains("'\(ann.name)' has "), "\(refusal)")
             let his = try await daemon.ask(as: ben, [Self.add(job, times: 8)])
             #expect(his.first?.contains(#""result""#) == true)
             let roots = try await daemon.timerctl("add", "--every", "1h")

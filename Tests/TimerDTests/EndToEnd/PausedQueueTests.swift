@@ -6,7 +6,9 @@ import Testing
 
 @Suite("Paused queues", .timeLimit(.minutes(2)))
 struct PausedQueueTests {
-    @Test("show, runs and doctor say that a task waits as its queue is paused, until it goes on")
+    @Test(
+        "show, runs, logs and doctor say that a task waits as its queue is paused, until it goes on"
+    )
     func paused() async throws {
         try await DaemonProcess.with { daemon in
             let pause = try await daemon.timerctl("queue", "pause", "mails")
@@ -23,6 +25,8 @@ struct PausedQueueTests {
             #expect(page.contains(words), "\(page)")
             let rows = try await daemon.timerctl("runs", "welcome").errors
             #expect(rows.contains(words), "\(rows)")
+            let logs = try await daemon.timerctl("logs", "welcome").errors
+            #expect(logs.contains("waiting for a worker; \(words)"), "\(logs)")
             var doctor = try await daemon.timerctl("doctor").output
             #expect(doctor.contains("1 queue is paused and has tasks: 'mails', with 1 ready"))
             #expect(try await daemon.timerctl("queue", "resume", "mails").status == 0)

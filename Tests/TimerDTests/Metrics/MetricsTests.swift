@@ -261,6 +261,7 @@ struct MetricsTests {
             try await daemon.timerctl("fire", "--name", "hourly")
             let printed = try await daemon.timerctl("metrics").output
             #expect(printed.contains("\ntimerd_jobs{state=\"scheduled\"} 1\n"))
+            #expect(printed.contains("\ntimerd_held_jobs 0\n"))
             #expect(printed.contains("\ntimerd_fires_total{kind=\"event\"} 1\n"))
             #expect(printed.contains("\ntimerd_build_info{version=\"\(timerdVersion)\"} 1\n"))
             #expect(!printed.contains("hourly"), "no names")

@@ -245,6 +245,27 @@ struct PAMSessionTests {
         try await waitForEnd(of: service)
     }
 
+    @Test(
+        "The timeout counts from the command's start: what its session took to be opened is none of it"
+    )
+    func timeout() async throws {
+        let (service, fifo) = try waitingService()
+        let runner = try RunnerProcess()
+        let peer = try runner.connect()
+        var order = request(1, "while :; do sleep 0.01; done", service)
+        order.timeout = .milliseconds(100)
+        try peer.send(ScriptedRun.start(order))
+        let story = service.folder.file("story")
+        try await eventually("its session is being opened") {
+            readFile(story)?.contains("open_session") == true
+        }
+        try "go\n".write(toFile: fifo, atomically: false, encoding: .utf8)
+        let end = try peer.end(of: 1).end
+        #expect(end.outcome == .timedOut)
+        #expect(end.endedAtMicroseconds - end.startedAtMicroseconds >= 100_000)
+        try await waitForEnd(of: service)
+    }
+
     @Test("Each session has a keyring of its own, which is the command's")
     func keyrings() throws {
         let service = try Service("")

@@ -51,7 +51,7 @@ import TimerControl
         #expect(queue.limit(3) == Run.PlaceLimit(.maxRunsPerUser, 2))
         for number in 10...24 { queue.enter(number, of: number) }
         // Root keeps one of the 16.
-        #expect(queue.limit(23) == Run.PlaceLimit(.maxRuns, 15))
+        #expect(queue.limit(23) == Run.PlaceLimit(.maxRuns, 15, keptForRoot: 1))
         let lates = Self.queue(8)
         for number in 1...3 { lates.enter(number, of: 7, isLate: true) }
         #expect(lates.limit(3) == Run.PlaceLimit(.maxRuns, 2, late: true))

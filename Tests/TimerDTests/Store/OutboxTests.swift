@@ -142,9 +142,11 @@ import TimerControl
             full.run = RunID(rawValue: 7)
             full.reason = "a \"word\" \\ of\nlines, é, \u{1} and \u{1F600}"
             (full.attempt, full.outcome, full.status, full.onFailure) = (2, .exited, 3, true)
+            full.failed = true
             var skipped = Event(seq: 0, type: .fireSkipped, at: Self.start, job: job.event.job)
             (skipped.owner, skipped.ownerID) = (Self.ann, owner)
             (skipped.dates, skipped.through) = (5, Timestamp(microseconds: -1))
+            skipped.by = "administrator"
             var fired = Event(seq: 0, type: .fireFired, at: Self.start, job: job.event.job)
             (fired.owner, fired.ownerID) = (Self.ann, owner)
             (fired.missed, fired.firedAt) = (4, Self.start + .seconds(1))

@@ -19,6 +19,11 @@ struct RunQueue: Sendable {
         var perUser = Int.max
         /// Whether all users but root together leave root some of the places.
         var hasReserve = false
+
+        /// How many places all users but root together may have; at least 1.
+        var ofOthers: Int { hasReserve ? max(all - RunQueue.reserve(of: all), 1) : all }
+        /// How many are root's alone; nil where none is.
+        var keptForRoot: Int? { ofOthers < all ? all - ofOthers : nil }
     }
 
     private struct Place {
@@ -153,13 +158,14 @@ struct RunQueue: Sendable {
         let ofAll = Run.PlaceLimit(.maxRuns, limits.all)
         guard limits.hasReserve else { return taken < limits.all ? nil : ofAll }
         let roots = used[0, default: 0]
-        let others = max(limits.all - Self.reserve(of: limits.all), 1)
+        let others = limits.ofOthers
         // With a limit of 1 that place may be another user's: root then gets one more.
         if place.user == 0 {
             return roots < limits.all && taken < max(limits.all, others + 1) ? nil : ofAll
         }
         guard taken < limits.all else { return ofAll }
-        return taken - roots < others ? nil : .init(.maxRuns, others)
+        return taken - roots < others
+            ? nil : .init(.maxRuns, others, keptForRoot: limits.keptForRoot)
     }
 
     private mutating func take(_ fire: FireID, _ place: Place) -> Bool {

@@ -13,4 +13,16 @@ extension Event {
         revision = job.revision
         name = job.definition.name
     }
+
+    /// Whether it tells what a request has asked for, where it is told in the write of one; a date that is dropped for
+    /// another reason is not.
+    var isAsked: Bool {
+        switch type {
+        case .jobAdded, .jobChanged, .jobRescheduled, .jobPaused, .jobResumed, .jobInvalidated,
+            .jobRestored, .jobFinished:
+            true
+        case .fireSkipped: reason == FireReason.skip.rawValue
+        case .jobHeld, .jobReleased, .fireFired, .runStarted, .runFinished, .noticeFailed: false
+        }
+    }
 }

@@ -16,6 +16,9 @@ enum EventRow {
 
     /// What `Event.init(_:)` reads, in its order, and `more` after it, up to the condition; the table is `e`.
     ///
+    /// `outcome` is of an event that is not about a run by whom it was asked for, and `missed` of a run's end whether it has
+    /// failed.
+    ///
     /// The job's words of the event's revision stand with the job, or else in event_words.
     static func select(from table: String, number: String, more: String = "") -> String {
         """
@@ -53,11 +56,11 @@ extension Database {
             $0.add(event.reason)
             $0.add(event.fireDate)
             $0.add(event.firedAt == event.at ? nil : event.firedAt)
-            $0.add(event.missed)
+            $0.add(event.storedMissed)
             $0.add(event.dates)
             $0.add(event.through)
             $0.add(event.attempt)
-            $0.add(event.outcome)
+            $0.add(event.storedOutcome)
             $0.add(event.status ?? event.signal)
             $0.add(event.handler?.rawValue ?? 0)
             $0.add(event.dueBy)
@@ -66,6 +69,12 @@ extension Database {
 }
 
 extension Event {
+    /// What stands in the column `missed`, see `EventRow.select`.
+    var storedMissed: Int? { failed.map { $0 ? 1 : 0 } ?? missed }
+
+    /// What stands in the column `outcome`.
+    var storedOutcome: String? { outcome?.rawValue ?? by }
+
     /// How many bytes a reason counts for its user, in a run and once more in its event: as the triggers of the schema count it.
     static func countedBytes(ofReason text: String?) -> Int64 {
         let count = text?.utf8.count ?? 0
@@ -103,14 +112,19 @@ extension Event {
         case .fireSkipped:
             dates = try row.count(14, above: 1)
             through = try row.get(15)
+            by = row.ifReadable(17)
         case .runStarted:
             dueBy = try row.get(23)
         case .runFinished:
             outcome = try row.get(17)
+            failed = row.ifReadable(13)
             let code: Int32? = try row.get(18)
             status = outcome == .exited ? code : nil
             signal = outcome == .signalled ? code : nil
-        default: break
+        case .noticeFailed: break
+        case .jobAdded, .jobChanged, .jobRescheduled, .jobPaused, .jobResumed, .jobInvalidated,
+            .jobRestored, .jobFinished, .jobHeld, .jobReleased:
+            by = row.ifReadable(17)
         }
     }
 }

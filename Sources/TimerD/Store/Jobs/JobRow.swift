@@ -14,7 +14,7 @@ enum JobRow {
         job_definitions.added_at_us, job_definitions.definition, job_definitions.user_info,
         jobs.moved_from_us, jobs.rows_since_trim, owners.uid, owners.name, jobs.held,
         job_definitions.name, jobs.due_us, jobs.revision, jobs.zone_rules_id,
-        job_definitions.revision, jobs.maintenance
+        job_definitions.revision, jobs.maintenance, jobs.undo_uid
         """
     /// `columns` with only whether there is a userInfo: it may be 64 KiB, on pages of its own.
     static let columnsWithoutUserInfo = columns.replacing(
@@ -53,6 +53,7 @@ enum JobRow {
         static let rules = 21
         static let definitionRevision = 22
         static let maintenance = 23
+        static let endedBy = 24
     }
 
     /// The job; if this version cannot read it, what can be read of it, with the reason.
@@ -84,7 +85,7 @@ enum JobRow {
                 }
                 return userInfo
             }
-            return StoredJob(
+            var job = StoredJob(
                 id: id,
                 owner: Owner(
                     uid: try row.get(Column.ownerUID),
@@ -114,6 +115,8 @@ enum JobRow {
                 definitionRevision: try row.get(Column.definitionRevision),
                 isInMaintenance: try row.get(Column.maintenance)
             )
+            job.endedBy = row.ifReadable(Column.endedBy)
+            return job
         } catch let error as ControlError {
             return unread(id, row, error.message)
         } catch let error as ScheduleError {
@@ -143,7 +146,7 @@ enum JobRow {
         var definition = JobDefinition(schedule: ScheduleWords())
         definition.name = row.ifReadable(Column.name)
         let claim: FireID? = row.ifReadable(Column.claim)
-        return StoredJob(
+        var job = StoredJob(
             id: id,
             owner: Owner(
                 uid: row.ifReadable(Column.ownerUID) ?? .max,
@@ -177,6 +180,8 @@ enum JobRow {
             definitionRevision: row.ifReadable(Column.definitionRevision) ?? 1,
             isInMaintenance: row.ifReadable(Column.maintenance) ?? false
         )
+        job.endedBy = row.ifReadable(Column.endedBy)
+        return job
     }
 }
 

@@ -120,6 +120,7 @@ extension JobTransaction {
         caller: Caller
     ) throws -> FireByHand {
         guard var job = try job(id, for: caller) else { throw ControlError.noJob(id) }
+        asker = caller.owner
         guard job.state.isLive else {
             throw ControlError(
                 .conflict,
@@ -166,7 +167,7 @@ extension JobTransaction {
         }
         throw ControlError(
             .limitReached,
-            "\(most) fires of uid \(job.owner.uid) wait for their commands to begin; beyond that "
+            "\(most) fires of \(job.owner.words) wait for their commands to begin; beyond that "
                 + "a job may fire of which none waits or runs; 'timerctl runs \(job.id)' shows job \(job.id)'s"
         )
     }

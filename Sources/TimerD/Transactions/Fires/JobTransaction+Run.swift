@@ -77,7 +77,13 @@ extension JobTransaction {
         let isRunAgain =
             isTriedAgain && ended.outcome == .interrupted
             && job.definition.rerunInterrupted == true
-        try markEnded(run, of: job, ended, isLast: !isTriedAgain, isRunAgain: isRunAgain)
+        let hasFailed = try markEnded(
+            run,
+            of: job,
+            ended,
+            isLast: !isTriedAgain,
+            isRunAgain: isRunAgain
+        )
         switch next {
         case .done: try fires.markDone(ended.fire)
         case .retry(let delay):
@@ -86,7 +92,7 @@ extension JobTransaction {
         }
         if !isTriedAgain { try noteEnd(run, of: job, ended) }
         if try runs.insertOutput(ended, of: run, owner: job.ownerID) { try checkQuota(of: job) }
-        try tellEnd(of: run, of: job, ended)
+        try tellEnd(of: run, of: job, ended, hasFailed: hasFailed)
         return FinishedRun(next: next, job: job)
     }
 
@@ -134,24 +140,25 @@ extension JobTransaction {
         isLast: Bool,
         closes: Bool
     ) throws {
-        try markEnded(run, of: job, ended, isLast: isLast || closes)
+        let hasFailed = try markEnded(run, of: job, ended, isLast: isLast || closes)
         if isLast { try noteEnd(run, of: job, ended) }
         outcome.tasks.over.append(run)
-        try tellEnd(of: run, of: job, ended)
+        try tellEnd(of: run, of: job, ended, hasFailed: hasFailed)
     }
 
     /// `isLast`: no attempt follows; `isRunAgain`: an attempt follows that is no retry.
+    /// - Returns: whether it ended as a failure.
     private func markEnded(
         _ run: RunID,
         of job: StoredJob,
         _ ended: EndedRun,
         isLast: Bool,
         isRunAgain: Bool = false
-    ) throws {
+    ) throws -> Bool {
         let hasFailed =
             !isRunAgain && job.policy.run.isFailure(ended.outcome, of: ended.handler)
         try runs.markFinished(run, ended, failureOf: hasFailed ? job.ownerID : nil)
-        guard isLast, ended.handler == nil else { return }
+        guard isLast, ended.handler == nil else { return hasFailed }
         let isWithdrawn = ended.outcome == .withdrawn
         // Attempts before one that was withdrawn have failed.
         if hasFailed || isWithdrawn && ended.attempt > 1 {
@@ -159,9 +166,15 @@ extension JobTransaction {
         } else if isWithdrawn {
             try fires.markNotBegun(ended.fire)
         }
+        return hasFailed
     }
 
-    private mutating func tellEnd(of run: RunID, of job: StoredJob, _ ended: EndedRun) throws {
+    private mutating func tellEnd(
+        of run: RunID,
+        of job: StoredJob,
+        _ ended: EndedRun,
+        hasFailed: Bool
+    ) throws {
         try trimRuns(of: job)
         let (outcome, code, _) = ended.outcome.columns
         try enqueue(.runFinished, job, fire: ended.fire, run: run) {
@@ -172,6 +185,7 @@ extension JobTransaction {
             $0.status = outcome == .exited ? code : nil
             $0.signal = outcome == .signalled ? code : nil
             $0.reason = ended.error
+            $0.failed = hasFailed
         }
         if ended.error != nil { try checkQuota(of: job) }
     }

@@ -64,7 +64,7 @@ extension JobTransaction {
         guard more > 0, live + more > limit else { return }
         throw ControlError(
             .limitReached,
-            "uid \(owner.uid) has \(live) live jobs, with \(more) more it would be "
+            "\(owner.words) has \(live) live jobs, with \(more) more it would be "
                 + "above maxJobsPerUser, which is \(limit)"
         )
     }

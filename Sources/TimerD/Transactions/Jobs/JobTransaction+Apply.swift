@@ -111,8 +111,12 @@ struct AppliedChanges: Sendable {
         if left.jobs.count == 1, let job = left.jobs.first {
             whose = "job \(job), which is of no queue any more"
         }
+        // What is proposed can be pasted into a shell.
+        let isPlain = queue.utf8.allSatisfy {
+            UInt8(ascii: "a")...UInt8(ascii: "z") ~= $0 | 0x20 || "0123456789_.-".utf8.contains($0)
+        }
         return "queue '\(queue)' keeps \(tasks) of \(whose); "
-            + "'timerctl queue tasks \(queue)' shows \(left.count == 1 ? "it" : "them")"
+            + "'timerctl queue tasks \(isPlain ? queue : "QUEUE")' shows \(left.count == 1 ? "it" : "them")"
     }
 }
 
@@ -128,6 +132,7 @@ extension JobTransaction {
         caller: Caller
     ) throws -> AppliedChanges {
         var applied = AppliedChanges()
+        asker = caller.owner
         if let upload = changes.upload { try take(upload, of: owners.id(of: caller.owner)) }
         if let newest = changes.ifNoNewer { try requireNewest(newest, caller: caller) }
         try requireRevisions(changes.ifRevisions, caller: caller)
@@ -199,7 +204,7 @@ extension JobTransaction {
         guard job.unread == nil else {
             countLive(1, of: job.ownerID)
             // An undo names it, and why it cannot come back.
-            try keepForUndo(job, by: caller)
+            try keepForUndo(&job, by: caller)
             return try replace(job, with: new)
         }
         guard job.definition.hasDates(of: new.definition, now: moment.wall, zone: .local) else {
@@ -273,7 +278,7 @@ extension JobTransaction {
         guard job.owner == caller.owner else {
             throw ControlError(
                 .notPermitted,
-                "job \(job.id) belongs to uid \(job.owner.uid), who alone may change it"
+                "job \(job.id) belongs to \(job.owner.words), who alone may change it"
             )
         }
         guard job.state.isLive else {

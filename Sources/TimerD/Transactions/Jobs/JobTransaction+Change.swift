@@ -113,6 +113,7 @@ extension JobTransaction {
 
     private mutating func apply(_ change: JobChange, to job: StoredJob, _ caller: Caller) throws {
         var job = job
+        asker = caller.owner
         switch (change, job.state) {
         case (.invalidate, .finished) where try fires.hasOpen(job.id):
             // Its last fire is not over: what is still to begin of it is dropped.
@@ -169,7 +170,7 @@ extension JobTransaction {
             job.claim = nil
         }
         try recordUnfired(&job)
-        try keepForUndo(job, by: caller)
+        try keepForUndo(&job, by: caller)
         try end(&job, .invalidated, .invalidated)
         try put(job)
     }

@@ -41,7 +41,7 @@ extension JobTransaction {
             : "\(Self.looksForRoom) were looked at whose tasks are not over; the next request looks at others"
         throw ControlError(
             .limitReached,
-            "uid \(owner.uid) has \(before) bytes stored, with this it would be \(bytes), more than "
+            "\(owner.words) has \(before) bytes stored, with this it would be \(bytes), more than "
                 + "maxBytesPerUser, which is \(maxBytes); ended jobs are removed first, and \(rest)"
         )
     }

@@ -31,7 +31,8 @@ extension JobTransaction {
     static let undoable = TimeSpan.seconds(86_400)
 
     /// Stores what `restore` needs of a job that is about to be ended.
-    func keepForUndo(_ job: StoredJob, by caller: Caller) throws {
+    func keepForUndo(_ job: inout StoredJob, by caller: Caller) throws {
+        job.endedBy = caller.uid
         try jobs.keepForUndo(
             job.id,
             by: caller.uid,
@@ -87,7 +88,7 @@ extension JobTransaction {
         if job.held != nil { try jobs.countHeld(1) }
         job.state = state
         (job.fireDate, job.movedFrom) = dates(of: job, as: standing)
-        (job.endedAt, job.endReason) = (nil, nil)
+        (job.endedAt, job.endReason, job.endedBy) = (nil, nil, nil)
         if let name = job.definition.name { try jobs.takeName(name, of: job) }
         if let key = job.definition.key { try jobs.keep(key, of: job.id, owner: job.ownerID) }
         try jobs.forgetEnd(of: job.id)

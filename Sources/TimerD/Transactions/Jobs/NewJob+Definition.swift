@@ -121,6 +121,6 @@ func requireNotMissed(
     guard now - date > policy.after else { return }
     throw ControlError(
         .badSchedule,
-        "the date '\(date.rfc3339)' has passed, \(now - date) ago; \(advice)"
+        "the date '\(date.rfc3339)' has passed, \((now - date).inTwoUnits) ago; \(advice)"
     )
 }

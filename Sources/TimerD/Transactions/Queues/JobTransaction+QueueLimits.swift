@@ -41,7 +41,7 @@ extension JobTransaction {
         guard count + more > terms.maxTasks else { return }
         throw ControlError(
             .limitReached,
-            "uid \(owner.uid) has \(count) tasks that are not over, with \(more) more it would be above "
+            "\(owner.words) has \(count) tasks that are not over, with \(more) more it would be above "
                 + "maxTasksPerUser, which is \(terms.maxTasks); 'timerctl queue list' shows where they wait"
         )
     }

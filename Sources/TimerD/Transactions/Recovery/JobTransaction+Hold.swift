@@ -131,7 +131,7 @@ extension JobTransaction {
                 }
             } else if let run = row.id, row.outcome == nil, !terms.minded.contains(job.id) {
                 try enqueue(.runFinished, job, fire: row.fire, run: run) {
-                    ($0.fireDate, $0.outcome) = (date, .interrupted)
+                    ($0.fireDate, $0.outcome, $0.failed) = (date, .interrupted, true)
                     $0.handler = row.handler
                     $0.attempt = row.handler == nil ? row.attempt : nil
                 }

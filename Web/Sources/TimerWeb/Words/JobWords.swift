@@ -36,9 +36,6 @@ extension Job {
         return
             "job \(id) is tied to a process or a connection and ends with that: it cannot be changed"
     }
-
-    /// Why it ended, in words.
-    var endSentence: String? { endReason.map(Job.endSentence) }
 }
 
 extension Job {
