@@ -65,12 +65,12 @@ import Testing
         try peer.send(.start(request, files: ["/bin/sh"]))
         _ = try peer.next { if case .output(101, _, _, _, _) = $0 { true } else { nil } }
         let full = try runner.residentKilobytes
-        #expect(full > 6000, "\(full)")
         for run in runs { try peer.send(.stored(run: run)) }
         try peer.send(.ping)
         _ = try peer.next { if case .pong = $0 { true } else { nil } }
         let resident = try runner.residentKilobytes
-        #expect(Machine.isSlow || resident < 5000, "\(resident)")
+        // Of the 6400 that they had; what a sanitizer's allocator keeps is another matter.
+        #expect(Machine.isSlow || resident < full - 3000, "\(resident) of \(full)")
         try peer.send(.end(run: 101, .kill, asRunner: true))
         _ = try peer.next { if case .ended(101, _) = $0 { true } else { nil } }
     }
