@@ -3,15 +3,20 @@
 #include "run.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdlib.h>
 
 // More than the daemon's `maxRuns` can be. Of runs with 64 KiB of each stream the bytes are room for 12,800.
 size_t run_limit = 16384;
 uint64_t byte_limit = UINT64_C(2) << 30;
 
+// Bytes of runs, of which what is freed is worth the look for it.
+enum { LEAST_GIVEN_BACK = 4 << 20 };
+
 static struct run *by_id[BUCKETS], *by_pid[BUCKETS];
 static size_t count, living;
-static uint64_t reserved_bytes;
+// Both of what is set aside: now, and at most since memory was given back.
+static uint64_t reserved_bytes, most_reserved;
 // Those of which there is something to tell, so that each has its turn.
 static TAILQ_HEAD(, run) queue = TAILQ_HEAD_INITIALIZER(queue);
 
@@ -43,6 +48,7 @@ struct run *add_run(uint64_t id, uint64_t reserved, int *error) {
     run->streams[0].descriptor = run->streams[1].descriptor = -1;
     run->reserved = reserved;
     reserved_bytes += reserved;
+    if (reserved_bytes > most_reserved) most_reserved = reserved_bytes;
     *place_of(id) = run;
     count++;
     living++;
@@ -56,6 +62,14 @@ static void leave_news(struct run *run) {
     run->is_queued = false;
 }
 
+// By itself the allocator gives back what lies behind all that is in use: one run that goes on would have the runner keep
+// the memory of all that began before it. Half of the most has gone by then, so that it is looked for seldom.
+static void give_memory_back(void) {
+    if (most_reserved < LEAST_GIVEN_BACK || reserved_bytes > most_reserved / 2) return;
+    most_reserved = reserved_bytes;
+    malloc_trim(0);
+}
+
 void remove_run(struct run *run) {
     leave_news(run);
     struct run **place = place_of(run->id);
@@ -65,6 +79,7 @@ void remove_run(struct run *run) {
     output_free(&run->output);
     free(run->unwritten);
     free(run);
+    give_memory_back();
 }
 
 void add_process(struct run *run, pid_t pid) {

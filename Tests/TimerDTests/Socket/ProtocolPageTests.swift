@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import JobModel
 import Testing
 
@@ -115,5 +116,19 @@ struct ProtocolPageTests {
         for reason in reasons {
             #expect(told[reason.rawValue] == reason.code, "\(reason.rawValue)")
         }
+    }
+    @Test("The conformance suite has each method and each error")
+    func conformance() throws {
+        let folder = Repository.folder.appending(path: "docs/conformance/cases")
+        let files = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+        let cases = try files.filter { $0.hasSuffix(".json") }
+            .map { try Repository.text(of: "docs/conformance/cases/" + $0) }.joined()
+        func told(_ member: Regex<(Substring, Substring)>) -> Set<String> {
+            Set(cases.matches(of: member).map { String($0.output.1) })
+        }
+        let methods = told(#/"(?:call|giveUp|method)": "([^"]+)"/#)
+        #expect(Set(Request.Method.allCases.map(\.rawValue)).subtracting(methods) == [])
+        let reasons = told(#/"reason": "([^"]+)"/#)
+        #expect(Set(ControlError.Reason.allCases.map(\.rawValue)).subtracting(reasons) == [])
     }
 }
