@@ -180,9 +180,10 @@ final class NodeDaemon {
         } else {
             lastReload.note(new, over: configuration)
             if case .success(let new) = new {
-                configuration = new.keeping(placesOf: configuration, log)
+                let old = configuration
+                configuration = new.keeping(placesOf: old, log)
                 agent?.reload(SchedulerSettings(configuration, account: .own()))
-                log.notice("reloaded")
+                configuration.tellOfReload(over: old, log)
             }
         }
         manager.tell(.ready)
