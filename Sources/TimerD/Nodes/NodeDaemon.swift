@@ -186,6 +186,9 @@ final class NodeDaemon {
                 configuration.tellOfReload(over: old, log)
             }
         }
+        // Also of one that leads: it may stand by later.
+        let taken = configuration.connections(within: DescriptorLimit.most)
+        relay.limitClients(all: taken.all, ofUser: taken.ofUser)
         manager.tell(.ready)
     }
 
