@@ -44,7 +44,8 @@ public struct Daemon: Service {
     public func refusal(of new: Configuration) -> SettingError? {
         // try?: a daemon that is handed several does not run.
         let isHandedOver = (try? manager.socket(for: configuration.socket)) != nil
-        return isHandedOver ? new.refusal(atSocketOf: configuration) : nil
+        if isHandedOver, let refusal = new.refusal(atSocketOf: configuration) { return refusal }
+        return new.refusal(ofPlacesUnlike: configuration)
     }
 
     /// Runs until it is told to stop, by the service group or by cancellation.

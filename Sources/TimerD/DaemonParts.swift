@@ -215,8 +215,7 @@ struct DaemonParts {
         let socketSettings = ControlSocket.Settings(new, uid: geteuid())
         // Logged once it is in force, so that a reader of the log can rely on it.
         await socket.reload(socketSettings)
-        let changed = old.changes(to: new).map(\.rawValue).joined(separator: " ")
-        log.notice("reloaded", metadata: ["changed": "\(changed)"])
+        new.tellOfReload(over: old, log)
         socketSettings.admission.warnOfUnknownNames(log)
         return new
     }

@@ -11,14 +11,31 @@ enum AddressSpace {
 
     /// What is wrong; nil where there is room.
     static var shortage: String? {
-        let room = mmap(nil, needed, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
-        guard room == MAP_FAILED else {
-            munmap(room, needed)
-            return nil
+        if !hasRoom(PROT_NONE) {
+            return sentence("the address space is", limit(RLIMIT_AS), "ulimit -v, LimitAS=")
         }
+        // Stacks are data as well. Where that is not limited, it is no matter of a limit.
+        let data = limit(RLIMIT_DATA)
+        guard data != .max, !hasRoom(PROT_READ | PROT_WRITE) else { return nil }
+        return sentence("its data are", data, "ulimit -d, LimitDATA=")
+    }
+
+    private static func hasRoom(_ protection: CInt) -> Bool {
+        let flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE
+        let room = mmap(nil, needed, protection, flags, -1, 0)
+        guard room != MAP_FAILED else { return false }
+        munmap(room, needed)
+        return true
+    }
+
+    private static func limit(_ resource: __rlimit_resource) -> rlim_t {
         var limit = rlimit()
-        getrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit)
-        return "too little memory: the address space is limited to \(limit.rlim_cur >> 20) MiB"
-            + " (ulimit -v, LimitAS=), and \(needed >> 20) MiB more than is in use are needed"
+        getrlimit(__rlimit_resource_t(resource.rawValue), &limit)
+        return limit.rlim_cur
+    }
+
+    private static func sentence(_ what: String, _ limit: rlim_t, _ setting: String) -> String {
+        "too little memory: \(what) limited to \(limit >> 20) MiB (\(setting)), and "
+            + "\(needed >> 20) MiB more than is in use are needed"
     }
 }

@@ -118,6 +118,11 @@ package final class Relay: Sendable {
     /// carries, nothing goes over that to keep it: who has the ends looks after that. Returns at once.
     package func carryAgent(_ descriptor: Int32) { inbox.add(.carryAgent(descriptor)) }
 
+    /// Takes so many clients of this node, and of one user, from the next one on; those beyond it that are there stay.
+    package func limitClients(all: Int, ofUser: Int) {
+        inbox.add(.limitClients(all: all, ofUser: ofUser))
+    }
+
     /// Closes all connections, and ends the thread and the carrier.
     ///
     /// Returns when the thread has ended, which no client can delay; not to be called on that thread.

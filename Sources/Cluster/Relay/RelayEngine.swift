@@ -31,7 +31,7 @@ final class RelayEngine {
 
     let node: String
     let carrier: any NodeCarrier
-    let limits: RelayLimits
+    private(set) var limits: RelayLimits
     let surroundings: Relay.Surroundings
     let poller: Poller
     let names: NameThread
@@ -127,6 +127,8 @@ final class RelayEngine {
         case .lead(let adopt): lead(adopt)
         case .carrier(let event): heard(event)
         case .carryAgent(let descriptor): carryAgent(descriptor)
+        case .limitClients(let all, let ofUser):
+            (limits.maxConnections, limits.maxConnectionsPerUser) = (all, ofUser)
         case .named(let uid, let name): named(uid, name)
         case .stop: stop()
         }

@@ -9,6 +9,7 @@ enum RelayCommand: Sendable {
     case lead(adopt: @Sendable (Int32, RelayedPeer) -> Void)
     case carrier(CarrierEvent)
     case carryAgent(Int32)
+    case limitClients(all: Int, ofUser: Int)
     case named(uid: UInt32, Result<String?, any Error>)
     case stop
 }

@@ -193,9 +193,19 @@ extension Configuration {
         let isCopyNamed = !(unshared.stated + other.unshared.stated).contains(.copy)
         let isRunnerNamed =
             runner == Self.runner(of: database) && other.runner == Self.runner(of: other.database)
-        return zip(values + nodeValues, other.values + other.nodeValues).filter { $0.1 != $1.1 }
+        return zip(values + nodeValues, other.values + other.nodeValues)
+            .filter { $0.1 != $1.1 || differsUnseen(in: $0.0, from: other) }
             .map { $0.0.0 }
             .filter { !($0 == .copy && isCopyNamed) && !($0 == .runner && isRunnerNamed) }
+    }
+
+    /// Whether another configuration differs in what is not shown of a setting: a password, the rest of a URL.
+    private func differsUnseen(in setting: Setting, from other: Self) -> Bool {
+        switch setting {
+        case .database: shared?.text != other.shared?.text
+        case .notify: notify != other.notify
+        default: false
+        }
     }
 
     private var values: [(Setting, JSONValue)] {
@@ -257,8 +267,14 @@ extension Configuration {
         var contents: [Setting: ConfigContent] = [:]
         for setting in Setting.allCases {
             guard let text = words[key(setting)] else { continue }
+            // It stands for what is no text: taken as it is, it would be another path, or another user.
+            guard !text.unicodeScalars.contains("\u{FFFD}") else {
+                throw SettingError(
+                    description: "\(key(setting)) has bytes that are no text, accepted is UTF-8"
+                )
+            }
             guard let content = setting.content(ofWords: text) else {
-                throw .unaccepted(setting, "'\(text)'", at: key(setting))
+                throw .unaccepted(setting, setting.shown(ofWords: text), at: key(setting))
             }
             contents[setting] = content
         }

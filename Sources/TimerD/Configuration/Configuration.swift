@@ -177,6 +177,22 @@ extension Configuration {
         return SettingError(description: "\(places); 'ListenStream' and 'socket' have to agree")
     }
 
+    /// Why a start with these settings is refused for a place that those in force do not have; nil where it is not.
+    ///
+    /// Where none has changed, what has become of them since the start keeps no other setting from being taken.
+    func refusal(ofPlacesUnlike old: Configuration) -> SettingError? {
+        guard (database, socket, runner) != (old.database, old.socket, old.runner) else {
+            return nil
+        }
+        return untrustedPlace.map { SettingError(description: $0) }
+    }
+
+    /// Logs which settings are others than those that were in force, once these are.
+    func tellOfReload(over old: Configuration, _ log: Logger) {
+        let changed = old.changes(to: self).map(\.rawValue).joined(separator: " ")
+        log.notice("reloaded", metadata: ["changed": "\(changed)"])
+    }
+
     func warnOfContradictions(_ log: Logger) {
         for sentence in contradictions { log.warning("\(sentence)") }
         if let openSecret { log.warning("\(openSecret)") }

@@ -36,7 +36,7 @@ struct SettingsFile {
                 )
             }
             guard let content = setting.content(of: value) else {
-                throw .unaccepted(setting, value.jsonText, at: "\(place): '\(key)'")
+                throw .unaccepted(setting, setting.shown(value), at: "\(place): '\(key)'")
             }
             contents[setting] = content
         }

@@ -178,11 +178,15 @@ final class NodeDaemon {
         } else {
             lastReload.note(new, over: configuration)
             if case .success(let new) = new {
-                configuration = new.keeping(placesOf: configuration, log)
+                let old = configuration
+                configuration = new.keeping(placesOf: old, log)
                 agent?.reload(SchedulerSettings(configuration, account: .own()))
-                log.notice("reloaded")
+                configuration.tellOfReload(over: old, log)
             }
         }
+        // Also of one that leads: it may stand by later.
+        let taken = configuration.connections(within: DescriptorLimit.most)
+        relay.limitClients(all: taken.all, ofUser: taken.ofUser)
         manager.tell(.ready)
     }
 

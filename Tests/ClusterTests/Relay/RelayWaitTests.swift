@@ -114,6 +114,30 @@ struct RelayWaitTests {
         #expect(next.read(exactly: 1) == [4])
     }
 
+    @Test("Other limits count from the next client on, and those beyond them stay")
+    func otherLimits() throws {
+        let cluster = try MemoryCluster(limits: RelayLimits.short { $0.maxConnections = 5 })
+        let clients = try (0..<2).map { _ in try cluster.follower.client() }
+        /// What comes back has gone through the relay's thread behind what that was told before.
+        func echo() {
+            for client in clients {
+                client.write([1])
+                #expect(client.read(exactly: 1) == [1])
+            }
+        }
+        echo()
+        cluster.follower.relay.limitClients(all: 1, ofUser: 1)
+        echo()
+        let refused = try cluster.follower.client()
+        let refusal = "\(RelayRefusal.tooManyConnections(limit: 1))"
+        #expect(refused.readAllText()?.hasSuffix("\(refusal)\n") == true)
+        cluster.follower.relay.limitClients(all: 9, ofUser: 9)
+        echo()
+        let next = try cluster.follower.client()
+        next.write([4])
+        #expect(next.read(exactly: 1) == [4])
+    }
+
     @Test("The node that leads takes no more of other nodes than it may")
     func limitHere() throws {
         let cluster = try MemoryCluster(limits: RelayLimits.short { $0.maxRelayedHere = 1 })

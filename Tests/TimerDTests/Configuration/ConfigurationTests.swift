@@ -302,6 +302,10 @@ import TimerControl
 
     @Test("A slip in the environment is told with its variable")
     func environment() async {
+        // As the environment of a process tells what is not UTF-8.
+        let socket = String(decoding: [0x2F, 0xFF], as: UTF8.self)
+        let told = await refusal([:], ["TIMERD_SOCKET": socket])
+        #expect(told == "TIMERD_SOCKET has bytes that are no text, accepted is UTF-8")
         #expect(
             await refusal([:], ["TIMERD_MAX_RUNS": "x"])
                 == "TIMERD_MAX_RUNS is 'x', accepted is a whole number from 1 to 10000"

@@ -144,6 +144,44 @@ import TimerControl
         #expect(try await told(open + "/r") == "cannot listen at '\(open)/r': \(words)")
     }
 
+    @Test("A reload to a place with which no start would be is refused, one that leaves all is not")
+    func reloadToPlace() async throws {
+        let folder = try TemporaryFolder()
+        let places = ["TIMERD_DATABASE": folder.file("t.db"), "TIMERD_SOCKET": folder.file("s")]
+        let old = try await read(places)
+        let log = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        let daemon = Daemon(old, manager: ServiceManager(environment: [:], pid: 1), log: log)
+        func refusal(_ words: [String: String]) async throws -> String? {
+            daemon.refusal(of: try await read(places.merging(words) { $1 }))?.description
+        }
+        let file = folder.file("file")
+        try "kept".write(toFile: file, atomically: false, encoding: .utf8)
+        let kept = "there is a file that is no socket; it is left as it is"
+        let words = "cannot listen at '\(file)': \(kept)"
+        #expect(try await refusal(["TIMERD_RUNNER": file]) == words)
+        #expect(try await refusal(["TIMERD_SOCKET": file]) == words)
+        #expect(try await refusal(["TIMERD_RUNNER": folder.file("r")]) == nil)
+        // What has become of a place that stays is no matter of what was read.
+        try "kept".write(toFile: folder.file("s"), atomically: false, encoding: .utf8)
+        #expect(try await refusal(["TIMERD_MAX_RUNS": "3"]) == nil)
+    }
+
+    @Test("A change of what is not shown, a password or the rest of a URL, is one")
+    func unseenChanges() async throws {
+        let place = "https://h.example/"
+        func shared(_ password: String) async throws -> TimerD.Configuration {
+            try await read([
+                "TIMERD_DATABASE": "postgresql://ann:\(password)@db/x", "TIMERD_NODE": "a",
+            ])
+        }
+        #expect(try await shared("one").changes(to: shared("one")) == [])
+        #expect(try await shared("one").changes(to: shared("two")) == [.database])
+        #expect(try await shared("two").changedPlaces(from: shared("one")) == [.database])
+        let old = try await read(["TIMERD_NOTIFY": place + "a"])
+        let new = try await read(["TIMERD_NOTIFY": place + "b"])
+        #expect(old.changes(to: new) == [.notify])
+    }
+
     @Test("A daemon whose runner can have no place does not start, nor soon, and makes nothing")
     func noStart() async throws {
         let folder = try TemporaryFolder()

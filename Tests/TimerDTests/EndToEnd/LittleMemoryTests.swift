@@ -17,14 +17,28 @@ struct LittleMemoryTests {
         arguments: [112, 128]
     )
     func limit(size: Int) async throws {
-        let folder = try TemporaryFolder()
-        let words = [
-            "exec prlimit --as=\(size << 20) \(DaemonProcess.programs)/timerd",
-            "--database \(folder.file("timerd.db")) --socket \(folder.file("timerd.sock"))",
-        ]
-        let script = "(\(words.joined(separator: " "))) 2>&1; echo $?"
-        let output = try await Tool.run(["sh", "-c", script])
+        let output = try await start(under: "--as=\(size << 20)")
         #expect(output.contains("the address space is limited to \(size) MiB"), "\(output)")
         #expect(output.hasSuffix("78\n"), "\(output)")
+    }
+
+    @Test(
+        "So it does where its data are limited, with which it waited for ever as well",
+        .disabled(if: Machine.isSlow)
+    )
+    func data() async throws {
+        let output = try await start(under: "--data=\(64 << 20)")
+        #expect(output.contains("its data are limited to 64 MiB (ulimit -d"), "\(output)")
+        #expect(output.hasSuffix("78\n"), "\(output)")
+    }
+
+    /// What a start says under a limit, and its status.
+    private func start(under limit: String) async throws -> String {
+        let folder = try TemporaryFolder()
+        let words = [
+            "exec prlimit \(limit) \(DaemonProcess.programs)/timerd",
+            "--database \(folder.file("timerd.db")) --socket \(folder.file("timerd.sock"))",
+        ]
+        return try await Tool.run(["sh", "-c", "(\(words.joined(separator: " "))) 2>&1; echo $?"])
     }
 }
