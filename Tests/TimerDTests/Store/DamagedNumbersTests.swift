@@ -102,10 +102,7 @@ import TimerControl
         ]
     )
     func referredTo(row: String) throws {
-        let sql = """
-            DELETE FROM fires; DELETE FROM runs; DELETE FROM job_definitions;
-            UPDATE jobs SET id = ?1; \(row)
-            """
+        let sql = "DELETE FROM job_definitions; UPDATE jobs SET id = ?1; \(row)"
         let database = try database(damagedBy: sql.replacing("?1", with: "\(Int64.max)"))
         defer { database.close() }
         #expect(try renumber(database) == [])
@@ -258,6 +255,7 @@ import TimerControl
             #expect(try database.prepare("SELECT count(*) FROM notices").value() == 0)
             _ = try DaemonState.read(database, now: TestScheduler.start)
         }
+        try await store.close()
     }
 
     @Test("A notice has its owner by its job's number, and its own, where all three are damaged")
@@ -274,6 +272,7 @@ import TimerControl
             }
             #expect(owners == [1])
         }
+        try await store.close()
     }
 
     @Test("Notices that are mended count as what they are")
