@@ -4,6 +4,7 @@
 #include "signals.h"
 
 #include <signal.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -187,6 +188,26 @@ bool is_asked_to_end(const struct run *run) { return run->endings[ending_by_daem
 
 bool has_signalled(const struct run *run) { return run->endings[ending_by_daemon].next > 0; }
 
+// The time of the steps from that one on until the last, which is SIGKILL.
+static int64_t time_from(const struct teardown *by, size_t step) {
+    int64_t time = 0;
+    for (; step + 1 < by->count; step++)
+        if (__builtin_add_overflow(time, by->steps[step].grace, &time)) return INT64_MAX;
+    return time;
+}
+
+bool is_ending_sooner(const struct run *run, const struct teardown *teardown, bool as_runner) {
+    const struct ending *ending = &run->endings[ending_by_daemon];
+    if (ending->cause == cause_none || !ending->with_rest || (as_runner && !ending->as_runner)) return false;
+    int64_t time = time_from(&ending->by, ending->next);
+    bool is_waiting = ending->next > 0 && !ending->is_sending && !ending->is_waiting;
+    int64_t left = is_waiting && ending->next < ending->by.count ? ending->until - loop_now() : 0;
+    if (left > 0 && __builtin_add_overflow(time, left, &time)) return false;
+    return time <= time_from(teardown, 0);
+}
+
+void count_as_ended_with_all(struct run *run) { run->endings[ending_by_daemon].cause = cause_asked_with_all; }
+
 static void begin_ending(struct run *run, const struct teardown *teardown, enum cause cause, bool as_runner, bool with_rest) {
     struct ending *ending = place_for(run, cause);
     bool was_sending = ending->is_sending;
@@ -227,9 +248,8 @@ static bool have_all_got(const struct run *run, int signal) {
     for (int i = 0; i < ENDINGS; i++) {
         const struct ending *ending = &run->endings[i];
         if (ending->cause == cause_none || ending->next == 0 || !ending->is_sent) continue;
-        int last = ending->by.steps[ending->next - 1].signal;
-        // 0 is there in its place: they had got it before.
-        if (last == signal || last == 0) return true;
+        const struct step *last = &ending->by.steps[ending->next - 1];
+        if ((last->signal == 0 ? last->left_out : last->signal) == signal) return true;
     }
     return false;
 }
@@ -239,7 +259,9 @@ static bool have_all_got(const struct run *run, int signal) {
 // says whether the owner may signal any of them. The grace stays the same.
 static void leave_out_what_all_have(const struct run *run, struct teardown *by) {
     struct step *first = &by->steps[0];
-    if (first->signal != SIGKILL && have_all_got(run, first->signal)) first->signal = 0;
+    if (first->signal == SIGKILL || !have_all_got(run, first->signal)) return;
+    first->left_out = first->signal;
+    first->signal = 0;
 }
 
 void end_rest(struct run *run, int wait_status) {

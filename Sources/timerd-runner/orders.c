@@ -16,8 +16,8 @@ bool is_hello(const uint8_t *bytes) { return bytes[0] == order_hello; }
 
 static int hello(struct reader *frame, struct buffer *answers) {
     uint32_t version = take_u32(frame);
-    // A newer daemon reads this answer, and says what this version has. Nothing was added yet that an older one would not
-    // understand.
+    // A newer daemon reads this answer, and says what this version has. There is one version as long as there is no release:
+    // what was added to `end` and `start` until then, a runner that was built before it does not know.
     if (version == 0 || frame->failed) return EPROTO;
     return put_greeting(answers) ? 0 : ENOMEM;
 }
@@ -50,6 +50,12 @@ static int end(struct reader *frame, struct buffer *answers) {
         return !is_over || put_answer(answers, id, answer_sent) ? 0 : ENOMEM;
     }
     if (flags & as_begun) teardown = flags & with_all ? rules_not_repeated(run) : rules_of_command(run);
+    // Whoever has asked for an end of all of it by a time of his own has it by then, whatever else asks for its end meanwhile.
+    if (is_ending_sooner(run, &teardown, flags & as_runner)) {
+        if (flags & with_all) count_as_ended_with_all(run);
+        if (has_signalled(run)) tell(run, news_signalled);
+        return 0;
+    }
     end_run(run, &teardown, flags & with_all ? cause_asked_with_all : cause_asked, flags & as_runner);
     return 0;
 }

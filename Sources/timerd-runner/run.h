@@ -24,6 +24,8 @@ enum { STEP_LIMIT = 8, SURVIVOR_LIMIT = 256, BUCKETS = 4096 };
 struct step {
     int32_t signal;
     int64_t grace;
+    /// The signal in whose place signal 0 is there.
+    int32_t left_out;
 };
 
 /// How a run is ended. The last step is SIGKILL.
@@ -242,6 +244,13 @@ void end_rest(struct run *run, int wait_status);
 
 /// Whether a run is being ended as the daemon has asked, or one before it.
 bool is_asked_to_end(const struct run *run);
+
+/// Whether it is being ended so with what it leaves behind, with these rights at least, and by the last signal no later than an end by
+/// this teardown that begins now.
+bool is_ending_sooner(const struct run *run, const struct teardown *teardown, bool as_runner);
+
+/// Has that count as the end of all runs.
+void count_as_ended_with_all(struct run *run);
 
 /// Whether it is known what came of the first signal of that.
 bool has_signalled(const struct run *run);

@@ -51,7 +51,7 @@ bool take_teardown(struct reader *frame, struct teardown *teardown) {
         int64_t grace = (int64_t)take_u64(frame);
         if (signal < 1 || signal > 64 || grace < 0 || (i + 1 == count && signal != SIGKILL))
             frame->failed = true;
-        teardown->steps[i] = (struct step){signal, grace};
+        teardown->steps[i] = (struct step){.signal = signal, .grace = grace};
     }
     teardown->count = count;
     return !frame->failed;

@@ -37,7 +37,7 @@ extension CommandHandler {
             (notice.name, notice.error) = (stored.document.name, stored.error)
             (notice.fire, notice.run) = (stored.document.fire, stored.document.run)
             notice.held = stored.document.held
-            notice.trying = tried.contains(stored.id) ? true : nil
+            notice.trying = tried[stored.id] != nil ? true : nil
             return notice
         }
         let cursorAfter = fitting.count < found.count ? notices.last?.id : nil

@@ -51,7 +51,7 @@ extension Scheduler {
         guard !isStopping else {
             return noticeTurns.end(notice.ownerID, isPing: notice.isPing)
         }
-        noticesTried.insert(notice.id)
+        noticesTried[notice.id, default: 0] += 1
         let (runner, requests) = (runner, requests)
         let epoch = hosts.standing.epoch
         let number = notice.runNumber
@@ -85,7 +85,7 @@ extension Scheduler {
 
     /// A try is over; `failure` is nil if the notice was handed over.
     private func noticeEnded(_ notice: StoredNotice, _ failure: String?) {
-        noticesTried.remove(notice.id)
+        noteTryEnded(of: notice)
         noticeTurns.end(notice.ownerID, isPing: notice.isPing)
         defer { lookAtNotices() }
         guard let failure else {
@@ -105,7 +105,7 @@ extension Scheduler {
     /// How it ends counts for nothing: the notice is tried again.
     func awaitEnd(ofTry run: RunID, _ notice: StoredNotice) {
         noticeTurns.begin(notice)
-        noticesTried.insert(notice.id)
+        noticesTried[notice.id, default: 0] += 1
         let runner = runner
         let request = RunRequest(
             run: run.rawValue,
@@ -125,8 +125,13 @@ extension Scheduler {
         }
     }
 
+    private func noteTryEnded(of notice: StoredNotice) {
+        let left = noticesTried[notice.id, default: 0] - 1
+        noticesTried[notice.id] = left > 0 ? left : nil
+    }
+
     private func leftTryEnded(_ notice: StoredNotice) {
-        noticesTried.remove(notice.id)
+        noteTryEnded(of: notice)
         noticeTurns.end(notice.ownerID, isPing: notice.isPing)
         lookAtNotices()
     }

@@ -94,7 +94,8 @@ actor Scheduler {
     var leftStrays: [RunID] = []
     /// The notices that are being handed over, and when to look for more.
     var noticeTurns = NoticeTurns()
-    var noticesTried: Set<NoticeID> = []
+    /// How many tries of each are on the way: a daemon before may have begun one, too.
+    var noticesTried: [NoticeID: Int] = [:]
     var noticeLook = PlannedLook()
     /// When to look whether this process has again what it lacked.
     var shortageLook = PlannedLook()

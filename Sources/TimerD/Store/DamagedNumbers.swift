@@ -13,12 +13,17 @@ extension DamagedRows {
     func renumber() throws -> [(table: String, row: String)] {
         try Self.numbered.flatMap { table in
             var mended: [(table: String, row: String)] = []
-            while let old = try database.prepare(table.damaged).value(as: Int64.self) {
+            var last = SQL.bound - 1
+            while let old = try database.prepare(table.damaged).value(last, as: Int64.self) {
+                // One that stays as it is hides none behind it.
+                last = old
                 // What belongs to it follows in this transaction.
                 if mended.isEmpty { try database.execute("PRAGMA defer_foreign_keys = ON") }
-                guard let new = try newNumber(of: old, table) else { break }
+                guard let new = try newNumber(of: old, table) else { continue }
                 for follow in table.followers { try database.prepare(follow).run(old, new) }
                 mended.append((table.name, "\(old)"))
+                // There is none left up to which one counts, and the next would be found as damaged again.
+                guard new < SQL.bound else { break }
             }
             return mended
         }
@@ -38,9 +43,16 @@ extension DamagedRows {
     ///
     /// Else that job would stand still, as it has its next fire by its own row. One that is damaged elsewhere, too, stays as it is.
     func findJobs() throws -> [(table: String, row: String)] {
-        try database.prepare(SQL.strayFires).all { try $0.get(0, as: FireID.self) }.filter { fire in
+        let strays = try database.prepare(SQL.strayFires).all { try $0.get(0, as: FireID.self) }
+        guard !strays.isEmpty else { return [] }
+        // By one look at all jobs, however many fires there are: nothing else finds the job of a claim.
+        let claims = try database.prepare(SQL.claimsOfStrays).all { row in
+            (fire: try row.get(0, as: FireID.self), job: try row.get(1, as: JobID.self))
+        }
+        let jobs = Dictionary(claims.map { ($0.fire, $0.job) }) { $1 }
+        return try strays.filter { fire in
             do {
-                try database.prepare(SQL.findJob).run(fire)
+                try database.prepare(SQL.findJob).run(fire, jobs[fire])
                 return database.changes > 0
             } catch let error as DatabaseError where error.isOfWrongType {
                 return false
@@ -51,7 +63,7 @@ extension DamagedRows {
     /// A table whose rows are numbered by `DaemonState.SQL.next`.
     private struct Numbered {
         var name: String
-        /// The number of a damaged row.
+        /// The number of the first damaged row behind ?1.
         var damaged: String
         /// Gives that row, ?1, another number, which it returns.
         var mend: String
@@ -78,17 +90,17 @@ extension DamagedRows {
 }
 
 extension DamagedRows.SQL {
-    private static let bound = 1 << 62
+    fileprivate static let bound: Int64 = 1 << 62
 
-    /// One whose definition has that number as well is not damaged, but numbered behind such a row.
-    static let damagedJob = """
-        SELECT id FROM jobs
-        WHERE id >= \(bound) AND NOT EXISTS (SELECT 1 FROM job_definitions WHERE job_id = jobs.id)
-        LIMIT 1
-        """
-    static let damagedFire = "SELECT id FROM fires WHERE id >= \(bound) LIMIT 1"
-    static let damagedRun = "SELECT id FROM runs WHERE id >= \(bound) LIMIT 1"
-    static let damagedNotice = "SELECT id FROM notices WHERE id >= \(bound) LIMIT 1"
+    /// One that has a row of that number in a table that refers to jobs is not damaged, but numbered behind such a row.
+    static let damagedJob = "SELECT id FROM jobs WHERE id > ?1 AND \(isAlone) ORDER BY id LIMIT 1"
+    private static let isAlone = [
+        "job_definitions", "fires", "runs", "boot_jobs", "job_targets", "notice_states",
+    ].map { "NOT EXISTS (SELECT 1 FROM \($0) AS r WHERE r.job_id = jobs.id)" }
+        .joined(separator: " AND ")
+    static let damagedFire = "SELECT id FROM fires WHERE id > ?1 ORDER BY id LIMIT 1"
+    static let damagedRun = "SELECT id FROM runs WHERE id > ?1 ORDER BY id LIMIT 1"
+    static let damagedNotice = "SELECT id FROM notices WHERE id > ?1 ORDER BY id LIMIT 1"
 
     /// The only definition of its owner that has no job is its own.
     static let renumberJob = """
@@ -135,9 +147,12 @@ extension DamagedRows.SQL {
         SELECT id FROM fires INDEXED BY fires_open
         WHERE \(RunRow.isOpen) AND typeof(job_id) <> 'integer'
         """
+    static let claimsOfStrays = """
+        SELECT claim_id, max(id) FROM jobs WHERE claim_id IN (\(strayFires)) GROUP BY claim_id
+        """
     static let findJob = """
         UPDATE OR IGNORE fires SET job_id = coalesce(
-            (SELECT max(j.id) FROM jobs AS j WHERE j.claim_id = fires.id),
+            ?2,
             (SELECT max(r.job_id) FROM runs AS r
                 WHERE r.fire_id = fires.id AND EXISTS (SELECT 1 FROM jobs WHERE jobs.id = r.job_id)),
             job_id)

@@ -32,6 +32,8 @@ struct DamagedRows {
     }
 
     /// Removes the notices that are nobody's, and returns which: none is ever tried or listed, and each would keep its job.
+    ///
+    /// Not one whose number could not be mended: behind that there may be none, see `renumber`.
     func giveUpNotices() throws -> [String] {
         try database.prepare(SQL.nobodysNotices).all { try $0.get(0) }
     }
@@ -180,6 +182,8 @@ struct DamagedRows {
             named: "fire_id"
         )
         /// How many tasks each queue has in each state: by one look at all of them, however many queues there are.
+        ///
+        /// No task is of one whose key is damaged, which `queues` leaves, and which SQLite refuses to write.
         static let taskCounts = """
             UPDATE queues
             SET ready = c.ready, delayed = c.delayed, reserved = c.reserved, dead = c.dead
@@ -191,7 +195,8 @@ struct DamagedRows {
                         sum(state = 'delayed') AS delayed, sum(state = 'reserved') AS reserved,
                         sum(state = 'dead') AS dead
                     FROM tasks GROUP BY owner_id, queue) AS t
-                ON t.owner_id = q.owner_id AND t.queue = q.name) AS c
+                ON t.owner_id = q.owner_id AND t.queue = q.name
+                WHERE typeof(q.owner_id) = 'integer' AND typeof(q.name) = 'text') AS c
             WHERE queues.owner_id = c.owner_id AND queues.name = c.name
                 AND (queues.ready, queues.delayed, queues.reserved, queues.dead)
                     IS NOT (c.ready, c.delayed, c.reserved, c.dead)
@@ -238,7 +243,8 @@ struct DamagedRows {
                 notices_held = (SELECT count(*) FROM notices WHERE held > 0 AND attempts = 0)
             """
         static let nobodysNotices = """
-            DELETE FROM notices WHERE owner_id = \(OwnerID.nobody.rawValue) RETURNING CAST(id AS TEXT)
+            DELETE FROM notices WHERE owner_id = \(OwnerID.nobody.rawValue) AND id < \(1 << 62)
+            RETURNING CAST(id AS TEXT)
             """
     }
 }
@@ -270,7 +276,9 @@ extension Store {
     func mendRows(log: Logger) async throws {
         let (mended, givenUp) = try await writer.write { database in
             let rows = DamagedRows(database)
-            return (try rows.renumber() + rows.mend() + rows.findJobs(), try rows.giveUpNotices())
+            // Before, as a notice has its owner by its job's number; and after, as SQLite refuses a row that is not mended yet.
+            let mended = try rows.renumber() + rows.mend() + rows.renumber() + rows.findJobs()
+            return (mended, try rows.giveUpNotices())
         }
         for (table, row) in mended { log.noteMended(row, of: table) }
         for notice in givenUp {

@@ -70,10 +70,41 @@ struct RunnerEndRestTests {
             """
         try begin(script, peer)
         _ = try peer.next { if case .output = $0 { true } else { nil } }
-        try peer.send(.end(run: 1, Self.hasty, asRunner: false, withRest: true))
+        // Time for the shell to run its trap.
+        let teardown = Teardown.terminate(killAfter: .seconds(5))
+        try peer.send(.end(run: 1, teardown, asRunner: false, withRest: true))
         #expect(try answer(peer) == .sent)
         let end = try peer.end(of: 1).end
         #expect(end.outcome == .exited && end.code == 4 && end.survivors == [])
+    }
+
+    @Test(
+        "It is ended as soon where a later order asks for its end by its own rules",
+        arguments: [false, true]
+    )
+    func keepsHaste(asBegun: Bool) throws {
+        let runner = try RunnerProcess()
+        defer { withExtendedLifetime(runner) {} }
+        let peer = try runner.connect()
+        try begin("trap '' TERM; echo ready; while :; do sleep 0.01; done", peer)
+        _ = try peer.next { if case .output = $0 { true } else { nil } }
+        try peer.send(.end(run: 1, Self.hasty, asRunner: false, withRest: true))
+        try peer.send(.end(run: 1, Self.patient, asRunner: false, asBegun: asBegun))
+        let end = try peer.end(of: 1).end
+        #expect(end.outcome == .signalled && end.code == SIGKILL)
+    }
+
+    @Test("A later order that ends it sooner is carried out")
+    func sooner() throws {
+        let runner = try RunnerProcess()
+        defer { withExtendedLifetime(runner) {} }
+        let peer = try runner.connect()
+        try begin("trap '' TERM; echo ready; while :; do sleep 0.01; done", peer)
+        _ = try peer.next { if case .output = $0 { true } else { nil } }
+        try peer.send(.end(run: 1, Self.patient, asRunner: false, withRest: true))
+        try peer.send(.end(run: 1, Self.hasty, asRunner: false))
+        let end = try peer.end(of: 1).end
+        #expect(end.outcome == .signalled && end.code == SIGKILL)
     }
 
     @Test("What is left heeds a signal that it has got already, and does not get it again")

@@ -151,8 +151,14 @@ struct RunnerOutputTests {
         kill(runner.pid, SIGSTOP)
         waitpid(runner.pid, nil, WUNTRACED)
         close(creat(gate, 0o600))
-        while ProcessStatus.text(at: "/proc/\(pid)/stat")?.contains(") Z ") == false {}
+        let deadline = ContinuousClock.now + .seconds(60)
+        var hasEnded = false
+        while !hasEnded, ContinuousClock.now < deadline {
+            usleep(1000)
+            hasEnded = ProcessStatus.text(at: "/proc/\(pid)/stat")?.contains(") Z ") != false
+        }
         kill(runner.pid, SIGCONT)
+        try #require(hasEnded)
         #expect(try peer.end(of: 1).end.stdout == Int64(size))
     }
 

@@ -62,6 +62,7 @@ struct RebootTests {
             #expect(rows.count == 2)
             #expect(rows.allSatisfy { $0.state == .done || $0.reason == .coalesced })
             #expect(rows.contains { $0.state == .done })
+            #expect(rows.allSatisfy { $0.missed == nil })
             try await again.close()
         }
     }

@@ -34,6 +34,8 @@ import Testing
         "DamagedRows.SQL.tasks": "the tasks, each, once as a damaged one is met",
         "DamagedRows.SQL.notices": "the notices, a few hundred of each user, at the start",
         "DamagedRows.SQL.taskCounts": "the tasks, each, once as a damaged one is mended",
+        "DamagedRows.SQL.claimsOfStrays":
+            "the jobs, each, once where a fire has lost its job, at the start",
         "DamagedRows.SQL.noticeCounts": "the notices, once a damaged one is mended, at the start",
     ]
 

@@ -4,6 +4,7 @@
 
 extension AllStatements {
     static let damagedRows = [
+        ("DamagedRows.SQL.claimsOfStrays", DamagedRows.SQL.claimsOfStrays),
         ("DamagedRows.SQL.damagedFire", DamagedRows.SQL.damagedFire),
         ("DamagedRows.SQL.damagedJob", DamagedRows.SQL.damagedJob),
         ("DamagedRows.SQL.damagedNotice", DamagedRows.SQL.damagedNotice),

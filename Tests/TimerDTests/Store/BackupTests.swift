@@ -160,6 +160,10 @@ import TimerControl
             #expect(await refusal("fifo") == "'fifo' is no regular file, and was left alone")
             try Data().write(to: URL(fileURLWithPath: test.folder + "/empty"))
             #expect(await refusal("empty") == nil)
+            for lock in ["socket.lock", "runner-lock"] {
+                try Data().write(to: URL(fileURLWithPath: test.folder + "/" + lock))
+                #expect(await refusal(lock) == "'\(lock)' is no earlier backup, and was left alone")
+            }
             let names = try FileManager.default.contentsOfDirectory(atPath: test.folder)
             #expect(names.filter { $0.hasSuffix(".timerd-copy") } == [])
         }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Logging
 import SQLite
 import Schedules
 import Testing
@@ -41,6 +42,15 @@ import TimerControl
         return try Database(path: path, mode: .readWriteCreate)
     }
 
+    /// The same, as a start mends it.
+    private func mended(damagedBy damage: String) async throws -> Store {
+        try database(damagedBy: damage).close()
+        let log = Logger(label: "test")
+        let store = try Store(folder.file("timerd.db"), log: log, now: TestScheduler.start)
+        try await store.mendRows(log: log)
+        return store
+    }
+
     private func renumber(_ database: Database) throws -> [String] {
         try database.begin()
         let rows = try DamagedRows(database).renumber().map { "\($0.table) \($0.row)" }
@@ -69,6 +79,45 @@ import TimerControl
         try database.execute("DELETE FROM \(table)")
         let now = Timestamp(microseconds: 7)
         #expect(try DaemonState.read(database, now: now).eventSequenceEnd == 1)
+    }
+
+    @Test("One that is damaged elsewhere, too, hides none behind it")
+    func behind() throws {
+        let (first, last) = (Int64(1) << 62, Int64.max)
+        let database = try database(
+            damagedBy: """
+                UPDATE fires SET id = \(first), missed = x'ff' WHERE id = 1;
+                UPDATE fires SET id = \(last) WHERE id = 2
+                """
+        )
+        defer { database.close() }
+        #expect(try renumber(database) == ["fires \(last)"])
+    }
+
+    @Test(
+        "A job to which other rows refer by such a number keeps that",
+        arguments: [
+            "UPDATE fires SET job_id = ?1", "UPDATE runs SET job_id = ?1",
+            "INSERT INTO boot_jobs VALUES (?1)",
+        ]
+    )
+    func referredTo(row: String) throws {
+        let sql = "DELETE FROM job_definitions; UPDATE jobs SET id = ?1; \(row)"
+        let database = try database(damagedBy: sql.replacing("?1", with: "\(Int64.max)"))
+        defer { database.close() }
+        #expect(try renumber(database) == [])
+    }
+
+    @Test("Where there is no number left, the mending ends")
+    func noneLeft() throws {
+        let database = try database(
+            damagedBy: """
+                UPDATE daemon_state SET notices_through = \((1 << 62) - 1);
+                UPDATE notices SET id = \(Int64.max)
+                """
+        )
+        defer { database.close() }
+        #expect(try renumber(database) == ["notices \(Int64.max)"])
     }
 
     @Test("What has gone on under such a number since follows to the new one")
@@ -150,6 +199,34 @@ import TimerControl
         #expect(queue.ready == 0 && queue.delayed == 0)
     }
 
+    @Test("A queue of which nobody can read the key keeps no task from being mended")
+    func damagedQueue() throws {
+        let database = try database(
+            damagedBy: """
+                INSERT INTO queues (owner_id, name, ready) VALUES (x'ff', 'q', 3), (1, x'ff', 3);
+                UPDATE tasks SET state = x'00'
+                """
+        )
+        defer { database.close() }
+        #expect(try DamagedRows(database).mendTasks() == ["2"])
+        let key = QueueKey(owner: OwnerID(rawValue: 1), name: "q")
+        #expect(try QueueStore(database).queue(key)?.dead == 1)
+    }
+
+    @Test("A task of which nobody knows since when it is ready does not hide since when others are")
+    func oldest() throws {
+        let database = try database(
+            damagedBy: """
+                UPDATE tasks SET state = 'ready', ready_us = NULL;
+                INSERT INTO tasks (fire_id, job_id, owner_id, queue, priority, state, ready_us)
+                    VALUES (1, 1, 1, 'q', 0, 'ready', 7)
+                """
+        )
+        defer { database.close() }
+        let key = QueueKey(owner: OwnerID(rawValue: 1), name: "q")
+        #expect(try QueueStore(database).oldest(key) == Timestamp(microseconds: 7))
+    }
+
     @Test(
         "A notice that is nobody's is given up, and waits no more",
         arguments: ["owner_id = x'ff'", "owner_id = -1", "owner_id = NULL, held = x'ff'"]
@@ -164,6 +241,38 @@ import TimerControl
         #expect(try rows.giveUpNotices() == ["1"])
         let standing = try NoticeStore(database).standing()
         #expect(standing.waiting == 0 && standing.held == 0 && standing.oldest == nil)
+    }
+
+    @Test("A notice that is nobody's and has such a number leaves none behind as it is given up")
+    func givenUpNumber() async throws {
+        let store = try await mended(
+            damagedBy: """
+                UPDATE jobs SET owner_id = 'root';
+                UPDATE notices SET id = \(Int64.max), owner_id = x'ff'
+                """
+        )
+        try await store.writer.write { database in
+            #expect(try database.prepare("SELECT count(*) FROM notices").value() == 0)
+            _ = try DaemonState.read(database, now: TestScheduler.start)
+        }
+        try await store.close()
+    }
+
+    @Test("A notice has its owner by its job's number, and its own, where all three are damaged")
+    func ownedNumber() async throws {
+        let store = try await mended(
+            damagedBy: """
+                UPDATE jobs SET id = \(Int64.max);
+                UPDATE notices SET id = \(Int64.max), owner_id = x'ff'
+                """
+        )
+        try await store.writer.write { database in
+            let owners = try database.prepare("SELECT owner_id FROM notices WHERE id < 9").all {
+                try $0.get(0, as: Int.self)
+            }
+            #expect(owners == [1])
+        }
+        try await store.close()
     }
 
     @Test("Notices that are mended count as what they are")

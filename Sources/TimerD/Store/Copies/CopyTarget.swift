@@ -59,9 +59,12 @@ struct CopyTarget {
 
     /// What speaks against replacing it: what is no earlier copy is somebody's, or the machine's, but an empty file, with which
     /// nothing is lost.
+    ///
+    /// A lock is empty, too, as that of a daemon's socket: whoever held it would hold what has no name any more.
     private func problem(replacing status: stat) -> String? {
         guard status.st_mode & S_IFMT == S_IFREG else { return "is no regular file" }
-        guard status.st_size == 0 || isDatabase else { return "is no earlier backup" }
+        let isEmpty = status.st_size == 0 && !file.hasSuffix("lock")
+        guard isEmpty || isDatabase else { return "is no earlier backup" }
         return nil
     }
 

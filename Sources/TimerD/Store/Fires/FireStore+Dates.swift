@@ -45,7 +45,7 @@ extension FireStore {
         }
     }
 
-    /// How many dates the job's last row before `date` says that one later fire stands for; 0 where a fire has followed it.
+    /// How many dates the job's rows before `date` say that one later fire stands for, back to the last that says something else.
     func coalesced(before date: Timestamp, of job: JobID) throws -> Int {
         try database.prepare(SQL.coalescedBefore).first(job, date) { $0.ifNumber(0) ?? 0 } ?? 0
     }
@@ -150,9 +150,14 @@ struct UsedDates: Sendable {
 }
 
 extension FireStore.SQL {
+    /// Not by `sum`, which refuses what is too much for an integer, as in damaged rows.
     static let coalescedBefore = """
-        SELECT iif(state = 'skipped' AND reason = 'coalesced', dates, 0) FROM fires
-        WHERE job_id = ?1 AND fire_date_us < ?2 ORDER BY fire_date_us DESC LIMIT 1
+        SELECT CAST(total(dates) AS INTEGER) FROM fires
+        WHERE job_id = ?1 AND fire_date_us < ?2 AND fire_date_us > coalesce((
+            SELECT fire_date_us FROM fires
+            WHERE job_id = ?1 AND fire_date_us < ?2
+                AND (state IS NOT 'skipped' OR reason IS NOT 'coalesced')
+            ORDER BY fire_date_us DESC LIMIT 1), \(Int64.min))
         """
     static let deleteUnfired = """
         DELETE FROM fires WHERE job_id = ?1 AND fire_date_us >= ?2

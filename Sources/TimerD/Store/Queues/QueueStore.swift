@@ -113,7 +113,7 @@ struct QueueStore {
 
     /// Since when the oldest task is ready that no worker has, in elapsed time; nil where none is.
     ///
-    /// Numbers come before all that stands in a damaged row.
+    /// All but NULL, which it leaves out, that stands in a damaged row comes behind numbers.
     func oldest(_ key: QueueKey) throws -> Timestamp? {
         try database.prepare(SQL.oldest)
             .first(key.owner, key.name) { $0.ifReadable(0) as Timestamp? }
@@ -165,7 +165,8 @@ struct QueueStore {
         static let ownerName = "SELECT name FROM owners WHERE id = ?1"
         static let oldest = """
             SELECT ready_us FROM tasks INDEXED BY tasks_by_age
-            WHERE owner_id = ?1 AND queue = ?2 AND state = 'ready' ORDER BY ready_us LIMIT 1
+            WHERE owner_id = ?1 AND queue = ?2 AND state = 'ready' AND ready_us >= \(Int64.min)
+            ORDER BY ready_us LIMIT 1
             """
         /// One row for each queue, which root asks for.
         static let all = "SELECT \(columns) FROM queues WHERE \(hasKey)"

@@ -81,8 +81,10 @@ extension JobTransaction {
             }
             if let fire = resolution.fire {
                 if fire.date != date { try recordMove(of: &job, through: date) }
-                // A change may have released the claim of a fire that was to stand for those before it.
-                let before = try fires.coalesced(before: date, of: job.id)
+                // A change may have released the claim of a fire that was to stand for those before it. One start of the machine
+                // is no more than itself.
+                let isOfStart = if case .reboot = job.schedule { true } else { false }
+                let before = isOfStart ? 0 : try fires.coalesced(before: date, of: job.id)
                 let missed = fire.missed - taken.reduce(0, +) + before
                 try claim(fire.date, missed: missed, isPast: true, of: &job)
             } else if let last = resolution.skipped.last?.last {
