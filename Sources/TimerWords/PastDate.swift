@@ -4,6 +4,8 @@ public import Schedules
 
 /// A date that has passed, as people say it: "8h" for eight hours ago, "22:00" for the last one, "yesterday" for
 /// its midnight, "2026-11-22 03:00".
+///
+/// "9.30" is a time, as everywhere else; "9h30" a duration, of 9 h 30 s.
 public enum PastDate {
     /// What is accepted, to follow the word that was not.
     public static let accepted =
@@ -13,7 +15,9 @@ public enum PastDate {
     public static func parse(_ words: String, _ dates: LocalDate) throws(ScheduleError) -> Timestamp
     {
         // A duration behind "+" lies ahead. try?: what is no duration may be a date.
-        if !words.contains("+"), let span = try? TimeSpan(parsing: words), span >= .zero {
+        if !words.contains("+"), !isTimeWithPoint(words), let span = try? TimeSpan(parsing: words),
+            span >= .zero
+        {
             return dates.now - span
         }
         // A day begins at its midnight, also that of a date alone.
@@ -45,6 +49,13 @@ public enum PastDate {
         let parts = words.lowercased().split(whereSeparator: \.isWhitespace)
         return parts.first.map { $0.hasPrefix("+") || $0.hasPrefix("now") } == true
             || parts.contains { $0 == "today" || $0 == "tomorrow" || $0 == "next" }
+    }
+
+    /// "9.30": nobody means 9.3 s.
+    private static func isTimeWithPoint(_ words: String) -> Bool {
+        let parts = words.split(separator: ".", omittingEmptySubsequences: false)
+        return parts.count == 2 && 1...2 ~= parts[0].count && parts[1].count == 2
+            && parts.allSatisfy { $0.allSatisfy { "0"..."9" ~= $0 } }
     }
 
     /// When the clock showed the same the day before, which may have had 23 or 25 hours.

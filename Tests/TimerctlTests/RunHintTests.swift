@@ -64,12 +64,13 @@ import TimerControl
         let run = failed { ($0.outcome, $0.status) = (.exited, 66) }
         let page = JobPage(job: job, runs: [run], dates: testDates).text(for: .plain)
         #expect(page.contains("exit 66; it may be an --env-file"), "\(page)")
-        let table = Runs.table(
-            of: [run],
-            isOfOneJob: true,
-            dates: testDates,
-            definition: job.definition
-        )
-        #expect(table.rows.first?.last?.text.contains("exit 66; it may be an --env-file") == true)
+        // One of a job that had the name before.
+        var other = run
+        other.job = JobID(rawValue: job.id.rawValue + 1)
+        let table = Runs.table(of: [run, other], isOfOneJob: true, dates: testDates, one: job)
+        let outcomes = table.rows.compactMap(\.last?.text)
+        #expect(outcomes.first?.contains("exit 66; it may be an --env-file") == true)
+        #expect(outcomes.last?.contains("exit 66") == true)
+        #expect(outcomes.last?.contains("--env-file") == false)
     }
 }

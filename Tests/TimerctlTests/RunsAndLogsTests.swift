@@ -108,6 +108,10 @@ import TimerWords
         #expect(try since("90min") == testNow - .seconds(5400))
         #expect(try since("08:00") == testNow - .seconds(3600))
         #expect(try since("10:00") == testNow - .seconds(23 * 3600))
+        #expect(try since("8.30") == testNow - .seconds(1800))
+        #expect(try since("10.00") == since("10:00"))
+        #expect(try since("8.5") == testNow - .milliseconds(8500))
+        #expect(try since("8h30") == testNow - .seconds(8 * 3600 + 30))
         #expect(try since("yesterday 09:00") == testNow - .seconds(86_400))
         // A day alone is its midnight.
         #expect(try since("today") == testNow - .seconds(9 * 3600))

@@ -4,8 +4,8 @@
 ///
 /// RFC 3339; `2026-12-01 09:00[:30[.5]] [ZONE]`, or the day alone for its midnight; `09:00`, the next one;
 /// `today`, `tomorrow`, `yesterday` or a weekday with a time; `+10m` or `now + 10m`; `@1700000000`; `now`; and
-/// what at(1) takes: `noon`, `4pm + 3 days`, `next friday`, `Dec 24 10:00`, `24.12.2026`. A zone is a name, an
-/// offset, or an abbreviation of the default zone. Case matters in zone names and in `M` and `m` only.
+/// what at(1) takes: `noon`, `9.30`, `4pm + 3 days`, `next friday`, `Dec 24 10:00`, `24.12.2026`. A zone is a
+/// name, an offset, or an abbreviation of the default zone. Case matters in zone names and in `M` and `m` only.
 public enum DateExpression {
     /// The instant `text` means, and a note when its local time does not exist or comes twice.
     ///

@@ -10,6 +10,8 @@ enum KnownOptions {
         var names: [String]
         var takesValue: Bool
         var isRepeating: Bool
+        /// Whether help tells of it.
+        var isShown: Bool
     }
 
     static func of(_ command: any ParsableCommand.Type) throws -> [Option] {
@@ -18,7 +20,8 @@ enum KnownOptions {
             Option(
                 names: (option.names ?? []).map { ($0.kind == "long" ? "--" : "-") + $0.name },
                 takesValue: option.kind == "option",
-                isRepeating: option.isRepeating
+                isRepeating: option.isRepeating,
+                isShown: option.shouldDisplay
             )
         }
     }
@@ -32,6 +35,7 @@ enum KnownOptions {
         struct Argument: Decodable {
             var kind: String
             var isRepeating: Bool
+            var shouldDisplay: Bool
             var names: [Name]?
         }
 

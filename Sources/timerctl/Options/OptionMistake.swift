@@ -24,9 +24,11 @@ struct OptionMistake {
                 !known.contains($0)
             })
         else { return nil }
+        // A hidden one is refused, or means something else than one would think.
+        let shown = Set(line.options.filter(\.isShown).flatMap(\.names) + everyCommands)
         let near = Spelling.nearest(
             to: String(name.dropFirst(2)),
-            among: known.filter { $0.hasPrefix("--") }.map { String($0.dropFirst(2)) }.sorted()
+            among: shown.filter { $0.hasPrefix("--") }.map { String($0.dropFirst(2)) }.sorted()
         )
         let hint = near.map { ", perhaps '--\($0)'" } ?? ""
         return Self(command: line.command, sentence: "unknown option '\(name)'\(hint)")
@@ -70,14 +72,23 @@ private struct CommandWords {
             guard let next = known.first(where: { $0.hasName(word) }) else { break }
             (command, count) = (next, count + 1)
         }
-        // try?: of a command whose options nobody knows nothing is told.
-        guard let command, let options = try? KnownOptions.of(command) else { return nil }
+        // One that only has others is not asked for: its options are theirs. try?: of a command whose options nobody knows nothing
+        // is told.
+        guard let command, command.configuration.subcommands.isEmpty,
+            let options = try? KnownOptions.of(command)
+        else { return nil }
         (self.command, self.options) = (command, options)
         takers = Set(options.filter(\.takesValue).flatMap(\.names).map { $0[...] })
+        // Behind so many words its command begins, whose options are its own.
+        var own = Int.max
+        if command == Add.self { own = 0 }
+        if command == QueueWork.self, !QueueWork.haveCommand(words) { own = 1 }
         var isValue = false
         for word in words.dropFirst(count).prefix(while: { $0 != "--" }) {
-            // Its command begins, whose options are its own.
-            if command == Add.self, !isValue, !word.hasPrefix("-") { break }
+            if !isValue, !word.hasPrefix("-") {
+                if own == 0 { break }
+                own -= 1
+            }
             if !isValue, word.hasPrefix("--") { stated.append(word) }
             isValue = !isValue && takers.contains(word[...])
         }

@@ -41,11 +41,26 @@ enum Printable {
         let before = kept.dropLast(blanks + number.count).last ?? " "
         guard let first = number.last, isDigit(first), before == " " else { return 0 }
         let rest = text.dropFirst(kept.count)
-        let unit = blanks == 0 && rest.first == " " ? rest.dropFirst().first : rest.first
-        let hasUnit = unit.map { $0.isLetter || $0 == "%" } == true
         let goesOn = blanks == 0 && rest.first.map { isDigit($0) || ".,".contains($0) } == true
-        return hasUnit || goesOn ? number.count + blanks : 0
+        return goesOn || hasUnit(rest, isApart: blanks == 1) ? number.count + blanks : 0
     }
+
+    /// Whether what follows a number begins with its unit; `isApart`: a blank lies between.
+    ///
+    /// Behind a blank another word may follow: "exit 12 after 3 s", "12345 backup".
+    private static func hasUnit(_ rest: Substring, isApart: Bool) -> Bool {
+        if !isApart, rest.first.map({ $0.isLetter || $0 == "%" }) == true { return true }
+        guard isApart || rest.first == " " else { return false }
+        let word = rest.dropFirst(isApart ? 0 : 1).prefix { $0.isLetter || $0 == "%" }
+        return units.contains(word)
+    }
+
+    /// Those that numbers are shown with, as words apart.
+    private static let units: Set<Substring> = [
+        "us", "ms", "s", "second", "seconds", "min", "minute", "minutes", "h", "hour", "hours",
+        "d", "day", "days", "w", "week", "weeks", "month", "months", "y", "year", "years",
+        "%", "B", "byte", "bytes", "kB", "KB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB",
+    ]
 
     /// The text in lines of at most `columns`, broken at blanks where there are some; those after the first
     /// begin with `indent` blanks.

@@ -77,6 +77,11 @@ struct QueueWork: AsyncParsableCommand {
         return words[..<end] + words[(end + 1)...].map { "--command=:\($0)" }
     }
 
+    /// Whether `words(_:)` has found a command among them.
+    static func haveCommand(_ words: [String]) -> Bool {
+        words.contains { $0.hasPrefix("--command=:") }
+    }
+
     mutating func validate() throws {
         guard !queues.isEmpty else { throw ValidationError("say which queue") }
         try checkQueues(queues)

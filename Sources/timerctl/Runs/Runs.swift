@@ -116,7 +116,7 @@ struct Runs: AsyncParsableCommand {
             of: all,
             isOfOneJob: job != nil || name != nil,
             dates: dates,
-            definition: one?.definition
+            one: one
         )
         // Ahead of a pager that may be open for long.
         let standstill = await one?.standstill(of: all, daemon, dates)
@@ -165,12 +165,12 @@ struct Runs: AsyncParsableCommand {
         return request
     }
 
-    /// `definition`: of the one job, where that may say why its runs failed.
+    /// `one`: the job that is listed, which may say why its runs failed; those of others that had its name are none of its.
     static func table(
         of runs: [Run],
         isOfOneJob: Bool,
         dates: LocalDate,
-        definition: JobDefinition? = nil
+        one: Job? = nil
     ) -> Table {
         var columns: [Table.Column] = [
             .init(title: "RUN", isRightAligned: true),
@@ -190,7 +190,7 @@ struct Runs: AsyncParsableCommand {
         let inTheWay = RunsInTheWay(runs)
         table.rows = runs.map { run in
             var sentence = RunSentence(run, dates: dates, besides: inTheWay[run])
-            if let definition { sentence.add(RunHint(run, of: definition)) }
+            if let one, one.id == run.job { sentence.add(RunHint(run, of: one.definition)) }
             var cells: [Table.Cell] = [
                 .init(run.id.map { "\($0)" } ?? "-"), "\(run.job)", .init(run.name ?? "-"),
                 .init(dates.dayAndTime(run.fireDate)), .init(dates.distance(run.fireDate)),

@@ -62,10 +62,14 @@ extension Daemon {
         return try await runs(request, atMost: Limits.page)
     }
 
-    /// The tasks of a user that workers have, with their jobs: a look at all of his tasks, of which a page looks at 2,000.
-    func reservedTasks(of owner: String) async throws(Failure) -> [(fire: FireID, job: JobID)] {
+    /// The tasks of a user's queue that workers have, with their jobs: a look at all of its tasks, of which a page looks at 2,000.
+    func reservedTasks(
+        of owner: String,
+        in queue: String
+    ) async throws(Failure) -> [(fire: FireID, job: JobID)] {
         var request = ListTasks()
-        (request.owner, request.state, request.limit) = (owner, .reserved, Limits.page)
+        (request.owner, request.queue) = (owner, queue)
+        (request.state, request.limit) = (.reserved, Limits.page)
         var found: [(fire: FireID, job: JobID)] = []
         repeat {
             let page = try await ask(.listTasks(request), for: TasksReply.self).value

@@ -73,7 +73,7 @@ struct TimelineCommand: AsyncParsableCommand {
         var rows: [TimelinePicture.Row] = []
         // Asked for once, and only where it is needed.
         var running: (page: RunsReply, json: [JSONValue])?
-        var reserved: [String: [(fire: FireID, job: JobID)]] = [:]
+        var reserved: [[String]: [(fire: FireID, job: JobID)]] = [:]
         for job in jobs.prefix(number) {
             var request = ListRuns()
             request.job = job.id
@@ -87,12 +87,15 @@ struct TimelineCommand: AsyncParsableCommand {
                 if running == nil { running = try await daemon.inProgress() }
                 var lists = [running, open].compactMap(\.self)
                 // Nor are tasks among what is open.
-                if job.definition.queue != nil {
-                    if reserved[job.owner] == nil {
-                        reserved[job.owner] = try await daemon.reservedTasks(of: job.owner)
+                if let queue = job.definition.queue {
+                    let place = [job.owner, queue]
+                    if reserved[place] == nil {
+                        // try?: the picture is whole without them, and a name that two users have had is refused.
+                        reserved[place] =
+                            (try? await daemon.reservedTasks(of: job.owner, in: queue)) ?? []
                     }
                     let known = Set(row.runs.map(\.fire))
-                    let own = reserved[job.owner, default: []].filter { $0.job == job.id }
+                    let own = reserved[place, default: []].filter { $0.job == job.id }
                     let behind = own.map(\.fire).filter { !known.contains($0) }
                     lists += await daemon.lastRuns(of: behind)
                 }

@@ -42,6 +42,13 @@ import TimerControl
                 drawn.filter { $0.state == .reserved }.map(\.fire) == [task.fire],
                 "\(drawn.count) rows"
             )
+            // A name that two users have had is refused as that of whose tasks are asked for.
+            await daemon.end(SIGKILL)
+            let other = "INSERT INTO owners (uid, name, live) SELECT 54321, name, 0 FROM owners"
+            try DamagedRowTests.damage(daemon, "\(other) WHERE uid = \(geteuid())")
+            try await daemon.start()
+            let picture = try await daemon.timerctl("timeline", "--json")
+            #expect(picture.status == 0 && picture.output != "", "\(picture.errors)")
         }
     }
 }

@@ -9,6 +9,7 @@ import Testing
     /// What is said of it; nil where the words were accepted, or another sentence says more.
     private func sentence(_ words: [String]) -> String? {
         do {
+            try Timerctl.checkVerb(of: words)
             _ = try Timerctl.parseAsRoot(words)
             return nil
         } catch {
@@ -26,6 +27,13 @@ import Testing
             (["import", "crontab", "--dryrun"], "unknown option '--dryrun', perhaps '--dry-run'"),
             (["ls", "--al"], "unknown option '--al', perhaps '--all'"),
             (["list", "--bogus-words"], "unknown option '--bogus-words'"),
+            // Those that help does not tell of are known, and are no hint.
+            (["queue", "work", "mails", "--comand", "ls"], "unknown option '--comand'"),
+            (["change", "3", "--replce"], "unknown option '--replce'"),
+            (
+                ["queue", "work", "a", "b", "--leese", "5s", "--command=:ls"],
+                "unknown option '--leese', perhaps '--lease'"
+            ),
         ]
     )
     func misspelt(words: [String], expected: String) {
@@ -40,6 +48,9 @@ import Testing
             ["add", "--nmae", "x"],
             // The value of an option, and words for another program.
             ["next", "-n", "--x"], ["queue", "work", "--", "ls", "--color"],
+            ["queue", "work", "mails", "curl", "--silent", "URL"],
+            // It is the command that is misspelt.
+            ["queue", "lst", "--json"], ["import", "crontabb", "--dry-run"],
         ]
     )
     func others(words: [String]) {

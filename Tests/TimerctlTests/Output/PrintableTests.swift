@@ -44,6 +44,10 @@ import Testing
             ("in 400 days", 9, "in 400 d…"), ("12345", 4, "…"), ("every 90m", 8, "every …"),
             ("is 1.5 MB", 5, "is …"), ("80% full", 3, "…"), ("backup-2026", 9, "backup-2…"),
             ("cron 0 0 1 1 *", 11, "cron 0 0 1…"),
+            // Another word is no unit.
+            ("exit 12 after 3 s", 8, "exit 12…"), ("exit 12 after 3 s", 9, "exit 12 …"),
+            ("exit 12 after 3 s", 16, "exit 12 after …"), ("12345 backup", 6, "12345…"),
+            ("12345 hourly", 7, "12345 …"), ("12345 h", 6, "…"),
         ]
     )
     func cut(text: String, columns: Int, shown: String) {

@@ -53,7 +53,7 @@ struct DoctorPage {
                 as: NoticesReply.self
             )
         }
-        let queues = try await PausedQueuePages.read { request in
+        let queues = try await Self.queues { request in
             try await session.client.call(.listQueues(request), as: QueuesReply.self)
         }
         let nodes =
@@ -67,12 +67,28 @@ struct DoctorPage {
                 runs: runs,
                 held: jobs,
                 hasMoreHeld: next != nil,
-                queues: .queues(queues.queues, areAll: queues.areAll),
+                queues: queues,
                 notices: .notices(notices.notices, areAll: notices.areAll, status),
                 nodes: nodes
             )
             .enumerated().sorted { ($0.element.level, $0.offset) < ($1.element.level, $1.offset) }
             .map(\.element)
+    }
+
+    /// What is to be said of queues that are paused, or why they cannot be listed: the rest is told all the same.
+    static func queues(
+        _ read: (ListQueues) async throws -> QueuesReply
+    ) async throws -> TimerWords.Finding? {
+        do {
+            let found = try await PausedQueuePages.read(read)
+            return .queues(found.queues, areAll: found.areAll)
+        } catch let error as ControlError {
+            return .warning(
+                "queues",
+                "not checked: \(error.message)",
+                "mend what it says, and load the page again"
+            )
+        }
     }
 
     /// What is to be said of the daemons that share their jobs, or why they cannot be listed: the rest is told all the same.

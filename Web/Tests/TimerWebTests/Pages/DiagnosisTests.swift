@@ -123,4 +123,10 @@ import TimerWords
             #expect(told.map(\.text) == [TimerWords.Finding.unknownNodes("why").text])
         }
     }
+
+    @Test("Queues that cannot be listed are a finding, and cost no other")
+    func unlistedQueues() async throws {
+        let told = try await DoctorPage.queues { _ in throw ControlError(.storageFailed, "why") }
+        #expect(told?.level == .warning && told?.text == "not checked: why")
+    }
 }
