@@ -75,6 +75,8 @@ struct Timerctl: AsyncParsableCommand {
                 end(with: error, of: command)
             }
         } catch {
+            // Ahead of all that looks at the error: the parser lays the help out for that.
+            Terminal.widenForHelp()
             guard let unknown = OptionMistake.unknown(in: arguments, refusedFor: error) else {
                 end(with: error)
             }

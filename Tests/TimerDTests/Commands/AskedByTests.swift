@@ -103,7 +103,7 @@ import TimerControl
             test.runner.outcome = .exited(status)
             var definition = JobDefinition(schedule: ScheduleWords(in: "10s"))
             (definition.command, definition.successCodes) = (["x"], [3])
-            _ = try await test.jobs(.addJobs(AddJobs(definition)), as: Self.owner)
+            _ = try await test.jobs(.addJobs(AddJobs(definition)), as: 0)
             try await test.advance(by: .seconds(20))
             #expect(test.sink.all(.runFinished).map(\.failed) == [isFailure])
             let replayed = try await Self.told(test)

@@ -21,6 +21,8 @@ struct DocumentSession {
             separator: "\n",
             omittingEmptySubsequences: false
         ) {
+            // An answer may have an empty line.
+            guard !line.isEmpty else { continue }
             guard line.hasPrefix("    ") else {
                 isOpen = false
                 continue
