@@ -59,8 +59,10 @@ extension Job {
 extension Job {
     /// The job's schedule; nil for a kind that only a newer daemon knows.
     public func schedule(in zone: Zone) -> Schedule? {
+        // That of a date which has passed is in the words, where it is a date of the wall clock.
+        let anchor = fireDate ?? definition.schedule.at.flatMap(Timestamp.init(rfc3339:)) ?? addedAt
         // try?: a schedule that cannot be read here is shown in the words in which it came.
-        try? definition.schedule.schedule(anchor: fireDate ?? addedAt, zone: zone)
+        return try? definition.schedule.schedule(anchor: anchor, zone: zone)
     }
 
     /// The dates after now; a moved grid, the count and the last date are taken into account.
