@@ -78,6 +78,7 @@ enum CrashMix {
         if dice.isTrue(0.2) { job.tolerance = "1s" }
         let isOnce = job.schedule.in != nil || job.schedule.at != nil
         if !isOnce, dice.isTrue(0.15) { job.count = Int.random(in: 1...5, using: &dice) }
-        if !isOnce, dice.isTrue(0.1) { job.until = (now + .seconds(150)).rfc3339 }
+        // Not a date of a grid: that is in elapsed time and `until` in wall time, so it would be before one and behind it by turns.
+        if !isOnce, dice.isTrue(0.1) { job.until = (now + .milliseconds(150_100)).rfc3339 }
     }
 }

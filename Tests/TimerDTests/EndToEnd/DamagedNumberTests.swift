@@ -16,13 +16,16 @@ struct DamagedNumberTests {
     func claim(damage: String) async throws {
         try await DaemonProcess.with { daemon in
             let bad = try await DamagedRowTests.add(daemon, "--every", "2s")
-            await daemon.end(SIGKILL)
-            try DamagedRowTests.damage(
-                daemon,
-                "UPDATE fires SET \(damage) WHERE id = (SELECT claim_id FROM jobs WHERE id = JOB)",
-                bad
-            )
-            try await daemon.start()
+            func restartDamaged() async throws {
+                await daemon.end(SIGKILL)
+                try DamagedRowTests.damage(
+                    daemon,
+                    "UPDATE fires SET \(damage) WHERE id = (SELECT claim_id FROM jobs WHERE id = JOB)",
+                    bad
+                )
+                try await daemon.start()
+            }
+            try await restartDamaged()
             try await eventually("it is told", within: .seconds(60)) {
                 daemon.log.contains("a row of the database is damaged")
             }
@@ -30,13 +33,7 @@ struct DamagedNumberTests {
             while try await DamagedRowTests.job(daemon, bad).fires <= fires {
                 try Task.checkCancellation()
             }
-            await daemon.end(SIGKILL)
-            try DamagedRowTests.damage(
-                daemon,
-                "UPDATE fires SET \(damage) WHERE id = (SELECT claim_id FROM jobs WHERE id = JOB)",
-                bad
-            )
-            try await daemon.start()
+            try await restartDamaged()
             // Its claim goes with it.
             #expect(try await daemon.timerctl("invalidate", bad).status == 0)
             let next = try await DamagedRowTests.add(daemon, "--every", "2s")

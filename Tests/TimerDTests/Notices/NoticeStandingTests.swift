@@ -113,12 +113,7 @@ import TimerControl
     @Test("A notice that is being tried is told as such, one that waits for a try is not")
     func trying() async throws {
         try await TestScheduler.with { test in
-            test.runner.answer = NoticeSupport.answers(.exited(1))
-            test.runner.holds = { $0.run < 0 }
-            try await test.add(ScheduleWords(in: "10s"), command: ["false"]) {
-                $0.notify = [NoticeSupport.place]
-            }
-            try await test.advance(by: .seconds(11))
+            try await NoticeSupport.holdTries(test)
             let request = ListNotices()
             let during = try await test.handler().listNotices(request, TestScheduler.root)
             let tried = try #require(during as? NoticesReply).notices

@@ -45,6 +45,16 @@ enum NoticeSupport {
         _ = try await test.scheduler.apply(changes, caller: TestScheduler.root)
     }
 
+    /// Has so many jobs fail, the notice of each of which is on its way, and does not arrive until the runner says so.
+    static func holdTries(_ test: TestScheduler, of jobs: Int = 1) async throws {
+        test.runner.answer = answers(.exited(1))
+        test.runner.holds = { $0.run < 0 }
+        for _ in 0..<jobs {
+            try await test.add(ScheduleWords(in: "10s"), command: ["false"]) { $0.notify = [place] }
+        }
+        try await test.advance(by: .seconds(11))
+    }
+
     static func waiting(_ test: TestScheduler) async throws -> [StoredNotice] {
         try await test.settle()
         return try await test.store.reader.read {

@@ -12,14 +12,7 @@ extension NoticeTests {
     @Test("Tries that a daemon before has left on their way count among the two of their user")
     func leftTries() async throws {
         try await TestScheduler.with { test in
-            test.runner.answer = NoticeSupport.answers(.exited(1))
-            test.runner.holds = { $0.run < 0 }
-            for _ in 0..<3 {
-                try await test.add(ScheduleWords(in: "10s"), command: ["false"]) {
-                    $0.notify = [NoticeSupport.place]
-                }
-            }
-            try await test.advance(by: .seconds(11))
+            try await NoticeSupport.holdTries(test, of: 3)
             let left = NoticeSupport.told(test).map(\.run)
             #expect(left.count == 2)
             var known = KnownRuns(epoch: test.runner.known.epoch)

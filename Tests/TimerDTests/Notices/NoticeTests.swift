@@ -221,12 +221,7 @@ import TimerControl
     @Test("A notice on its way when the daemon is killed is handed over by the next one")
     func crash() async throws {
         try await TestScheduler.with { test in
-            test.runner.answer = NoticeSupport.answers(.exited(1))
-            test.runner.holds = { $0.run < 0 }
-            try await test.add(ScheduleWords(in: "10s"), command: ["false"]) {
-                $0.notify = [NoticeSupport.place]
-            }
-            try await test.advance(by: .seconds(11))
+            try await NoticeSupport.holdTries(test)
             let before = try NoticeSupport.document(try #require(NoticeSupport.told(test).first))
             let after = try await test.crashedAndDown(for: .seconds(200))
             let document = try NoticeSupport.document(try #require(NoticeSupport.told(after).first))
