@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import Glibc
 import TimerControl
 
 /// `timerctl metrics`: the daemon in numbers, for a monitoring system.
@@ -23,6 +24,18 @@ struct Metrics: AsyncParsableCommand {
 
     func run() async throws {
         let answer = try await Daemon.ask(common, .metrics, for: MetricsReply.self)
-        try Output.write(common.json ? answer.jsonLine : answer.value.openMetrics)
+        try Output.write(
+            common.json
+                ? answer.jsonLine
+                : Self.text(answer.value.openMetrics, isForTerminal: isatty(STDOUT_FILENO) == 1)
+        )
+    }
+
+    /// The text as it is for a program; for a terminal without what would act on it, such as in a queue's name.
+    static func text(_ metrics: String, isForTerminal: Bool) -> String {
+        guard isForTerminal else { return metrics }
+        return metrics.split(separator: "\n", omittingEmptySubsequences: false)
+            .map { Printable.escaped(String($0)) }
+            .joined(separator: "\n")
     }
 }

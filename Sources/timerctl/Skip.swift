@@ -30,7 +30,7 @@ struct Skip: AsyncParsableCommand {
             "How many dates of each; 1 unless several jobs are named.",
             valueName: "number"
         ),
-        transform: wholeNumber("-n", "from 1")
+        transform: wholeNumber("--count (-n)", "from 1 to 10000")
     )
     var number: Int?
 
@@ -38,7 +38,7 @@ struct Skip: AsyncParsableCommand {
 
     func validate() throws {
         if let number, !(1...10_000 ~= number) {
-            throw ValidationError("--count is '\(number)', accepted is 1 to 10000")
+            throw ValidationError("--count (-n) is '\(number)', accepted is 1 to 10000")
         }
         // "skip 2 5" could be read as five dates of job 2.
         if number == nil, jobs.jobs.count > 1 {

@@ -47,8 +47,19 @@ import TimerControl
         }
         #expect(try Skip.parse(["2", "5", "--count", "1"]).jobs.selection == .ids([id(2), id(5)]))
         #expect(try Skip.parse(["2", "-n", "5"]).number == 5)
-        expectUsageError("--count is '0', accepted is 1 to 10000") {
-            try Skip.parse(["2", "--count", "0"])
+        for option in ["-n", "--count"] {
+            expectUsageError("--count (-n) is '0', accepted is 1 to 10000") {
+                try Skip.parse(["2", option, "0"])
+            }
+        }
+    }
+
+    @Test("What is empty is refused by the name that it has on the command line")
+    func empty() {
+        expectUsageError("the new name is empty, expected a name") { try Rename.parse(["1", ""]) }
+        expectUsageError("--tag is empty, accepted is a tag") { try List.parse(["--tag", ""]) }
+        expectUsageError("--owner is empty, accepted is a user") {
+            try TimelineCommand.parse(["--owner", ""])
         }
     }
 

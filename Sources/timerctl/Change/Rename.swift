@@ -25,7 +25,7 @@ struct Rename: AsyncParsableCommand {
 
     @Argument(
         help: ArgumentHelp("Its name from now on.", valueName: "name"),
-        transform: { try StatedOption(.name, $0) }
+        transform: { try StatedOption(.name, $0, as: "the new name") }
     )
     var newName: StatedOption
 

@@ -38,6 +38,14 @@ struct JobFilter: ParsableArguments {
     )
     var state: Job.State?
 
+    func validate() throws {
+        // No job has an empty one, as a script has where a variable is empty.
+        let stated = [("--name", "name", name), ("--tag", "tag", tag), ("--owner", "user", owner)]
+        for (option, noun, text) in stated where text == "" {
+            throw ValidationError("\(option) is empty, accepted is a \(noun)")
+        }
+    }
+
     /// The first page, in the order of the next fires.
     func request() -> ListJobs {
         var request = ListJobs()

@@ -8,7 +8,8 @@ struct StatedOption: Hashable, Sendable {
     var option: JobOption
     var value: OptionValue
 
-    init(_ option: JobOption, _ argument: String) throws {
+    /// `words`: what a refusal calls it, where it is no option on the command line.
+    init(_ option: JobOption, _ argument: String, as words: String? = nil) throws {
         if option.form == .command { try Self.requireLine(argument, of: option.longName) }
         do throws(OptionRefusal) {
             // The daemon works in another folder.
@@ -20,7 +21,7 @@ struct StatedOption: Hashable, Sendable {
                 }
             (self.option, value) = (option, try option.value(argument: argument))
         } catch {
-            throw ValidationError("--\(option.longName)\(error.predicate)")
+            throw ValidationError((words ?? "--\(option.longName)") + error.predicate)
         }
     }
 

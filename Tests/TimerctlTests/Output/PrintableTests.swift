@@ -22,6 +22,15 @@ import Testing
         #expect(Printable.escaped(text) == shown)
     }
 
+    @Test("Metrics are spelled out on a terminal alone: a program gets them as they are")
+    func metrics() {
+        let text = "timerd_jobs{node=\"a\u{1b}[2Jb\"} 1\n# EOF\n"
+        #expect(Metrics.text(text, isForTerminal: false) == text)
+        #expect(
+            Metrics.text(text, isForTerminal: true) == "timerd_jobs{node=\"a^[[2Jb\"} 1\n# EOF\n"
+        )
+    }
+
     @Test(
         "Width counts the columns of a terminal",
         arguments: [
