@@ -323,7 +323,7 @@ let package = Package(
         .testTarget(
             name: "TimerctlTests",
             dependencies: [
-                "Locks", "Schedules", "TimerControl", "TimerWords", "timerctl",
+                "Locks", "Platform", "Schedules", "TimerControl", "TimerWords", "timerctl",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             resources: [.copy("Vectors")],

@@ -28,6 +28,7 @@ struct Loops {
 
     init(_ started: inout StartedParts) async throws {
         try DescriptorLimit.require(Self.descriptors)
+        try Configuration.requireRoom(of: DescriptorLimit.now)
         try ThreadLimit.require(Self.threads)
         sockets = try await started.start {
             MultiThreadedEventLoopGroup(numberOfThreads: 1)

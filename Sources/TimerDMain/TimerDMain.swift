@@ -165,6 +165,7 @@ struct TimerDMain: AsyncParsableCommand {
                 throw Self.failure(problem, badConfiguration)
             }
             for sentence in configuration.contradictions { Self.complain(sentence) }
+            for sentence in configuration.misspeltVariables { Self.complain(sentence) }
             if let sentence = configuration.openSecret { Self.complain(sentence) }
             return try Self.write(configuration.jsonText)
         }

@@ -46,6 +46,7 @@ extension Configuration {
         }
         var configuration = Configuration(ConfigReader(providers: providers), paths: paths)
         configuration.openSecret = openSecret
+        configuration.misspeltVariables = Setting.misspeltVariables(in: environment.keys)
         if let problem = configuration.shared?.problem(onCommandLine: commandLine["database"]) {
             throw SettingError(description: problem)
         }

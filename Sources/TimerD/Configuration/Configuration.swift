@@ -85,6 +85,8 @@ public struct Configuration: Hashable, Sendable {
 
     /// What every user of this host can read though it is secret, in a sentence; nil for nothing.
     public var openSecret: String?
+    /// Which variables of the environment are like a setting's and no setting's, a sentence each.
+    public var misspeltVariables: [String] = []
 
     public init(database: String, socket: String) {
         self.database = database
@@ -195,6 +197,7 @@ extension Configuration {
 
     func warnOfContradictions(_ log: Logger) {
         for sentence in contradictions { log.warning("\(sentence)") }
+        for sentence in misspeltVariables { log.warning("\(sentence)") }
         if let openSecret { log.warning("\(openSecret)") }
         if let sentence = wantOfDescriptors(of: DescriptorLimit.most) {
             log.warning("\(sentence)")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import Platform
 
 /// A slip in a long option that the parser does not tell, or tells as another one.
 struct OptionMistake {

@@ -179,6 +179,19 @@ import Testing
         }
     }
 
+    @Test("A start that could take no client says which limit is too low", arguments: [32, 47])
+    func noRoomForClients(count: Int) async throws {
+        try await DaemonProcess.with { daemon in
+            await daemon.end(SIGTERM)
+            let error = await #expect(throws: DaemonProcess.NotReady.self) {
+                try await daemon.start(through: ["prlimit", "--nofile=\(count):\(count)"])
+            }
+            let words = "timerd may have \(count) descriptors (LimitNOFILE=, ulimit -n), accepted are 48 or more"
+            #expect(error?.log.contains(words) == true, "\(String(describing: error))")
+            #expect(await daemon.end(SIGTERM) == .exited(69))
+        }
+    }
+
     @Test(
         "A start without threads says so, however few there are",
         .enabled(if: geteuid() == 0),

@@ -36,7 +36,7 @@ struct CopyFolder {
         // What is no folder of ours is left alone: in a folder such as /tmp anybody may have made it.
         let other = "\(file).\(UInt64.random(in: 0...UInt64.max))\(Self.ending)"
         path = Self.isTaken(name) ? other : name
-        descriptor = try Self.take(path)
+        descriptor = try Self.take(path, for: file)
         removeFiles()
     }
 
@@ -60,11 +60,14 @@ struct CopyFolder {
         for name in Self.names { unlink(path + "/" + name) }
     }
 
-    /// Makes and locks the folder; returns its descriptor.
-    private static func take(_ path: String) throws(DatabaseError) -> Int32 {
+    /// Makes and locks the folder for `file`; returns its descriptor.
+    private static func take(_ path: String, for file: String) throws(DatabaseError) -> Int32 {
         // Whoever had it before may remove it between two of these calls.
         for _ in 0..<100 {
-            guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw refusal(path) }
+            guard mkdir(path, 0o700) == 0 || errno == EEXIST else {
+                // The copy itself would meet the same, and its name is the one that was given.
+                throw refusal([ENOENT, ENOTDIR, EACCES, EROFS].contains(errno) ? file : path)
+            }
             let folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
             guard folder >= 0 else {
                 if errno == ENOENT { continue }
