@@ -23,18 +23,20 @@ import Testing
 
     @Test("No setting's own one, no other program's, and none that runs, handlers and tests have")
     func others() {
-        let names = Setting.allCases.map(\.variable) + [
-            "TIMERD_CONFIG", "PATH", "MAX_RUN", "TIMERD_\u{1b}SOCKET",
-            "TIMERD_ATTEMPT", "TIMERD_FIRED_AT", "TIMERD_FIRE_DATE", "TIMERD_FIRE_ID",
-            "TIMERD_JOB_ID", "TIMERD_JOB_NAME", "TIMERD_MISSED", "TIMERD_RUN_ID", "TIMERD_OWNER",
-            "TIMERD_OWNER_UID", "TIMERD_QUEUE", "TIMERD_HOST", "TIMERD_NOTICE_ID",
-            "TIMERD_OUTCOME", "TIMERD_REASON", "TIMERD_STATUS", "TIMERD_SUBJECT",
-            "TIMERD_PAGER", "TIMERD_WEB_ORIGIN", "TIMERD_PROGRAMS", "TIMERD_TIMERS",
-            "TIMERD_TEST_HOME", "TIMERD_SLOW", "TIMERD_GRACE", "TIMERD_SOURCES",
-            "TIMERD_POSTGRESQL", "TIMERD_TORTURE", "TIMERD_TORTURE_SEED", "TIMERD_YEAR_ZONE",
-            "TIMERD_SIMULATE_SEEDS", "TIMERD_CLUSTER_SEEDS", "TIMERD_RECORD_SESSION",
-            "TIMERD_JOB", "TIMERD_RUN", "TIMERD_NAME", "TIMERD_SOAK_KILL",
-        ]
+        let names =
+            Setting.allCases.map(\.variable) + [
+                "TIMERD_CONFIG", "PATH", "MAX_RUN", "TIMERD_\u{1b}SOCKET",
+                "TIMERD_ATTEMPT", "TIMERD_FIRED_AT", "TIMERD_FIRE_DATE", "TIMERD_FIRE_ID",
+                "TIMERD_JOB_ID", "TIMERD_JOB_NAME", "TIMERD_MISSED", "TIMERD_RUN_ID",
+                "TIMERD_OWNER",
+                "TIMERD_OWNER_UID", "TIMERD_QUEUE", "TIMERD_HOST", "TIMERD_NOTICE_ID",
+                "TIMERD_OUTCOME", "TIMERD_REASON", "TIMERD_STATUS", "TIMERD_SUBJECT",
+                "TIMERD_PAGER", "TIMERD_WEB_ORIGIN", "TIMERD_PROGRAMS", "TIMERD_TIMERS",
+                "TIMERD_TEST_HOME", "TIMERD_SLOW", "TIMERD_GRACE", "TIMERD_SOURCES",
+                "TIMERD_POSTGRESQL", "TIMERD_TORTURE", "TIMERD_TORTURE_SEED", "TIMERD_YEAR_ZONE",
+                "TIMERD_SIMULATE_SEEDS", "TIMERD_CLUSTER_SEEDS", "TIMERD_RECORD_SESSION",
+                "TIMERD_JOB", "TIMERD_RUN", "TIMERD_NAME", "TIMERD_SOAK_KILL",
+            ]
         #expect(Setting.misspeltVariables(in: names) == [])
     }
 }

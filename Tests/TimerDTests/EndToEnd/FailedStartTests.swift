@@ -186,7 +186,9 @@ import Testing
             let error = await #expect(throws: DaemonProcess.NotReady.self) {
                 try await daemon.start(through: ["prlimit", "--nofile=\(count):\(count)"])
             }
-            let words = "timerd may have \(count) descriptors (LimitNOFILE=, ulimit -n), accepted are 48 or more"
+            let words =
+                "timerd may have \(count) descriptors (LimitNOFILE=, ulimit -n), "
+                + "accepted are 48 or more"
             #expect(error?.log.contains(words) == true, "\(String(describing: error))")
             #expect(await daemon.end(SIGTERM) == .exited(69))
         }
