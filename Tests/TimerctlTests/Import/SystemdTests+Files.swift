@@ -2,6 +2,7 @@
 
 import Foundation
 import Schedules
+import SystemPackage
 import Testing
 import TimerControl
 
