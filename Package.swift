@@ -325,6 +325,7 @@ let package = Package(
             dependencies: [
                 "Locks", "Platform", "Schedules", "TimerControl", "TimerWords", "timerctl",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "SystemPackage", package: "swift-system"),
             ],
             resources: [.copy("Vectors")],
             swiftSettings: testSettings

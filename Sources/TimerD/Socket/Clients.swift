@@ -75,13 +75,7 @@ final class Clients: Sendable {
     /// Admits a new connection of `peer`, or refuses it with one line.
     func admit(_ channel: any Channel, of peer: Peer) -> EventLoopFuture<Void> {
         loop.makeSucceededFuture(peer).flatMap { peer in
-            let before = self.reloads.value
-            return self.decide(on: peer).flatMap { decision in
-                // Decides again if the settings have changed: `reload` dismisses only clients that have been
-                // added.
-                self.reloads.value == before
-                    ? self.loop.makeSucceededFuture(decision) : self.decide(on: peer)
-            }
+            self.decideBySettingsOfNow(on: peer)
         }.flatMapThrowing { peer, refusal in
             guard let refusal else { return try self.add(channel, peer) }
             self.logger.debug(
@@ -156,6 +150,15 @@ final class Clients: Sendable {
         try? await closed.get()
         cutOff.cancel()
         gate.close()
+    }
+
+    /// As `decide`, again for as long as the settings change meanwhile: `reload` dismisses only clients that have been added.
+    private func decideBySettingsOfNow(on peer: Peer) -> EventLoopFuture<(Peer, ControlError?)> {
+        let before = reloads.value
+        return decide(on: peer).flatMap { decision in
+            self.reloads.value == before
+                ? self.loop.makeSucceededFuture(decision) : self.decideBySettingsOfNow(on: peer)
+        }
     }
 
     /// The peer with its name, and why it may not come in; names are looked up off the loop.

@@ -12,7 +12,9 @@ struct CrontabJobs {
     /// The crontab's user; nil if each line has a user column.
     var owner: LocalUser?
     var caller = LocalUser.current
-    var findUser: (String) -> LocalUser? = { LocalUser(named: $0) }
+    var findUser: (String) throws(Failure) -> LocalUser? = { name throws(Failure) in
+        try LocalUser(named: name)
+    }
     var isFolder: (String) -> Bool = InputFile.isFolder
     /// Whether a command of that name is in one of these folders.
     var isCommand: (String, [String]) -> Bool = { name, folders in
@@ -169,7 +171,8 @@ struct CrontabJobs {
     /// - Throws: where there is no command of that name.
     private func userWarning(_ entry: Crontab.Entry) throws(Mistake) -> String? {
         let words = entry.command.split { $0 == " " || $0 == "\t" }
-        guard entry.user == nil, words.count > 1, findUser(String(words[0])) != nil else {
+        // try?: who cannot be looked up is not warned of.
+        guard entry.user == nil, words.count > 1, (try? findUser(String(words[0]))) != nil else {
             return nil
         }
         // Without a PATH also where cron does not look: it is to be told whether a user is meant.
@@ -225,7 +228,11 @@ struct CrontabJobs {
 
     private func owner(of entry: Crontab.Entry) throws(Mistake) -> LocalUser {
         guard let name = entry.user else { return owner ?? caller }
-        guard let user = findUser(name) else { throw Mistake(reason: "there is no user '\(name)'") }
+        let found: LocalUser?
+        do throws(Failure) { found = try findUser(name) } catch {
+            throw Mistake(reason: error.message)
+        }
+        guard let user = found else { throw Mistake(reason: "there is no user '\(name)'") }
         guard user.uid == caller.uid || caller.uid == 0 else {
             throw Mistake(
                 reason: "it runs as '\(name)'; only root may add jobs for others than oneself"

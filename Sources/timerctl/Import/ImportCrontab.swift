@@ -61,7 +61,7 @@ struct ImportCrontab: AsyncParsableCommand {
         let folder = InputFile.realPath("/var/spool/cron/crontabs") + "/"
         guard path.hasPrefix(folder) else { return .current }
         let name = String(path.dropFirst(folder.count))
-        guard let user = LocalUser(named: name) else {
+        guard let user = try LocalUser(named: name) else {
             throw Failure(.badData, "'\(path)' is of the user '\(name)', who does not exist")
         }
         return user

@@ -68,9 +68,9 @@ struct ImportSystemd: AsyncParsableCommand {
     }
 
     private func plan(of timer: UnitFile, _ folders: UnitFolders) throws(Failure) -> ImportPlan {
+        let manager = user ? LocalUser.current : try LocalUser(named: "root") ?? .current
         let service: String
         do throws(UnitCommand.Mistake) {
-            let manager = user ? LocalUser.current : LocalUser(named: "root") ?? .current
             service = try SystemdJobs.serviceName(of: timer, isUser: user, manager: manager)
         } catch {
             var plan = ImportPlan(tag: SystemdJobs.tag(of: timer))

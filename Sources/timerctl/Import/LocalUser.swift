@@ -21,21 +21,26 @@ struct LocalUser: Hashable {
     }
 
     /// Nil if there is no user of that name.
-    init?(named name: String) {
-        // try?: a user database that does not answer knows nobody.
-        guard let user = try? UserDatabase.user(named: name) else { return nil }
-        self.init(user)
+    ///
+    /// - Throws: 74 where the user database does not answer, which is no word about the user.
+    init?(
+        named name: String,
+        asking: (String) throws(Errno) -> UserRecord? = UserDatabase.user(named:)
+    ) throws(Failure) {
+        do throws(Errno) {
+            guard let user = try asking(name) else { return nil }
+            self.init(user)
+        } catch {
+            throw Failure(.inputOutput, "cannot look up the user '\(name)': \(error.text)")
+        }
     }
 
     /// The user of that name or number, as a setting of a unit has either; nil if there is none.
-    init?(namedOrNumbered text: String) {
-        guard let uid = UInt32(text) else {
-            self.init(named: text)
-            return
+    init?(namedOrNumbered text: String) throws(Failure) {
+        try self.init(named: text) { name throws(Errno) in
+            guard let uid = UInt32(name) else { return try UserDatabase.user(named: name) }
+            return try UserDatabase.user(uid)
         }
-        // try?: a user database that does not answer knows nobody.
-        guard let user = try? UserDatabase.user(uid) else { return nil }
-        self.init(user)
     }
 
     init(name: String, uid: UInt32, gid: UInt32, home: String) {
@@ -52,7 +57,7 @@ struct LocalUser: Hashable {
     /// The user that `-u` names, whose jobs nobody but root may change for them; without it the caller.
     static func meant(by option: String?) throws(Failure) -> Self {
         guard let name = option else { return .current }
-        guard let user = Self(named: name) else {
+        guard let user = try Self(named: name) else {
             throw Failure(.badData, "there is no user '\(name)'")
         }
         guard user.uid == current.uid || current.uid == 0 else {

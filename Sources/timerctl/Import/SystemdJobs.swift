@@ -13,7 +13,9 @@ struct SystemdJobs {
     /// Whether a run has systemd start the service, instead of running its commands.
     var startsUnit: Bool
     var caller = LocalUser.current
-    var findUser: (String) -> LocalUser? = { LocalUser(namedOrNumbered: $0) }
+    var findUser: (String) throws(Failure) -> LocalUser? = { name throws(Failure) in
+        try LocalUser(namedOrNumbered: name)
+    }
 
     /// "certbot.service", unless the timer names another, with what "%i" and the like stand for.
     ///
@@ -158,7 +160,13 @@ struct SystemdJobs {
         if let service, let setting {
             name = try ServiceUnit(service, owner: caller, isUser: isUser).expanded(setting)
         }
-        guard let user = findUser(name) else {
+        let found: LocalUser?
+        do throws(Failure) {
+            found = try findUser(name)
+        } catch {
+            throw UnitCommand.Mistake(reason: error.message, setting: setting)
+        }
+        guard let user = found else {
             throw UnitCommand.Mistake(reason: "there is no user '\(name)'", setting: setting)
         }
         guard user.uid == caller.uid || caller.uid == 0 else {

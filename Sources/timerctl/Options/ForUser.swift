@@ -17,13 +17,13 @@ struct ForUser: ParsableArguments {
 
     /// The user; nil where none is named.
     ///
-    /// - Throws: 77 for anybody but root, 65 for a user who is not there.
+    /// - Throws: 77 for anybody but root, 65 for a user who is not there, 74 where that cannot be found out.
     func user(caller: UInt32 = geteuid()) throws(Failure) -> LocalUser? {
         guard let name else { return nil }
         guard caller == 0 else {
             throw Failure(.notPermitted, "--user is for root; without it the job is yours")
         }
-        guard let user = LocalUser(named: name) else {
+        guard let user = try LocalUser(named: name) else {
             throw Failure(.badData, "--user '\(name)': there is no such user")
         }
         return user

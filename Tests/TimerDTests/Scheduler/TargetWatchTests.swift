@@ -63,4 +63,20 @@ import TimerControl
         #expect(second.withLock { $0 } == [JobID(rawValue: 2): 2])
         #expect(watch.count == 0)
     }
+
+    @Test("A number that a thread has by now is no process")
+    func thread() throws {
+        // One that ends meanwhile is none either.
+        let threads = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")
+            .compactMap { Int32($0) }.filter { $0 != getpid() }
+        #expect(!threads.isEmpty)
+        for thread in threads {
+            let process = ProcessIdentity(
+                pid: thread,
+                ticks: ProcessIdentity.ticks(of: thread) ?? 1
+            )
+            #expect(throws: TargetWatch.Refusal.gone) { try watch.hold(process, for: 1) }
+        }
+        #expect(watch.count == 0)
+    }
 }

@@ -177,6 +177,52 @@ import TimerControl
     }
 
     @Test(
+        "Whom a second reload denies while he is decided on again does not come in",
+        .enabled(if: geteuid() == 0)
+    )
+    func reloadedTwice() async throws {
+        func slow(_ asked: Tally, _ answer: DispatchSemaphore) -> AccessPolicy {
+            let users = UserDirectory(
+                uid: { _ in
+                    asked.add()
+                    answer.wait()
+                    return 70_002
+                },
+                gid: { _ in nil },
+                groups: { _ in [] }
+            )
+            return AccessPolicy(owner: 0, isShared: true, deny: [.user("x")], users: users)
+        }
+        let (first, second) = (Tally(), Tally())
+        let answers = [DispatchSemaphore(value: 0), DispatchSemaphore(value: 0)]
+        try await TestSocket.with(admission: slow(first, answers[0])) { server in
+            // The folder is for the test's user alone.
+            chmod((server.path as NSString).deletingLastPathComponent, 0o755)
+            let client = """
+                use IO::Socket::UNIX; $SIG{PIPE} = 'IGNORE';
+                my $s = IO::Socket::UNIX->new(Peer => $ARGV[0]) or die;
+                print $s '{"jsonrpc":"2.0","id":1,"method":"daemon.status"}' . "\\n"; $s->flush;
+                print scalar readline($s);
+                """
+            let words = DaemonProcess.words(as: 70_001, ["perl", "-e", client, server.path])
+            let line = Task { try await Tool.run(words) }
+            await first.reach(1)
+            await server.socket.reload(
+                ControlSocket.Settings(path: server.path, admission: slow(second, answers[1]))
+            )
+            answers[0].signal()
+            await second.reach(1)
+            let denying = AccessPolicy(owner: 0, isShared: true, deny: [.uid(70_001)])
+            await server.socket.reload(
+                ControlSocket.Settings(path: server.path, admission: denying)
+            )
+            answers[1].signal()
+            let said = try await line.value
+            #expect(said.contains("its setting 'deny' has '70001'"), "\(said)")
+        }
+    }
+
+    @Test(
         "Whom a later reload allows stays, whatever an earlier one comes to after it",
         .enabled(if: geteuid() == 0)
     )

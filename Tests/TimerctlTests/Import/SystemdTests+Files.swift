@@ -2,6 +2,7 @@
 
 import Foundation
 import Schedules
+import SystemPackage
 import Testing
 import TimerControl
 
@@ -224,10 +225,22 @@ extension SystemdTests {
     }
 
     @Test("A user is found by name and by number")
-    func numberedUser() {
-        #expect(LocalUser(namedOrNumbered: "0")?.name == "root")
-        #expect(LocalUser(namedOrNumbered: "root")?.uid == 0)
-        #expect(LocalUser(namedOrNumbered: "4294967294") == nil)
+    func numberedUser() throws {
+        #expect(try LocalUser(namedOrNumbered: "0")?.name == "root")
+        #expect(try LocalUser(namedOrNumbered: "root")?.uid == 0)
+        #expect(try LocalUser(namedOrNumbered: "4294967294") == nil)
+    }
+
+    @Test("A user database that does not answer is a failure, and no user who is not there")
+    func unansweredUser() {
+        let failure = Failure(.inputOutput, "cannot look up the user 'ann': input/output error")
+        #expect(throws: failure) {
+            try LocalUser(named: "ann") { _ throws(Errno) in throw .ioError }
+        }
+        var jobs = CrontabJobs(path: "/etc/crontab", owner: nil)
+        jobs.findUser = { _ throws(Failure) in throw failure }
+        let plan = jobs.plan(of: Crontab(parsing: "* * * * * ann true\n", hasUsers: true))
+        #expect(plan.refusals.map(\.reason) == [failure.message])
     }
 
     @Test("A folder that cannot be read is a failure, and no folder without files")

@@ -178,8 +178,8 @@ extension TargetWatch {
     private func watch(_ process: ProcessIdentity) throws(Refusal) -> EpollLoop.Watch {
         let descriptor = pidfd_open(process.pid, 0)
         guard descriptor >= 0 else {
-            // EINVAL: of a thread, or of no process at all.
-            throw errno == ESRCH || errno == EINVAL ? .gone : .system(.last)
+            // EINVAL, or ENOENT since Linux 6.15: of a thread, which may have got the number of a process that has gone.
+            throw [ESRCH, EINVAL, ENOENT].contains(errno) ? .gone : .system(.last)
         }
         if let reason = DescriptorLimit.refusal(isAdministrator: false, opened: descriptor) {
             close(descriptor)
