@@ -40,12 +40,17 @@ extension Job {
         return runs.contains(where: \.waitsForWorker) ? queue?.wait : nil
     }
 
-    /// Whether `run`, its newest, had attempts left when the job was ended by hand.
-    public func hasDroppedAttempts(after run: Run) -> Bool {
-        guard state == .invalidated, run.state == .done, !run.isOpen, run.failed == true,
-            run.handler == nil, run.stopped != true, run.stoppedBy == nil
+    /// Whether `run` had attempts left and none follows, as `kill`, a newer fire or the job's end has dropped them; `runs`
+    /// are the job's, those of the same fire among them.
+    public func hasDroppedAttempts(after run: Run, among runs: [Run]) -> Bool {
+        guard run.state == .done, !run.isOpen, run.failed == true, run.handler == nil,
+            run.stopped != true, run.stoppedBy == nil
         else { return false }
-        return (run.attempt ?? 1) <= (definition.retries ?? 0)
+        // Of a fire that is tried again the next attempt has a row of its own, once it begins.
+        let isFollowed = runs.contains {
+            $0.fire == run.fire && ($0.state != .done || ($0.attempt ?? 1) > (run.attempt ?? 1))
+        }
+        return !isFollowed && (run.attempt ?? 1) <= (definition.retries ?? 0)
     }
 }
 

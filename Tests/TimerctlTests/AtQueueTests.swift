@@ -3,6 +3,7 @@
 import Schedules
 import Testing
 import TimerControl
+import TimerWords
 
 @testable import timerctl
 
@@ -57,6 +58,30 @@ import TimerControl
             let page = JobPage(job: ended, runs: [failed], dates: testDates).text(for: .plain)
             #expect(page.contains("exit 1; not tried again, as its job was ended") == isSaid)
         }
+    }
+
+    @Test("The page of a job that goes on says which run had attempts left that were dropped")
+    func attemptsDroppedOfLiveJob() {
+        func failed(_ fire: Int64, _ attempt: Int) -> Run {
+            run(.done) {
+                ($0.fire, $0.attempt) = (FireID(rawValue: fire), attempt)
+                ($0.outcome, $0.status, $0.failed) = (.exited, 1, true)
+            }
+        }
+        let live = job { $0.definition.retries = 2 }
+        // The newest first: dropped after its first attempt, after its second, and tried until none was left.
+        let runs = [
+            failed(3, 1), failed(2, 2), failed(2, 1), failed(1, 3), failed(1, 2), failed(1, 1),
+        ]
+        #expect(
+            runs.map { live.hasDroppedAttempts(after: $0, among: runs) }
+                == [true, true, false, false, false, false]
+        )
+        let page = JobPage(job: live, runs: runs, dates: testDates).text(for: .plain)
+        #expect(page.ranges(of: "not tried again").count == 2)
+        #expect(!page.contains("as its job was ended"))
+        let waiting = run(.waiting) { ($0.attempt, $0.waitsFor) = (1, .retry) }
+        #expect(!live.hasDroppedAttempts(after: waiting, among: [waiting]))
     }
 
     @Test("Between two attempts a fire is not over, and after the last one it is")

@@ -188,8 +188,9 @@ struct JobPage {
         let lines = begun.enumerated().map { index, run in
             var sentence = RunSentence(run, dates: dates, besides: inTheWay[run])
             sentence.add(RunHint(run, of: job.definition))
-            if index == 0, job.hasDroppedAttempts(after: run) {
-                sentence.text += "; not tried again, as its job was ended"
+            if job.hasDroppedAttempts(after: run, among: runs) {
+                let isJobsEnd = index == 0 && job.state == .invalidated
+                sentence.text += "; not tried again\(isJobsEnd ? ", as its job was ended" : "")"
             }
             let node = run.node.map { " on \($0)" } ?? ""
             let number = run.id.map { "  (run \($0)\(node))" } ?? ""

@@ -173,8 +173,11 @@ struct JobHistory {
             }
             td(.class("why")) {
                 parts.why(run, besides: inTheWay[run])
-                if run.id == runs.first?.id, job.hasDroppedAttempts(after: run) {
-                    p(.class("soft")) { "Not tried again, as its job was ended." }
+                if job.hasDroppedAttempts(after: run, among: runs) {
+                    p(.class("soft")) {
+                        job.state == .invalidated && run.id == runs.first?.id
+                            ? "Not tried again, as its job was ended." : "Not tried again."
+                    }
                 }
             }
         }
