@@ -48,11 +48,20 @@ struct Maintenance: AsyncParsableCommand {
         }
         let count = answer.value.jobs.count + (answer.value.others?.count ?? 0)
         let jobs = count == 1 ? "1 job" : "\(count) jobs"
+        let end = owner.map { Self.end(of: $0, by: .current) } ?? Self.end
         Output.tell(
             state == .on
-                ? "maintenance is on: \(jobs) paused for it; 'timerctl maintenance off' resumes them"
+                ? "maintenance is on: \(jobs) paused for it; '\(end)' resumes them"
                 : "maintenance is off: \(jobs) resumed"
         )
+    }
+
+    private static let end = "timerctl maintenance off"
+
+    /// The command that ends a user's maintenance, as the caller has to type it: without `--owner` it ends the caller's.
+    static func end(of owner: String, by caller: LocalUser) -> String {
+        let isOwn = owner == caller.name || owner == "\(caller.uid)"
+        return isOwn ? end : "\(end) --owner \(ShellWords.joined([owner]))"
     }
 
     private func show(_ daemon: Daemon) async throws {

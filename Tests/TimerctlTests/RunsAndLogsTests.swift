@@ -210,13 +210,30 @@ import TimerWords
         #expect(!isNothing && newest.isToCome && newest.newer.isEmpty)
     }
 
+    @Test("What ends another user's maintenance names the user, as root has to")
+    func othersMaintenance() {
+        var root = LocalUser.current
+        (root.name, root.uid) = ("root", 0)
+        #expect(Maintenance.end(of: "root", by: root) == "timerctl maintenance off")
+        #expect(Maintenance.end(of: "0", by: root) == "timerctl maintenance off")
+        #expect(Maintenance.end(of: "ann", by: root) == "timerctl maintenance off --owner ann")
+        let others = job { ($0.state, $0.maintenance, $0.owner) = (.paused, true, "n0b0dy-here") }
+        let end = "'timerctl maintenance off --owner n0b0dy-here'"
+        #expect(
+            others.standstill == "paused for maintenance; \(end) resumes what that has paused"
+        )
+        #expect(others.firstFireSentence(in: .utc) == "paused for maintenance; \(end) arms it")
+    }
+
     @Test("A job that fires nothing for now says why, in the words of its page")
     func standstill() {
         #expect(job().standstill == nil)
         #expect(job { $0.state = .finished }.standstill == nil)
         let paused = job { $0.state = .paused }
         #expect(paused.standstill == "paused; 'timerctl resume 2' arms it")
-        let maintained = job { ($0.state, $0.maintenance) = (.paused, true) }
+        let maintained = job {
+            ($0.state, $0.maintenance, $0.owner) = (.paused, true, LocalUser.current.name)
+        }
         #expect(
             maintained.standstill
                 == "paused for maintenance; 'timerctl maintenance off' resumes what that has paused"

@@ -23,7 +23,7 @@ extension Job {
 extension Job {
     /// "first fire in 5 s, at 09:00:05"; counted from when the daemon added the job.
     func firstFireSentence(in zone: Zone) -> String {
-        if maintenance { return "paused for maintenance; 'timerctl maintenance off' arms it" }
+        if maintenance { return "paused for maintenance; '\(maintenanceEnd)' arms it" }
         if state == .paused { return "paused; 'timerctl resume \(id)' arms it" }
         guard let date = nextFire else {
             // Of a task that is due at once the write that adds the job has made the fire.

@@ -5,15 +5,18 @@ import TimerWords
 
 /// Why a live job fires nothing for now, which no row of its fires tells.
 extension Job {
+    /// The command that ends the maintenance that it is paused for.
+    var maintenanceEnd: String { Maintenance.end(of: owner, by: .current) }
+
     /// "paused; 'timerctl resume 3' arms it"; nil where it is not paused.
     var pause: String? {
         guard state == .paused else { return nil }
         return maintenance
-            ? "paused for maintenance; 'timerctl maintenance off' resumes what that has paused"
+            ? "paused for maintenance; '\(maintenanceEnd)' resumes what that has paused"
             : "paused; 'timerctl resume \(id)' arms it"
     }
 
-    /// The same, or "held: its zone 'X' is gone"; nil where it fires, or has ended.
+    /// `pause`, or "held: its zone 'X' is gone"; nil where it fires, or has ended.
     var standstill: String? {
         guard state.isLive else { return nil }
         return held.map { "held: \($0)" } ?? pause
