@@ -34,11 +34,19 @@ import TimerControl
                 ["--json", "--since", "5", "--type", "fire.fired", "--job", "2", "3"],
                 "timerctl watch --since 123 --type fire.fired --job 2 3 --json"
             ),
+            (
+                ["-n", "10", "--job", "backup", "nightly"],
+                "timerctl watch --since 123 --job 2 3 -n 7"
+            ),
             (["--socket", "/tmp/a b"], "timerctl watch --since 123 --socket '/tmp/a b'"),
         ]
     )
     func resumption(arguments: [String], command: String) throws {
-        #expect(try Watch.parse(arguments).resumption(after: 123) == command)
+        let watch = try Watch.parse(arguments)
+        // A name may be another job's by then, so its id is said.
+        let ids = [JobID(rawValue: 2), JobID(rawValue: 3)]
+        let request = watch.request(of: watch.jobs.isEmpty ? [] : ids)
+        #expect(watch.resumption(of: request, after: 123, left: 7) == command)
     }
 
     @Test("Numbers below their range are refused")
@@ -55,7 +63,7 @@ import TimerControl
         daemon.start()
         defer { daemon.stop() }
         let watch = try Watch.parse(["--socket", daemon.path])
-        let (next, reply) = try await watch.begin(Reconnection(pause: .milliseconds(1)))
+        let (next, _, reply) = try await watch.begin(Reconnection(pause: .milliseconds(1)))
         #expect(reply.seq == 5)
         await next.client.close()
     }

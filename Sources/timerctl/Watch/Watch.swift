@@ -65,7 +65,7 @@ struct Watch: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let (daemon, subscription) = try await begin()
+        let (daemon, request, subscription) = try await begin()
         let client = daemon.client
         var last = since ?? subscription.seq
         let silence = daemon.watchSilence()
@@ -86,18 +86,23 @@ struct Watch: AsyncParsableCommand {
         } catch {
             throw Failure(
                 .unavailable,
-                "\(error); the last event was \(last), go on with: \(resumption(after: last))"
+                """
+                \(error); the last event was \(last), go on with: \(resumption(of: request, after: last, left: left))
+                """
             )
         }
         // Only here: this keeps the client alive, which hangs up when it is freed.
         await client.close()
     }
 
+    /// Who tells events from now on, what it was asked for, and what it has answered.
+    typealias Begun = (daemon: Daemon, request: Subscribe, reply: SubscriptionReply)
+
     /// The daemon that tells events from now on; where the one that is there refuses, as it stops or its node leads no more, the
     /// next one.
     func begin(
         _ reconnection: Reconnection = Reconnection()
-    ) async throws(Failure) -> (Daemon, SubscriptionReply) {
+    ) async throws(Failure) -> Begun {
         do throws(Failure) {
             return try await subscribe(Daemon.connect(common))
         } catch {
@@ -105,7 +110,7 @@ struct Watch: AsyncParsableCommand {
             let seconds = reconnection.limit.components.seconds
             Output.complain("\(error.message); looking for the next one for \(seconds) s")
             let begun = try await reconnection.answer(after: error) {
-                () async throws(Failure) -> Result<(Daemon, SubscriptionReply), Failure> in
+                () async throws(Failure) -> Result<Begun, Failure> in
                 do throws(Failure) {
                     return .success(try await subscribe(Daemon.connect(common)))
                 } catch {
@@ -120,7 +125,7 @@ struct Watch: AsyncParsableCommand {
 
     private func subscribe(
         _ daemon: Daemon
-    ) async throws(Failure) -> (Daemon, SubscriptionReply) {
+    ) async throws(Failure) -> Begun {
         // Only names have to be asked for.
         let ids = jobs.compactMap(\.id)
         let request = request(
@@ -135,7 +140,7 @@ struct Watch: AsyncParsableCommand {
                     )
                 }
             }
-            return (daemon, reply)
+            return (daemon, request, reply)
         } catch {
             throw Failure(answering: error)
         }
@@ -154,11 +159,14 @@ struct Watch: AsyncParsableCommand {
         return request
     }
 
-    /// The command that goes on after the event with that number.
-    func resumption(after seq: Int64) -> String {
+    /// The command that goes on after the event with that number, for as many events as are left.
+    ///
+    /// With the jobs' ids: a name may be another job's by then, and what is still to be told of this one would be missed.
+    func resumption(of request: Subscribe, after seq: Int64, left: Int) -> String {
         var words = ["timerctl", "watch", "--since", "\(seq)"]
         if !types.isEmpty { words += ["--type"] + types.map(\.rawValue) }
-        if !jobs.isEmpty { words += ["--job"] + jobs.map(\.word) }
+        if let jobs = request.jobs { words += ["--job"] + jobs.map { "\($0)" } }
+        if number != nil { words += ["-n", "\(left)"] }
         if common.json { words.append("--json") }
         if let socket = common.socket { words += ["--socket", socket] }
         return ShellWords.joined(words)
