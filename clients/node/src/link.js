@@ -17,6 +17,8 @@ const mostInFlight = 128
  */
 const ofLine = new Set(['parseError', 'invalidRequest'])
 
+const isObject = (value) => value !== null && typeof value === 'object' && !Array.isArray(value)
+
 export class Link {
   #path
   #limits
@@ -98,7 +100,7 @@ export class Link {
       }
       if (timeout > 0 && timeout < 2 ** 31) {
         call.timer = setTimeout(() => call.reject(new TimeoutError(
-          `'${method}' was not answered within ${timeout} ms`, { sent: call.sent })), timeout)
+          `'${method}' was not answered within ${timeout} ms over '${this.#path}'`, { sent: call.sent })), timeout)
       }
       this.#queue.add(call)
       this.#pump()
@@ -225,7 +227,7 @@ export class Link {
     if (from === chunk.length) return
     this.#parts.push(chunk.subarray(from))
     this.#partBytes += chunk.length - from
-    if (this.#partBytes > longestReply) socket.destroy(new ProtocolError(`a reply has more than ${longestReply} bytes`))
+    if (this.#partBytes > longestReply) socket.destroy(this.#broken(`a reply has more than ${longestReply} bytes`))
   }
 
   #line(bytes, socket) {
@@ -233,11 +235,17 @@ export class Link {
     try {
       message = parse(bytes.toString('utf8'))
     } catch (error) {
-      return socket.destroy(new ProtocolError('what the daemon says is not JSON', { cause: error }))
+      return socket.destroy(this.#broken('what the daemon says is not JSON', error))
     }
-    if (message === null || typeof message !== 'object') return socket.destroy(new ProtocolError('what the daemon says is no object'))
-    if (typeof message.method === 'string' && message.id === undefined) return this.onNotification(message.method, message.params ?? {}, bytes.length)
+    if (!isObject(message)) return socket.destroy(this.#broken('what the daemon says is no object'))
+    if (typeof message.method === 'string' && message.id === undefined) {
+      const params = message.params ?? {}
+      if (!isObject(params)) return socket.destroy(this.#broken(`the parameters of '${message.method}' are no object`))
+      return this.onNotification(message.method, params, bytes.length)
+    }
     if (message.id === null) {
+      // A refusal says that nothing was done; of a line that says nothing, nobody knows what became of the calls.
+      if (!isObject(message.error)) return socket.destroy(this.#broken('an answer without an id has no error that is an object'))
       const error = errorOf(message.error)
       if (this.#inFlight.length > 0 && ofLine.has(error.reason)) {
         // Replies keep order, so it is the oldest request's. What stands behind it may have been carried out.
@@ -259,25 +267,29 @@ export class Link {
     // Replies keep order; only a caller that has gone may be passed over.
     const index = this.#inFlight.findIndex((call) => !call.over || call.id === message.id)
     const call = this.#inFlight[index]
-    if (call === undefined || call.id !== message.id) return socket.destroy(new ProtocolError(`the daemon answers '${message.id}', which is not the next request`))
+    if (call === undefined || call.id !== message.id) return socket.destroy(this.#broken(`the daemon answers '${message.id}', which is not the next request`))
     this.#inFlight.splice(index, 1)
     this.#isAnswered = true
     if (call.over) {
       if (message.result !== undefined) call.late?.(message.result)
-    } else if (message.error !== undefined && (message.error === null || typeof message.error !== 'object')) {
+    } else if (message.error !== undefined && !isObject(message.error)) {
       this.#inFlight.unshift(call)
-      return socket.destroy(new ProtocolError(`the error of '${call.method}' is no object`))
+      return socket.destroy(this.#broken(`the error of '${call.method}' is no object`))
     } else if (message.error !== undefined) {
       const error = errorOf(message.error)
       error.repeated = call.repeated
       call.reject(error)
     } else if (message.result === undefined) {
       this.#inFlight.unshift(call)
-      return socket.destroy(new ProtocolError(`the answer to '${call.method}' has neither result nor error`))
+      return socket.destroy(this.#broken(`the answer to '${call.method}' has neither result nor error`))
     } else {
       call.resolve(message.result)
     }
     this.#pump()
+  }
+
+  #broken(what, cause) {
+    return new ProtocolError(`the connection to '${this.#path}' is given up: ${what}`, { cause })
   }
 
   #unanswered(call, wasOpen, cause) {

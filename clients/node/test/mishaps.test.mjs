@@ -161,6 +161,15 @@ script('A watch whose daemon says what is no JSON ends with that', async (fake, 
   await assert.rejects(next, ProtocolError)
 })
 
+script('A line that says nothing of the calls is no refusal: they may have been carried out, and the error names the socket', async (fake, client) => {
+  for (const line of ['{"id":null}', '{"id":null,"error":null}', '{"id":null,"error":5}', '{"method":"event","params":5}', '[]', 'moo']) {
+    const call = client.call('job.add', {})
+    const refused = assert.rejects(call, (error) => error instanceof ProtocolError && error.sent && error.message.includes(fake.path), line)
+    ;(await fake.take('job.add')).write(line)
+    await refused
+  }
+})
+
 script('Events that are asked for at once come to each who asks', async (fake, client) => {
   const events = client.watch({ since: 0 })
   const both = [events.next(), events.next()]

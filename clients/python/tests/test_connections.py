@@ -13,6 +13,8 @@ import warnings
 from server import Server
 
 import timerd
+from timerd.aio_connection import AsyncConnection
+from timerd.connection import Connection
 
 REFUSED = {"code": -32005, "message": "one connection too many", "data": {"reason": "limitReached"}}
 LIMIT = 60
@@ -147,6 +149,33 @@ class ConnectionTests(unittest.TestCase):
         with timerd.Client(server.path, timeout=LIMIT) as client:
             answers = client.calls([("job.get", {"name": text})] * 100)
         self.assertEqual({len(answer) for answer in answers}, {300_000})
+
+    def test_an_error_names_the_socket(self):
+        silent = Server(self, lambda connection: connection.request() and connection.request())
+        ends = Server(self, lambda connection: connection.request())
+
+        async def late():
+            connection = await AsyncConnection.open(silent.path)
+            try:
+                await connection.request("job.add", {}, 0)
+            finally:
+                connection.close()
+
+        async def lost():
+            async with timerd.AsyncClient(ends.path, timeout=LIMIT) as client:
+                await client.request("job.add", {})
+
+        connection = Connection(silent.path)
+        self.addCleanup(connection.close)
+        with self.assertRaisesRegex(timerd.TimedOut, silent.path):
+            connection.ask([("job.add", {})], 0)
+        with self.assertRaisesRegex(timerd.TimedOut, silent.path):
+            self.run_async(late())
+        with timerd.Client(ends.path, timeout=LIMIT) as client:
+            with self.assertRaisesRegex(timerd.ConnectionLost, ends.path):
+                client.request("job.add", {})
+        with self.assertRaisesRegex(timerd.ConnectionLost, ends.path):
+            self.run_async(lost())
 
     def test_a_backlog_that_is_full_is_waited_for(self):
         server = Server(self, backlog=0)

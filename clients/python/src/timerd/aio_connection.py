@@ -21,7 +21,8 @@ _MOST_NOTIFICATIONS = 256
 
 
 class AsyncConnection(asyncio.Protocol):
-    def __init__(self, socket_: socket.socket, on_end: Callable[[], None]) -> None:
+    def __init__(self, path: str, socket_: socket.socket, on_end: Callable[[], None]) -> None:
+        self._path = path
         self.loop = asyncio.get_running_loop()
         self.lost: Optional[TimerdError] = None
         self._socket = socket_
@@ -40,7 +41,7 @@ class AsyncConnection(asyncio.Protocol):
         """Whoever is cancelled here leaves no connection behind."""
         connected = dial(path)
         try:
-            connection = AsyncConnection(connected, on_end)
+            connection = AsyncConnection(path, connected, on_end)
             await connection.loop.create_unix_connection(lambda: connection, sock=connected)
         except BaseException:
             connected.close()
@@ -55,9 +56,9 @@ class AsyncConnection(asyncio.Protocol):
         """The result, or a Refused. Whoever is cancelled, or too late, has no answer; tasks that come for such a reserve are given back."""
         left = None if deadline is None else deadline - time.monotonic()
         if left is not None and left <= 0:
-            raise TimedOut("timerd did not answer in time")
+            raise TimedOut("timerd at '%s' did not answer in time" % self._path)
         if self.lost is None and not self._waiting and is_over(self._socket):
-            self.close(ConnectionLost("timerd closed the connection"))  # which the event loop has not come to notice
+            self.close(ConnectionLost("timerd at '%s' closed the connection" % self._path))  # which the event loop has not come to notice
         if self.lost is not None or self._transport is None:
             raise self.lost if isinstance(self.lost, Refused) else NotSent(str(self.lost))
         number, line = self._conversation.ask(method, params)
@@ -79,10 +80,9 @@ class AsyncConnection(asyncio.Protocol):
             if self._waiting.pop(number, None) is not None:
                 self._conversation.abandon(number)
 
-    @staticmethod
-    def _too_late(future: "asyncio.Future[Any]") -> None:
+    def _too_late(self, future: "asyncio.Future[Any]") -> None:
         if not future.done():
-            future.set_exception(TimedOut("timerd did not answer in time"))
+            future.set_exception(TimedOut("timerd at '%s' did not answer in time" % self._path))
 
     async def notification(self) -> Notification:
         """The next one, for as long as it takes. For one caller at a time."""
@@ -194,7 +194,7 @@ class AsyncConnection(asyncio.Protocol):
             # It was noticed by writing. What came before it may say why.
             with contextlib.suppress(OSError):
                 self.data_received(self._socket.recv(262144))
-        self.close(ConnectionLost("the connection to timerd is over: %s" % said(error) if error else "timerd closed the connection"))
+        self.close(ConnectionLost("the connection to timerd at '%s' is over: %s" % (self._path, said(error)) if error else "timerd at '%s' closed the connection" % self._path))
 
     def _answer(self, answer: Answer) -> None:
         method, future = self._waiting.pop(answer.number)

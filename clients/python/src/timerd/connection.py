@@ -18,6 +18,7 @@ from .wire import Notification
 
 class Connection:
     def __init__(self, path: str) -> None:
+        self._path = path
         self._conversation = Conversation()
         self._socket = dial(path)
         self._poll = select.poll()
@@ -137,9 +138,9 @@ class Connection:
         except BlockingIOError:
             return
         except OSError as error:
-            raise self._lost("the connection to timerd is over: %s" % said(error)) from None
+            raise self._lost("the connection to timerd at '%s' is over: %s" % (self._path, said(error))) from None
         if not data:
-            raise self._lost("timerd closed the connection")
+            raise self._lost("timerd at '%s' closed the connection" % self._path)
         self._conversation.feed(data)
 
     def _read_rest(self, error: OSError) -> None:
@@ -149,7 +150,7 @@ class Connection:
         except OSError:
             data = b""
         if not data:
-            raise self._lost("the connection to timerd is over: %s" % said(error))
+            raise self._lost("the connection to timerd at '%s' is over: %s" % (self._path, said(error)))
         self._conversation.feed(data)
 
     def _lost(self, message: str) -> ConnectionLost:
@@ -159,7 +160,7 @@ class Connection:
         """Until there is something to read, or room for what is to be sent."""
         left = None if deadline is None else deadline - time.monotonic()
         if left is not None and left <= 0:
-            raise TimedOut("timerd did not answer in time")
+            raise TimedOut("timerd at '%s' did not answer in time" % self._path)
         self._poll.register(self._socket, select.POLLIN | (select.POLLOUT if self._unsent else 0))
         # A limit beyond what poll(2) takes is looked at again.
         self._poll.poll(None if left is None else min(left * 1000 + 1, 1e6))
