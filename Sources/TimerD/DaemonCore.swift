@@ -28,7 +28,9 @@ struct Loops {
 
     init(_ started: inout StartedParts) async throws {
         try DescriptorLimit.require(Self.descriptors)
-        try Configuration.requireRoom(of: DescriptorLimit.now)
+        if let reason = Configuration.wantOfRoom(in: DescriptorLimit.now) {
+            throw DaemonError(reason, .unavailable)
+        }
         try ThreadLimit.require(Self.threads)
         sockets = try await started.start {
             MultiThreadedEventLoopGroup(numberOfThreads: 1)

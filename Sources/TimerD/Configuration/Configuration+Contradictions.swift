@@ -62,16 +62,14 @@ extension Configuration {
         return (room, min(maxConnectionsPerUser, share))
     }
 
-    /// Refuses so few descriptors that a daemon would answer nobody: it has most of them open, and takes no client into its
-    /// reserve.
-    static func requireRoom(of limit: Int) throws(DaemonError) {
+    /// Why a daemon does not start with so few descriptors; nil where it does.
+    ///
+    /// It would answer nobody: it has most of them open, and takes no client into its reserve.
+    static func wantOfRoom(in limit: Int) -> String? {
         let least = ownDescriptors + DescriptorLimit.reserve(of: limit)
-        guard limit < least else { return }
-        throw DaemonError(
-            "timerd may have \(limit) descriptors (LimitNOFILE=, ulimit -n), accepted are \(least) or more: "
-                + "it would refuse all clients",
-            .unavailable
-        )
+        guard limit < least else { return nil }
+        return "timerd may have \(limit) descriptors (LimitNOFILE=, ulimit -n), "
+            + "accepted are \(least) or more: it would refuse clients"
     }
 
     /// What comes of `maxConnections` where the daemon may have so many descriptors, in a sentence; nil where that is enough.
