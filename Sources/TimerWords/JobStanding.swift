@@ -40,8 +40,10 @@ extension Job {
         return runs.contains(where: \.waitsForWorker) ? queue?.wait : nil
     }
 
-    /// Whether `run` had attempts left and none follows, as `kill`, a newer fire or the job's end has dropped them; `runs`
-    /// are the job's, those of the same fire among them.
+    /// Whether `run` had attempts left and none follows, as `kill`, a newer fire or the job's end has dropped them.
+    ///
+    /// By the `retries` of now: where they were raised since, also of a run that had none left. `runs`: the job's, all
+    /// newer ones of the same fire among them.
     public func hasDroppedAttempts(after run: Run, among runs: [Run]) -> Bool {
         guard run.state == .done, !run.isOpen, run.failed == true, run.handler == nil,
             run.stopped != true, run.stoppedBy == nil
