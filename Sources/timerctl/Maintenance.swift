@@ -48,7 +48,8 @@ struct Maintenance: AsyncParsableCommand {
         }
         let count = answer.value.jobs.count + (answer.value.others?.count ?? 0)
         let jobs = count == 1 ? "1 job" : "\(count) jobs"
-        let end = owner.map { Self.end(of: $0, by: .current) } ?? Self.end
+        let end =
+            owner.map { Self.end(of: $0, by: .current) } ?? MaintenanceEnd.command(of: nil)
         Output.tell(
             state == .on
                 ? "maintenance is on: \(jobs) paused for it; '\(end)' resumes them"
@@ -56,12 +57,10 @@ struct Maintenance: AsyncParsableCommand {
         )
     }
 
-    private static let end = "timerctl maintenance off"
-
     /// The command that ends a user's maintenance, as the caller has to type it: without `--owner` it ends the caller's.
     static func end(of owner: String, by caller: LocalUser) -> String {
         let isOwn = owner == caller.name || owner == "\(caller.uid)"
-        return isOwn ? end : "\(end) --owner \(ShellWords.joined([owner]))"
+        return MaintenanceEnd.command(of: isOwn ? nil : owner)
     }
 
     private func show(_ daemon: Daemon) async throws {

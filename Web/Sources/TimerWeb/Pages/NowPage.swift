@@ -167,10 +167,7 @@ extension NowPage: PageContent {
                     isOwn
                         ? " are in maintenance: your jobs are paused until "
                         : " is in maintenance: that user's jobs are paused until "
-                    code {
-                        "timerctl maintenance off"
-                            + (isOwn ? "" : " --owner \(ShellWords.quoted(maintenance.owner))")
-                    }
+                    code { MaintenanceEnd.command(of: isOwn ? nil : maintenance.owner) }
                     ". "
                     parts.when(maintenance.since)
                 }
