@@ -39,11 +39,12 @@ extension TimerDMain {
     }
 
     /// Says why the process ends, behind what was logged.
-    static func complainLast(_ sentence: String) {
+    static func complainLast(_ sentence: String, after prefix: String) {
         let records = RecordQueue.standardError
+        let line = prefix + HiddenCharacters.escaped(sentence)
         // Where nothing was, there may be no thread yet, and is none needed.
-        guard records.isUsed else { return complain(sentence) }
-        records.writeLast("timerd: \(HiddenCharacters.escaped(sentence))\n")
+        guard records.isUsed else { return tell(line) }
+        records.writeLast(line + "\n")
     }
 
     /// Writes text and the end of its line to standard output, all of it.

@@ -274,23 +274,16 @@ struct TimerDMain: AsyncParsableCommand {
         )
     }
 
-    /// Reports the reason, to the journal as an error, else on standard error; returns the exit status.
+    /// Reports the reason on standard error, as an error where that leads to the journal; returns the exit status.
+    ///
+    /// Not as a record of the journal's own protocol: the journal looks up whose such a record is by the process, which may
+    /// be gone by then, and `journalctl -u` would not have the reason. It knows whose standard error is.
     static func failure(_ reason: String, _ status: Int32) -> ExitCode {
         let journal = Journal(
             environment: ProcessInfo.processInfo.environment,
             descriptor: STDERR_FILENO
         )
-        let event = LogEvent(
-            level: .error,
-            message: "\(reason)",
-            metadata: nil,
-            source: nil,
-            file: #fileID,
-            function: #function,
-            line: #line
-        )
-        if journal?.write(event) == true { return ExitCode(status) }
-        complainLast(reason)
+        complainLast(reason, after: journal == nil ? "timerd: " : Journal.prefix(.error))
         return ExitCode(status)
     }
 }

@@ -31,6 +31,9 @@ package struct Journal: Sendable {
         Datagram.send(Self.record(event), to: address)
     }
 
+    /// What a line on standard error begins with to have this level in the journal (sd-daemon(3)).
+    package static func prefix(_ level: Logger.Level) -> String { "<\(priority(level))>" }
+
     /// The record in the format of the journal.
     ///
     /// MESSAGE has the message and all metadata, each in quotes where it could be taken for more of it; each piece of metadata

@@ -113,4 +113,16 @@ import Testing
         let answer = try await Shell()("timerd --drain -1")
         #expect(answer.errors.contains("--drain is '-1', accepted is 0 to 86400 seconds"))
     }
+
+    @Test(
+        "The reason of an end is on standard error, also where that is the journal's: of a record it would not know whose",
+        arguments: ["timerd --check-config", "timerd"]
+    )
+    func journal(command: String) async throws {
+        let answer = try await Shell()(
+            "TIMERD_MAX_RUNS=x JOURNAL_STREAM=$(stat -L -c %d:%i /proc/self/fd/2) \(command)"
+        )
+        #expect(answer.status == 78)
+        #expect(answer.errors.hasPrefix("<3>TIMERD_MAX_RUNS is 'x'"), "\(answer.errors)")
+    }
 }
