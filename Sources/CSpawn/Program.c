@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-int cspawn_program(const char *path, char *const *argv, int listener, int keeps_errors, int32_t *pid) {
+int cspawn_program(const char *path, char *const *argv, int null, int listener, int keeps_errors, int32_t *pid) {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     int error = posix_spawn_file_actions_init(&actions);
@@ -22,8 +22,7 @@ int cspawn_program(const char *path, char *const *argv, int listener, int keeps_
         bool has_errors = keeps_errors && fcntl(STDERR_FILENO, F_GETFD) != -1;
         for (int i = 0; error == 0 && i < 3; i++)
             // To itself: that takes away its close-on-exec.
-            error = i == STDERR_FILENO && has_errors ? posix_spawn_file_actions_adddup2(&actions, i, i)
-                                                     : posix_spawn_file_actions_addopen(&actions, i, "/dev/null", O_RDWR, 0);
+            error = posix_spawn_file_actions_adddup2(&actions, i == STDERR_FILENO && has_errors ? i : null, i);
         // To itself as well: that takes away its close-on-exec.
         if (error == 0) error = posix_spawn_file_actions_adddup2(&actions, listener, 3);
         if (error == 0) error = posix_spawn_file_actions_addclosefrom_np(&actions, 4);

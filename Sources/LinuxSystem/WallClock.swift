@@ -83,13 +83,16 @@ package final class SystemClock: WallClock {
     }
 
     /// The kernel's name of this boot, random(4), and when the first process began; see `ClockAnchor.bootID`.
-    package static func bootID() throws(SystemError) -> String {
-        let descriptor = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw SystemError("cannot read the id of this boot") }
+    package static func bootID(
+        in file: String = "/proc/sys/kernel/random/boot_id"
+    ) throws(SystemError) -> String {
+        let doing = "cannot read the id of this boot from '\(file)'"
+        let descriptor = open(file, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw SystemError(doing) }
         defer { close(descriptor) }
         var bytes = [UInt8](repeating: 0, count: 36)
         guard Glibc.read(descriptor, &bytes, bytes.count) == bytes.count else {
-            throw SystemError("cannot read the id of this boot")
+            throw SystemError(doing)
         }
         let kernel = String(decoding: bytes, as: UTF8.self)
         // Nil where /proc shows a user nothing of others.

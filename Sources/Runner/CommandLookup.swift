@@ -92,6 +92,10 @@ struct CommandLookup: Sendable {
             return refusalInPath(path, cause == .permissionDenied ? cause : .noSuchFileOrDirectory)
         }
         let doing = "cannot run \(StartRefusal.quote(files[isThere ? Int(report.file) : 0]))"
+        // The one reason of that in execve(2), which its words do not tell.
+        if isThere, cause == .resourceTemporarilyUnavailable {
+            return StartRefusal("\(doing): its user has as many processes as may be (ulimit -u)")
+        }
         guard isThere, Self.missing.contains(cause) else { return StartRefusal(doing, cause) }
         guard let interpreter = report.interpreter else {
             return cause == .noSuchFileOrDirectory

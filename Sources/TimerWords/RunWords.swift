@@ -56,7 +56,12 @@ public struct RunWords: Sendable {
 
     private var ended: String {
         guard let start = run.startedAt, let end = run.endedAt else { return outcome }
-        return "\(outcome) after \((end - start).length)" + (verdict.map { ", \($0)" } ?? "")
+        let verdict = verdict.map { ", \($0)" } ?? ""
+        // The clock was set back meanwhile, by more than it took: how long that was is not known.
+        guard start <= end else {
+            return "\(outcome)\(verdict); by the clock it ended before it began"
+        }
+        return "\(outcome) after \((end - start).length)\(verdict)"
     }
 
     /// What its job makes of an exit status that other jobs would take for the contrary; nil where nobody would.

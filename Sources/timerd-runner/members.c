@@ -47,17 +47,24 @@ static size_t find_in_group(const struct run *run, pid_t *members, size_t room) 
     return living.count;
 }
 
-size_t find_members(const struct run *run, pid_t *members, size_t room) {
-    if (run->group) return find_in_group(run, members, room);
-    size_t count = 0;
+// Whether they could be looked for; the runner may have no descriptor or memory for that now, or no /proc.
+static bool find_in_process_group(const struct run *run, pid_t *members, size_t room, size_t *count) {
+    *count = 0;
     DIR *folder = opendir("/proc");
-    if (!folder) return 0;
-    for (struct dirent *entry; count < room && (entry = readdir(folder));) {
+    if (!folder) return false;
+    for (struct dirent *entry; *count < room && (entry = readdir(folder));) {
         if (!isdigit((unsigned char)entry->d_name[0])) continue;
         pid_t pid = (pid_t)atoi(entry->d_name);
-        if (getpgid(pid) == run->pid && !is_zombie(pid)) members[count++] = pid;
+        if (getpgid(pid) == run->pid && !is_zombie(pid)) members[(*count)++] = pid;
     }
     closedir(folder);
+    return true;
+}
+
+size_t find_members(const struct run *run, pid_t *members, size_t room) {
+    if (run->group) return find_in_group(run, members, room);
+    size_t count;
+    (void)find_in_process_group(run, members, room, &count);
     return count;
 }
 
@@ -68,7 +75,9 @@ bool survives(const struct run *run) {
     // The kernel gives the number to no new process while the group has a member: a process with that number
     // means that the group is gone.
     if (exists(run->pid) || !exists(-run->pid)) return false;
-    // Zombies are members until they are reaped, which not every parent does.
+    // Zombies are members until they are reaped, which not every parent does. What cannot be told is taken for true, as of a
+    // control group: the run's rules then end it.
     pid_t one;
-    return find_members(run, &one, 1) > 0;
+    size_t count;
+    return !find_in_process_group(run, &one, 1, &count) || count > 0;
 }

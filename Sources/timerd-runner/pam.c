@@ -20,7 +20,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { GROUPS = 4096, VARIABLES = 512, FIRST = 3, KEPT = 6, JOIN_SESSION_KEYRING = 1 };
+enum { GROUPS = 4096, FIRST = 3, KEPT = 6, JOIN_SESSION_KEYRING = 1 };
 
 // libpam, once it is loaded.
 static struct {
@@ -45,7 +45,8 @@ static _Noreturn void fail(int status, int error, const char *what, const char *
 }
 
 static void load(int status) {
-    void *library = dlopen("libpam.so.0", RTLD_NOW);
+    // For its modules, too: some name no library of their own, as whoever asks PAM is usually linked with it.
+    void *library = dlopen("libpam.so.0", RTLD_NOW | RTLD_GLOBAL);
     if (!library) fail(status, PAM_OPEN_ERR, "libpam.so.0", "cannot be loaded");
     const struct {
         const char *name;
@@ -114,11 +115,17 @@ static bool is_same_variable(const char *one, const char *other) {
     return strncmp(one, other, length) == 0 && other[length] == '=';
 }
 
-// What is given, and PAM's variables beside it.
-static void merge(char **all, size_t room, char *const *given, char **of_pam) {
+static size_t count_of(char *const *variables) {
     size_t count = 0;
-    for (; given[count] && count + 1 < room; count++) all[count] = given[count];
-    for (; of_pam && *of_pam && count + 1 < room; of_pam++) {
+    while (variables && variables[count]) count++;
+    return count;
+}
+
+// What is given, and PAM's variables beside it; `all` has room for both, and for the NULL behind them.
+static void merge(char **all, char *const *given, char **of_pam) {
+    size_t count = 0;
+    for (; given[count]; count++) all[count] = given[count];
+    for (; of_pam && *of_pam; of_pam++) {
         size_t place = 0;
         while (place < count && !is_same_variable(*of_pam, all[place])) place++;
         if (place == count) all[count++] = *of_pam;
@@ -156,11 +163,10 @@ _Noreturn void run_session(const struct plan *given, int control, int status, co
     static gid_t groups[GROUPS];
     int group_count = getgroups(GROUPS, groups);
     if (group_count >= 0) (plan.groups = groups, plan.group_count = (size_t)group_count);
-    size_t room = VARIABLES;
-    for (char **variable = plan.envp; *variable; variable++) room++;
-    char **all = calloc(room + LOGIN_VARIABLES, sizeof *all);
+    char **of_pam = pam.getenvlist(handle);
+    char **all = calloc(count_of(plan.envp) + count_of(of_pam) + LOGIN_VARIABLES + 1, sizeof *all);
     if (!all) fail(status, PAM_BUF_ERR, "environment", strerror(ENOMEM));
-    merge(all, room, plan.envp, pam.getenvlist(handle));
+    merge(all, plan.envp, of_pam);
     plan.envp = all;
     plan.completes_environment = true;
 

@@ -125,7 +125,7 @@ struct run {
     struct source session;
     struct holder *holder;
     struct alarm opening;
-    bool is_opening;
+    bool is_opening, is_opened_late;
 
     /// How long it may take from its start on, in µs; UINT64_MAX for any time.
     uint64_t time_limit;

@@ -98,6 +98,9 @@ void forget_session(pid_t pid) {
 static void fail_opening(struct run *run) {
     struct cspawn_report report = {.step = cspawn_step_session_opening, .error = 0, .file = -1};
     struct cspawn_report told;
+    // It was killed for that.
+    if (run->is_opened_late)
+        report.head_count = snprintf(report.head, sizeof report.head, "it took longer than %d s", PATIENCE / 1000000);
     if (run->status.descriptor != -1 && read(run->status.descriptor, &told, sizeof told) == sizeof told) report = told;
     memcpy(run->failure, &report, sizeof report);
     run->failure_size = sizeof report;
@@ -136,7 +139,9 @@ static void session_ready(struct source *source) {
 
 static void opening_took_long(struct alarm *alarm) {
     struct run *run = OWNER_OF(alarm, struct run, opening);
-    if (run->holder) kill(run->holder->pid, SIGKILL);
+    if (!run->holder) return;
+    run->is_opened_late = true;
+    kill(run->holder->pid, SIGKILL);
 }
 
 int open_session(struct run *run, const struct plan *plan, int status, const char *service, const char *user) {

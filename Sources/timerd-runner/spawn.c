@@ -60,9 +60,9 @@ void reset_signals(void) {
         syscall(SYS_rt_sigaction, signal, standard, NULL, 8);
 }
 
-static void unblock_signals(void) {
-    uint64_t none = 0;
-    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, 8);
+// Has these signals blocked, a bit each, and no others.
+static void block_only(uint64_t signals) {
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &signals, NULL, 8);
 }
 
 // Makes `stdio` 0, 1 and 2, `status` 3, and closes all others.
@@ -205,7 +205,9 @@ static int run(void *argument) {
     if (session == -1) fail(cspawn_step_session, error);
     // The runner's own are; the modules of a session may have changed them.
     if (start->gate != -1) reset_signals();
-    unblock_signals();
+    // A credential beyond a limit of a file's size (ulimit -f, limits.conf) is to be an error, which names it, and no signal: by
+    // that the command would count as begun.
+    block_only(UINT64_C(1) << (SIGXFSZ - 1));
     // Before a session is opened that has been done, and what its modules have set counts.
     if (start->gate == -1) lower(RLIMIT_NOFILE, plan->open_files, RLIM_INFINITY, cspawn_step_descriptors);
     set_limits(plan);
@@ -224,6 +226,7 @@ static int run(void *argument) {
     complete_environment(plan);
     umask(plan->umask);
     if (chdir(plan->directory) == -1) fail(cspawn_step_directory, errno);
+    block_only(0);
     end_with_caller(start->caller);
     execute(plan);
 }

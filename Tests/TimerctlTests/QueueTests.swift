@@ -167,8 +167,11 @@ import TimerControl
             $0.name = "welcome"
         }
         #expect(await TaskCommand(["sh", "-c", script]).run(task) == .finished)
-        // And where nobody reads it.
-        #expect(await TaskCommand(["true"]).run(task) == .finished)
+        // And where nobody reads it, of which a pipe takes 64 KiB at first.
+        let unread = self.task {
+            $0.userInfo = JSONText(.string(String(repeating: "x", count: 100_000)))
+        }
+        #expect(await TaskCommand(["true"]).run(unread) == .finished)
     }
 
     @Test("A command has descriptors 0, 1 and 2, and none that was left open for it")

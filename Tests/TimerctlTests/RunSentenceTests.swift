@@ -50,6 +50,13 @@ import TimerWords
             "exit 3 after 3 ms; told to end by its owner (kill)"
         ),
         (
+            done(-3600) { ($0.outcome, $0.status, $0.attempt) = (.exited, 3, 2) },
+            "exit 3, no failure (success codes); by the clock it ended before it began; attempt 2"
+        ),
+        (
+            done(0) { ($0.outcome, $0.status) = (.exited, 0) }, "exit 0 after 0 ms"
+        ),
+        (
             done(200) {
                 $0.outcome = .signalled
                 $0.signal = 9

@@ -29,7 +29,7 @@ enum cspawn_step {
     /// It could not enter its control group.
     cspawn_step_control_group,
     /// Its PAM session could not be opened: `error` is PAM's, and `head` says at which call, and why. 0: the process
-    /// that was to open it ended without a word.
+    /// that was to open it ended without a word, or took too long, which `head` says then.
     cspawn_step_session_opening,
     /// A file for $CREDENTIALS_DIRECTORY could not be read, which `head` has the path of, 256 bytes of it at most. The
     /// error 0: it is no file, or one of /proc; EFBIG: with it there are more bytes than there may be.
@@ -55,9 +55,9 @@ struct cspawn_report {
 };
 
 /// Starts a program that serves the listening socket `listener`, which is its descriptor 3; 0, 1 and 2 are
-/// /dev/null, and there are no others; `keeps_errors`: 2 is the caller's, if that is open. It has a session of its own: a
-/// signal of the caller's terminal is not meant for it. Returns 0 or the errno.
-int cspawn_program(const char *path, char *const *argv, int listener, int keeps_errors, int32_t *pid);
+/// `null`, /dev/null open for both, and there are no others; `keeps_errors`: 2 is the caller's, if that is open. It has a
+/// session of its own: a signal of the caller's terminal is not meant for it. Returns 0 or the errno.
+int cspawn_program(const char *path, char *const *argv, int null, int listener, int keeps_errors, int32_t *pid);
 
 /// Whether what is written to that descriptor is lost: it is /dev/null, or closed.
 int cspawn_is_null(int descriptor);

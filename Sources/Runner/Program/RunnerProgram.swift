@@ -22,6 +22,8 @@ package struct RunnerProgram: Sendable {
     ///
     /// The first process of a container ends last, so that its log is read for as long as a runner may write to it.
     var sharesErrors = getpid() == 1
+    /// What it has as its input, and for its output, which are nobody's.
+    var null = "/dev/null"
     /// Gets the pid of one that was started: a child, for whose end nobody waits here.
     ///
     /// The daemon has the kernel remove its children (`ProcessSignals`).
@@ -140,6 +142,14 @@ package struct RunnerProgram: Sendable {
     }
 
     private func spawn(_ listener: FileDescriptor) throws(RunnerUnreachable) {
+        // Here, and not in the new process, which would say no more than that the program cannot be started.
+        let null = Glibc.open(self.null, O_RDWR | O_CLOEXEC)
+        guard null != -1 else {
+            throw RunnerUnreachable(
+                "cannot open '\(self.null)' for timerd-runner: \(Errno.last.text)"
+            )
+        }
+        defer { close(null) }
         var words: [UnsafeMutablePointer<CChar>?] =
             ([executable] + arguments).map { strdup($0) } + [nil]
         defer { for word in words { free(word) } }
@@ -147,6 +157,7 @@ package struct RunnerProgram: Sendable {
         let error = cspawn_program(
             executable,
             &words,
+            null,
             listener.rawValue,
             sharesErrors ? 1 : 0,
             &pid

@@ -26,6 +26,8 @@ struct TaskCommand: Sendable {
                 do throws(Errno) {
                     // Each on a thread of its own, which waits for the process.
                     try SystemThread.start(named: "task-\(task.fire)") {
+                        // Of a command that leaves its input unread.
+                        SystemThread.blockBrokenPipeSignal()
                         done.resume(returning: process.run(arguments, for: task, unstartable))
                     }
                 } catch {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CSpawn
+import Glibc
 import Testing
 
 @testable import Runner
@@ -41,6 +42,16 @@ import Testing
         (report.step, report.error, report.file) = (Int32(step.rawValue), 2, 2)
         let refusal = CommandLookup(request).refusal(report)
         #expect(refusal.message == "\(words): no such file or directory")
+    }
+
+    @Test("That a user has as many processes as may be is told as the reason")
+    func processes() {
+        var report = cspawn_report()
+        report.step = Int32(cspawn_step_exec.rawValue)
+        (report.error, report.file) = (EAGAIN, 0)
+        let refusal = CommandLookup(TestRunner.request(["/bin/ls"])).refusal(report)
+        let words = "its user has as many processes as may be (ulimit -u)"
+        #expect(refusal.message == "cannot run '/bin/ls': \(words)")
     }
 
     @Test(

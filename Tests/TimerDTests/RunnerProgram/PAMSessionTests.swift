@@ -107,7 +107,7 @@ struct PAMSessionTests {
     }
 
     @Test(
-        "Its variables are the command's, where the job has none of its own; its limits are the command's"
+        "All its variables are the command's, where the job has none of its own; its limits are the command's"
     )
     func surroundings() throws {
         let service = try Service(
@@ -116,16 +116,44 @@ struct PAMSessionTests {
             session required pam_limits.so conf=FOLDER/limits
             """
         )
-        try "FROM_PAM=yes\nOF_JOB=pam\n"
+        let many = (1...600).map { "V\($0)=\($0)\n" }.joined()
+        try "FROM_PAM=yes\nOF_JOB=pam\n\(many)"
             .write(toFile: service.folder.file("env"), atomically: false, encoding: .utf8)
         try "* hard nofile 77\n* soft nofile 77\n"
             .write(toFile: service.folder.file("limits"), atomically: false, encoding: .utf8)
         let runner = try RunnerProcess()
         let peer = try runner.connect()
-        var order = request(1, "echo $FROM_PAM $OF_JOB $(ulimit -n)", service)
+        var order = request(1, "echo $FROM_PAM $OF_JOB $V600 $(ulimit -n)", service)
         order.environment["OF_JOB"] = "job"
         try peer.send(ScriptedRun.start(order))
-        #expect(String(decoding: try peer.end(of: 1).stdout, as: UTF8.self) == "yes job 77\n")
+        #expect(String(decoding: try peer.end(of: 1).stdout, as: UTF8.self) == "yes job 600 77\n")
+        withExtendedLifetime(service) {}
+    }
+
+    @Test(
+        "A module that names no library finds PAM's functions, as in a program that is linked with PAM",
+        .enabled(if: Raised.works, "needs a C compiler")
+    )
+    func unlinkedModule() async throws {
+        let service = try Service("session required FOLDER/module.so")
+        let source = """
+            extern int pam_putenv(void *, const char *);
+            int pam_sm_open_session(void *handle, int flags, int count, const char **words) {
+                (void)flags, (void)count, (void)words;
+                return pam_putenv(handle, "OF_MODULE=yes");
+            }
+            int pam_sm_close_session(void *handle, int flags, int count, const char **words) {
+                (void)handle, (void)flags, (void)count, (void)words;
+                return 0;
+            }
+            """
+        let module = service.folder.file("module.so")
+        let words = [Raised.compiler ?? "cc", "-shared", "-fPIC", "-x", "c", "-o", module, "-"]
+        try await Tool.run(words, input: source)
+        let runner = try RunnerProcess()
+        let peer = try runner.connect()
+        try peer.send(ScriptedRun.start(request(1, "echo $OF_MODULE", service)))
+        #expect(try peer.end(of: 1).stdout == Array("yes\n".utf8))
         withExtendedLifetime(service) {}
     }
 

@@ -36,6 +36,18 @@ import Testing
         #expect(access(program.socket, F_OK) != 0)
     }
 
+    @Test("What it has as its input is not there: that is named, and not the program")
+    func missingNull() {
+        let path = folder.file("null")
+        var program = RunnerProgram(executable: "/bin/true", socket: folder.file("socket"))
+        program.null = path
+        #expect(
+            refusal(of: program)
+                == "cannot open '\(path)' for timerd-runner: no such file or directory"
+        )
+        #expect(access(program.socket, F_OK) != 0)
+    }
+
     @Test("The daemon's connection waits for the runner that it starts before that begins")
     func first() throws {
         let path = folder.file("timerd-runner")

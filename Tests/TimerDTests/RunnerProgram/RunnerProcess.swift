@@ -37,8 +37,10 @@ final class RunnerProcess {
         var words: [UnsafeMutablePointer<CChar>?] =
             (command + [program] + arguments).map { strdup($0) } + [nil]
         defer { for word in words { free(word) } }
+        let null = open("/dev/null", O_RDWR | O_CLOEXEC)
+        defer { Glibc.close(null) }
         var pid: Int32 = 0
-        let error = cspawn_program(command.first ?? program, &words, listener, 0, &pid)
+        let error = cspawn_program(command.first ?? program, &words, null, listener, 0, &pid)
         guard error == 0 else { throw POSIXError(POSIXErrorCode(rawValue: error) ?? .EIO) }
         self.pid = pid
     }

@@ -92,4 +92,22 @@ struct RunnerSecretsFolderTests {
         }
         withExtendedLifetime(runner) {}
     }
+
+    @Test(
+        "What the limit of a file's size leaves no room for keeps the command from starting, with the path and the reason",
+        .enabled(if: access("/usr/bin/prlimit", X_OK) == 0)
+    )
+    func fileSize() throws {
+        let runner = try RunnerProcess(through: ["/usr/bin/prlimit", "--fsize=1"])
+        let peer = try runner.connect()
+        var request = ScriptedRun.request(1, "echo began")
+        request.secrets = [RunSecret(name: "one", path: try file("one", owner: geteuid()))]
+        try peer.send(ScriptedRun.start(request))
+        let end = try peer.end(of: 1).end
+        #expect(end.outcome == .notStarted)
+        let text = end.failure.map { CommandLookup(request).refusal($0).message.lowercased() } ?? ""
+        #expect(text.hasPrefix("cannot make '"), "\(text)")
+        #expect(text.hasSuffix("/one' for the run's credentials: file too large"), "\(text)")
+        withExtendedLifetime(runner) {}
+    }
 }

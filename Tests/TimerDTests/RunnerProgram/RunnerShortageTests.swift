@@ -168,4 +168,29 @@ struct RunnerShortageTests {
         #expect(Self.isListening(pid))
         withExtendedLifetime(runner) {}
     }
+
+    @Test(
+        "What a run leaves behind is ended though the runner cannot look for it, for want of descriptors"
+    )
+    func leftover() async throws {
+        let runner = try RunnerProcess("--without-groups")
+        let pid = runner.pid
+        let gate = runner.folder.file("gate")
+        try #require(mkfifo(gate, 0o600) == 0)
+        let peer = try runner.connect()
+        let script = "while :; do sleep 0.02; done & echo $!; read word <\(gate)"
+        try peer.send(ScriptedRun.start(ScriptedRun.request(1, script)))
+        let told = try peer.next {
+            if case .output(1, _, _, _, let bytes) = $0 { bytes } else { nil }
+        }
+        let number = String(decoding: told, as: UTF8.self).dropLast()
+        let left = try #require(pid_t(number))
+        try await Tool.run(["prlimit", "--pid=\(pid)", "--nofile=3:"])
+        try "go\n".write(toFile: gate, atomically: false, encoding: .utf8)
+        try await eventually("what is left is ended") { !isAlive(left) }
+        try await Tool.run(["prlimit", "--pid=\(pid)", "--nofile=64:"])
+        let end = try peer.end(of: 1).end
+        #expect(end.outcome == .exited && end.code == 0 && end.survivors == [])
+        withExtendedLifetime(runner) {}
+    }
 }

@@ -4,7 +4,7 @@ import Glibc
 
 /// A program that is setuid root and becomes root altogether; it is made by root, as no user can make it.
 enum Raised {
-    private static let compiler = ["cc", "clang", "gcc"].first(where: Shell.has)
+    static let compiler = ["cc", "clang", "gcc"].first(where: Shell.has)
     static var works: Bool { compiler != nil }
 
     static func make(in folder: String) async throws -> String {

@@ -16,10 +16,10 @@ struct RunTimes: Hashable, Sendable {
     /// Of its own command alone, and of runs that are over.
     init(_ runs: [Run]) {
         let spans = runs.compactMap { run -> TimeSpan? in
-            guard run.handlerWords == nil, run.state == .done, let start = run.startedAt,
-                let end = run.endedAt
-            else { return nil }
-            return max(end - start, .zero)
+            guard run.handlerWords == nil, run.state == .done, let end = run.endedAt else {
+                return nil
+            }
+            return run.duration(end)
         }
         count = spans.count
         guard count > 0 else { return }

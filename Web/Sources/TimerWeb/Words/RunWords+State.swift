@@ -41,10 +41,10 @@ extension RunWords {
 }
 
 extension Run {
-    /// How long it took, or has taken up to now.
+    /// How long it took, or has taken up to now; nil also where the clock was set back meanwhile, by more than it took.
     func duration(_ now: Timestamp) -> TimeSpan? {
         guard let startedAt else { return nil }
-        if let endedAt { return endedAt - startedAt }
+        if let endedAt { return startedAt <= endedAt ? endedAt - startedAt : nil }
         return state == .running || state == .reserved ? now - startedAt : nil
     }
 }

@@ -296,4 +296,20 @@ import TimerWords
         #expect(1_234_567.grouped == "1,234,567")
         #expect(2.of("date was", "dates were") == "2 dates were")
     }
+
+    @Test("How long a run took is not known where the clock was set back meanwhile")
+    func setBack() {
+        var run = Run(
+            job: JobID(rawValue: 1),
+            fire: FireID(rawValue: 1),
+            state: .done,
+            fireDate: Self.now
+        )
+        run.startedAt = Self.now
+        run.endedAt = Self.now + .seconds(2)
+        #expect(run.duration(Self.now) == .seconds(2))
+        run.endedAt = Self.now - .seconds(3600)
+        #expect(run.duration(Self.now) == nil)
+        #expect(RunTimes([run]).count == 0)
+    }
 }
