@@ -51,6 +51,23 @@ import TimerControl
         #expect(!reboot.hasOtherNextDate(now: testNow, zone: berlin))
     }
 
+    @Test("A change to other dates tells that a moved date, or dropped ones, count no more")
+    func lost() {
+        let cron = ScheduleWords(cron: "0 5 * * *", tz: "UTC")
+        func note(_ next: String, _ change: (inout JobDefinition) -> Void) -> String? {
+            let job = job(schedule: cron) { $0.fireDate = date(next) }
+            var new = job.definition
+            change(&new)
+            return job.lostDates(as: new, now: testNow, zone: berlin)
+        }
+        let dropped = "2026-12-03T05:00:00Z"
+        let lost = note(dropped) { $0.schedule.tz = "Asia/Tokyo" }
+        #expect(lost?.hasPrefix("its dates begin anew: that its next one was moved, or") == true)
+        #expect(note(dropped) { $0.schedule = ScheduleWords(every: "1h") } == lost)
+        #expect(note(dropped) { $0.timeout = "5s" } == nil, "the dates are the same")
+        #expect(note("2026-12-02T05:00:00Z") { $0.schedule.tz = "Asia/Tokyo" } == nil)
+    }
+
     @Test("It is told in a line for all jobs of which it is so, however many they are")
     func notes() {
         func jobs(_ ids: ClosedRange<Int64>) -> [Job] {

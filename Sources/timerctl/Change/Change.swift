@@ -93,7 +93,8 @@ struct Change: AsyncParsableCommand, JobCommand {
             local: .local,
             script: script
         )
-        for note in changed.notes { Output.complain("note: \(note)") }
+        let lost = old.lostDates(as: changed.definition, now: .now, zone: .local)
+        for note in changed.notes + [lost].compactMap(\.self) { Output.complain("note: \(note)") }
         // Of what is held a change may be the end of that, whatever it says.
         guard !old.state.isLive || old.held != nil || changed.isAnother else {
             try Output.write(common.json ? found.jsonLine("job") : "\(old.title): no changes\n")

@@ -59,4 +59,13 @@ extension Job {
         }
         return next != date
     }
+
+    /// What of that goes, in a sentence, where the job becomes `new`, with other dates; nil where nothing does.
+    func lostDates(as new: JobDefinition, now: Timestamp, zone: Zone) -> String? {
+        guard hasOtherNextDate(now: now, zone: zone),
+            !definition.hasDates(of: new, now: now, zone: zone)
+        else { return nil }
+        return "its dates begin anew: that its next one was moved, or dates ahead were dropped, "
+            + "counts no more"
+    }
 }
