@@ -72,7 +72,7 @@ struct Change: AsyncParsableCommand, JobCommand {
         }
         if new.whilePid != nil { throw ValidationError("--while-pid belongs to 'add'") }
         if new.whileConnected { throw ValidationError("--while-connected belongs to 'add'") }
-        try schedule.checkOne()
+        try schedule.checkOne(until: general.until)
         try job.check(command: command)
     }
 
