@@ -310,6 +310,7 @@ import TimerControl
     func paused() {
         let job = job { $0.state = .paused }
         #expect(job.firstFireSentence(in: berlin) == "paused; 'timerctl resume 2' arms it")
+        #expect(job.firstFireSentence(in: berlin, isTrial: true) == "paused", "job 2 is not there")
     }
 }
 
