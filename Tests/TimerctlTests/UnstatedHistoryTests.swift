@@ -91,6 +91,13 @@ import TimerControl
                 "the file does not say how many fires of a count there have been: job 2",
             ]
         )
+        let told = job {
+            $0.definition.notify = ["desktop", "https://hooks.example/…#3f9a"]
+        }
+        let pings = job(3) { $0.definition.ping = "https://ping.example/…#0a1b" }
+        let urls = "the file does not say the whole URLs of notify and ping, without which no "
+        #expect(notes([told, pings]) == [urls + "other daemon takes it: jobs 2, 3"])
+        #expect(notes([job { $0.definition.notify = ["mail:ann", "command:true"] }]) == [])
         #expect(notes(jobs(3...5002)) == [dates + "jobs 3, 4, 5, 6, 7, 8, 9, 10 and 4992 more"])
     }
 }
