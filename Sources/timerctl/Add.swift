@@ -68,7 +68,7 @@ struct Add: AsyncParsableCommand, JobCommand {
                     + "begins so goes after '--'"
             )
         }
-        try schedule.check()
+        try schedule.check(until: job.general.until)
         if let first = words.first, first != "--" { try schedule.checkEnd(before: first) }
         try job.check(command: command)
     }

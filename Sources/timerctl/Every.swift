@@ -52,7 +52,7 @@ struct Every: AsyncParsableCommand, JobCommand {
     }
 
     mutating func validate() throws {
-        try schedule.check()
+        try schedule.check(until: job.general.until)
         try job.check(command: command)
     }
 

@@ -190,6 +190,21 @@ import TimerControl
         #expect(try zone(["--every", "5s"]) == nil)
     }
 
+    @Test("The last date of an interval has the zone that is named, in a file as well")
+    func zoneOfEnd() throws {
+        let ends = try definition(
+            ["--every", "1h", "--until", "2026-12-24 09:00", "--tz", "JST-9"]
+        )
+        #expect(ends.schedule == ScheduleWords(every: "1h"))
+        #expect(ends.until == "2026-12-24T00:00:00.000000Z")
+        let short = try Every.parse(["1h", "--until", "2026-12-24 09:00", "--tz", "JST-9"])
+        #expect(try short.schedule.zone(local: berlin).name == "JST-9")
+        let file = jobFile("jobs: {a: {every: 1h, until: 2026-12-24 09:00, tz: JST-9}}")
+        #expect(file.mistakes == [])
+        #expect(file.jobs.first?.definition.schedule == ScheduleWords(every: "1h"))
+        #expect(file.jobs.first?.definition.until == "2026-12-24T00:00:00.000000Z")
+    }
+
     @Test("A local time that does not exist comes with a note")
     func note() throws {
         let add = try Add.parse(["--at", "2027-03-28 02:30"])
@@ -206,7 +221,7 @@ import TimerControl
             (["--in", "5s", "--from", "09:00"], "--from belongs to --every"),
             (
                 ["--every", "5s", "--tz", "UTC"],
-                "--tz belongs to --at, --from, --cron and --calendar; a length of time has no zone"
+                "--tz belongs to --at, --from, --until, --cron and --calendar; a length of time has no zone"
             ),
             (["--in", "5s", "--"], "no command after '--'"),
             // As a script has them where a variable is empty.
@@ -295,6 +310,7 @@ import TimerControl
     func paused() {
         let job = job { $0.state = .paused }
         #expect(job.firstFireSentence(in: berlin) == "paused; 'timerctl resume 2' arms it")
+        #expect(job.firstFireSentence(in: berlin, isTrial: true) == "paused", "job 2 is not there")
     }
 }
 

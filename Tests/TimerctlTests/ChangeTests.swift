@@ -118,6 +118,13 @@ import TimerControl
         #expect(
             try changed(["--until", "2026-12-24 09:00"]).until == "2026-12-24T00:00:00.000000Z"
         )
+        var interval = JobDefinition(schedule: ScheduleWords(every: "1h"))
+        let words = ["--until", "2026-12-24 09:00", "--tz", "JST-9"]
+        let ends = try changed(words, of: interval)
+        interval.until = "2026-12-24T00:00:00.000000Z"
+        #expect(ends == interval)
+        interval.schedule.every = "2h"
+        #expect(try changed(words + ["--every", "2h"], of: ends) == interval)
     }
 
     @Test("An interval keeps its first date, which no zone changes")
@@ -133,7 +140,7 @@ import TimerControl
         let zone = #expect(throws: ValidationError.self) {
             try changed(["--tz", "Europe/Paris"], of: grid)
         }
-        #expect(zone?.message.hasPrefix("--tz belongs to --at, --from, --cron and") == true)
+        #expect(zone?.message.hasPrefix("--tz belongs to --at, --from, --until,") == true)
         let from = #expect(throws: ValidationError.self) { try changed(["--from", "09:00"]) }
         #expect(from?.message == "--from belongs to --every")
     }

@@ -63,6 +63,27 @@ import TimerWords
         )
     }
 
+    @Test("A job's page tells each option that is set, also without the one that it stands beside")
+    func eachOption() throws {
+        func text(_ job: Job) -> String {
+            JobPage(job: job, runs: [], dates: testDates).text(for: .plain)
+        }
+        let bare = text(job())
+        for option in JobOption.allCases where !option.isOfSchedule {
+            // The job's state tells whether it is paused; a key's time is refused without a key.
+            guard option != .paused, option != .keyKept,
+                let value = ExportTests.full.definition[option]
+            else { continue }
+            var job = job()
+            try job.definition.set(option, value)
+            #expect(text(job) != bare, "\(option)")
+        }
+        let backoff = job { $0.definition.backoff = "7s" }
+        #expect(text(backoff).contains("  backoff    7s\n"))
+        let killAfter = job { $0.definition.killAfter = "9s" }
+        #expect(text(killAfter).contains("  kill after  9s\n"))
+    }
+
     @Test("A job that has ended says when and why, and has no coming dates")
     func ended() {
         let job = job(schedule: ScheduleWords(at: "2026-12-01T07:59:00.000000Z")) {

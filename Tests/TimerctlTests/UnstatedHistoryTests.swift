@@ -51,6 +51,23 @@ import TimerControl
         #expect(!reboot.hasOtherNextDate(now: testNow, zone: berlin))
     }
 
+    @Test("A change to other dates tells that a moved date, or dropped ones, count no more")
+    func lost() {
+        let cron = ScheduleWords(cron: "0 5 * * *", tz: "UTC")
+        func note(_ next: String, _ change: (inout JobDefinition) -> Void) -> String? {
+            let job = job(schedule: cron) { $0.fireDate = date(next) }
+            var new = job.definition
+            change(&new)
+            return job.lostDates(as: new, now: testNow, zone: berlin)
+        }
+        let dropped = "2026-12-03T05:00:00Z"
+        let lost = note(dropped) { $0.schedule.tz = "Asia/Tokyo" }
+        #expect(lost?.hasPrefix("its dates begin anew: that its next one was moved, or") == true)
+        #expect(note(dropped) { $0.schedule = ScheduleWords(every: "1h") } == lost)
+        #expect(note(dropped) { $0.timeout = "5s" } == nil, "the dates are the same")
+        #expect(note("2026-12-02T05:00:00Z") { $0.schedule.tz = "Asia/Tokyo" } == nil)
+    }
+
     @Test("It is told in a line for all jobs of which it is so, however many they are")
     func notes() {
         func jobs(_ ids: ClosedRange<Int64>) -> [Job] {
@@ -74,6 +91,13 @@ import TimerControl
                 "the file does not say how many fires of a count there have been: job 2",
             ]
         )
+        let told = job {
+            $0.definition.notify = ["desktop", "https://hooks.example/…#3f9a"]
+        }
+        let pings = job(3) { $0.definition.ping = "https://ping.example/…#0a1b" }
+        let urls = "the file does not say the whole URLs of notify and ping, without which no "
+        #expect(notes([told, pings]) == [urls + "other daemon takes it: jobs 2, 3"])
+        #expect(notes([job { $0.definition.notify = ["mail:ann", "command:true"] }]) == [])
         #expect(notes(jobs(3...5002)) == [dates + "jobs 3, 4, 5, 6, 7, 8, 9, 10 and 4992 more"])
     }
 }

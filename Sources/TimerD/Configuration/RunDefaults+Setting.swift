@@ -10,6 +10,16 @@ extension RunDefaults {
             + options.map { "'\($0)' (\($0.form.accepted))" }.joined(separator: ", ")
     }
 
+    /// The name in such an object that is not accepted, or whose value is not; nil where that is none alone.
+    static func refusedName(inJSON text: String) -> String? {
+        // try?: what is no object has no names.
+        guard case .object(let members)? = try? JSONValue(parsing: Array(text.utf8)) else {
+            return nil
+        }
+        return members.sorted { $0.key < $1.key }
+            .first { RunDefaults(.object([$0.key: $0.value])) == nil }?.key
+    }
+
     /// Nil for what is none.
     init?(_ value: JSONValue) {
         guard case .object(let members) = value else { return nil }

@@ -248,6 +248,10 @@ public struct SettingError: Error, Hashable, Sendable, CustomStringConvertible {
         if setting == .database, let reason = SharedJobs.mistake(in: value) {
             return Self(description: "\(place) is no address of PostgreSQL: \(reason)")
         }
-        return Self(description: "\(place) is \(value), accepted is \(setting.accepted)")
+        // A variable's words are in quotes here.
+        let json = value.hasPrefix("'") ? String(value.dropFirst().dropLast()) : value
+        let name = setting == .defaults ? RunDefaults.refusedName(inJSON: json) : nil
+        let found = name.map { "\(value), of which '\($0)' is not accepted; " } ?? "\(value), "
+        return Self(description: "\(place) is \(found)accepted is \(setting.accepted)")
     }
 }

@@ -190,12 +190,14 @@ struct JobReader {
     /// Checks the schedule, and turns dates into instants: the daemon may live in another zone.
     private mutating func fixDates(of definition: inout JobDefinition, _ places: [JobOption: Place])
     {
-        let words = definition.schedule
+        var words = definition.schedule
         // The schedule was not accepted, and has been reported.
         guard let kind = Self.kinds.first(where: { places[$0] != nil }) else { return }
         do throws(ScheduleError) {
             let zone =
                 try words.tz.map { (tz) throws(ScheduleError) in try Zone(named: tz) } ?? zone
+            // The zone of the last date alone, where an interval has no first one.
+            if definition.until != nil, words.every != nil, words.from == nil { words.tz = nil }
             _ = try words.resolve(now: now, zone: zone)
             definition.schedule.at = fixed(words.at, .at, places, zone)
             definition.schedule.from = fixed(words.from, .from, places, zone)

@@ -72,7 +72,7 @@ struct Change: AsyncParsableCommand, JobCommand {
         }
         if new.whilePid != nil { throw ValidationError("--while-pid belongs to 'add'") }
         if new.whileConnected { throw ValidationError("--while-connected belongs to 'add'") }
-        try schedule.checkOne()
+        try schedule.checkOne(until: general.until)
         try job.check(command: command)
     }
 
@@ -93,7 +93,8 @@ struct Change: AsyncParsableCommand, JobCommand {
             local: .local,
             script: script
         )
-        for note in changed.notes { Output.complain("note: \(note)") }
+        let lost = old.lostDates(as: changed.definition, now: .now, zone: .local)
+        for note in changed.notes + [lost].compactMap(\.self) { Output.complain("note: \(note)") }
         // Of what is held a change may be the end of that, whatever it says.
         guard !old.state.isLive || old.held != nil || changed.isAnother else {
             try Output.write(common.json ? found.jsonLine("job") : "\(old.title): no changes\n")

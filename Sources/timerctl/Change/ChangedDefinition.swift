@@ -25,7 +25,8 @@ struct ChangedDefinition {
         local: Zone,
         script: JobScript? = nil
     ) throws {
-        let completed = try Self.completed(schedule, old.schedule)
+        let until = options.general.until
+        let completed = try Self.completed(schedule, old.schedule, until: until)
         let request = try options.request(
             completed ?? schedule,
             command: command,
@@ -77,7 +78,8 @@ struct ChangedDefinition {
     /// - Throws: where what is stated does not belong to what was.
     private static func completed(
         _ stated: ScheduleOptions,
-        _ old: ScheduleWords
+        _ old: ScheduleWords,
+        until: String?
     ) throws -> ScheduleOptions? {
         var schedule = stated
         let isStated =
@@ -91,7 +93,7 @@ struct ChangedDefinition {
                 )
             }
             (schedule.every, schedule.cron, schedule.calendar) = (old.every, old.cron, old.calendar)
-            try schedule.check()
+            try schedule.check(until: until)
         }
         if schedule.every != nil, schedule.from == nil { schedule.from = old.from }
         return schedule

@@ -69,8 +69,7 @@ enum CopiedDefinition {
         _ dates: LocalDate
     ) throws(Failure) -> (definition: JobDefinition, notes: [String]) {
         var definition = job.restated
-        let hidden = [("notify", definition.notify ?? []), ("ping", [definition.ping ?? ""])]
-            .filter { $0.1.contains(where: isHidden) }.map(\.0)
+        let hidden = definition.optionsWithHiddenURLs
         guard hidden.isEmpty else {
             throw Failure(
                 .refused,
@@ -133,9 +132,5 @@ enum CopiedDefinition {
         }
         words.at = date.rfc3339
         return words
-    }
-
-    private static func isHidden(_ text: String) -> Bool {
-        if case .masked? = NoticePlace(text) { true } else { false }
     }
 }

@@ -85,6 +85,8 @@ struct Edit: AsyncParsableCommand {
         for note in declared.notes {
             Output.complain("note: line \(note.place.line): \(note.text)")
         }
+        let lost = edited.job.lostDates(as: declared.definition, now: .now, zone: .local)
+        if let lost { Output.complain("note: \(lost)") }
         let revision = JobRevision(of: edited.job, declared.definition)
         try await daemon.change(revision, json: common.json) { new in
             for change in changes { Output.tell("    \(Printable.escaped(change))") }

@@ -72,10 +72,15 @@ struct Editor {
         }
         let isThere = access(path, F_OK) == 0
         guard status == 0 else {
+            let words = "the editor '\(command)' \(Self.end(status)); nothing was changed"
+            // As with ":cq" in vi: the text may have what is secret of the job, and nothing of the user's.
+            if openings == 1, isThere, isAsWritten(text) {
+                remove()
+                throw Failure(.inputOutput, words)
+            }
             throw Failure(
                 .inputOutput,
-                "the editor '\(command)' \(Self.end(status)); nothing was changed, and the text "
-                    + (isThere ? "is kept in \(path)" : "was removed")
+                words + ", and the text " + (isThere ? "is kept in \(path)" : "was removed")
             )
         }
         guard isThere else {
@@ -94,6 +99,12 @@ struct Editor {
             throw Failure(.badData, "the text is not UTF-8; it is kept in \(path)")
         }
         return text
+    }
+
+    private func isAsWritten(_ text: String) -> Bool {
+        // try?: what cannot be read may be another text, and is kept.
+        let bytes = try? InputFile.bytes(of: path, atMost: InputFile.largestOfJobs)
+        return bytes?.elementsEqual(text.utf8) == true
     }
 
     /// Writes a file of its own first, so that a full disk does not take what the user has written.

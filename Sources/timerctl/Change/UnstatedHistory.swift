@@ -4,16 +4,20 @@ import Schedules
 import TimerControl
 import TimerWords
 
-/// What was done to jobs since they were added that their definitions do not say: a file or a copy has none of it.
+/// What was done to jobs since they were added that their definitions do not say, and what is shown of none: a file or a
+/// copy has none of it.
 struct UnstatedHistory {
     /// Those whose next date is not their schedule's.
     private(set) var otherDates: [Job] = []
     /// Those that have fired some of the times that they are to fire.
     private(set) var counted: [Job] = []
+    /// Those that have URLs, which stand in a file as marks.
+    private(set) var marked: [Job] = []
 
     init(_ jobs: [Job], now: Timestamp, zone: Zone) {
         otherDates = jobs.filter { $0.hasOtherNextDate(now: now, zone: zone) }
         counted = jobs.filter { $0.definition.count != nil && $0.fires > 0 }
+        marked = jobs.filter { !$0.definition.optionsWithHiddenURLs.isEmpty }
     }
 
     /// What a file does not say, in a line for all jobs of which it is so.
@@ -21,6 +25,7 @@ struct UnstatedHistory {
         [
             ("that the next date was moved, or dates ahead were dropped", otherDates),
             ("how many fires of a count there have been", counted),
+            ("the whole URLs of notify and ping, without which no other daemon takes it", marked),
         ]
         .filter { !$0.1.isEmpty }
         .map { "the file does not say \($0): \(Self.list($1))" }
@@ -58,5 +63,25 @@ extension Job {
             next = schedule.nextFireDate(after: start)
         }
         return next != date
+    }
+
+    /// What of that goes, in a sentence, where the job becomes `new`, with other dates; nil where nothing does.
+    func lostDates(as new: JobDefinition, now: Timestamp, zone: Zone) -> String? {
+        guard hasOtherNextDate(now: now, zone: zone),
+            !definition.hasDates(of: new, now: now, zone: zone)
+        else { return nil }
+        return "its dates begin anew: that its next one was moved, or dates ahead were dropped, "
+            + "counts no more"
+    }
+}
+
+extension JobDefinition {
+    /// Those of notify and ping whose URLs no reply shows whole.
+    var optionsWithHiddenURLs: [String] {
+        [("notify", self.notify ?? []), ("ping", [self.ping ?? ""])]
+            .filter { _, places in
+                places.contains { if case .masked? = NoticePlace($0) { true } else { false } }
+            }
+            .map(\.0)
     }
 }

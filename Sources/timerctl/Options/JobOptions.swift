@@ -188,7 +188,7 @@ struct JobOptions {
             answer.value.existing == true
                 ? "tried, nothing would be added: job \(job.id) has this --key already"
                 : "tried, nothing was \(new.replace ? "changed" : "added"): it would be '\(job.action)', "
-                    + job.firstFireSentence(in: .local)
+                    + job.firstFireSentence(in: .local, isTrial: true)
         )
     }
 

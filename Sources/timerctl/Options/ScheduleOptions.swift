@@ -17,9 +17,9 @@ struct ScheduleOptions: ParsableArguments {
 
     /// Checks that there is one kind of schedule, and nothing that belongs to another.
     ///
-    /// `bare` is a schedule without an option, for commands that take one. Not `validate()`, whose error
-    /// would come before that of a mistyped option.
-    func check(bare: String? = nil) throws {
+    /// `bare` is a schedule without an option, for commands that take one, and `until` the value of `--until`, which is
+    /// a date as well. Not `validate()`, whose error would come before that of a mistyped option.
+    func check(bare: String? = nil, until: String? = nil) throws {
         // First: the words that a "*" became are no schedule of another kind.
         if let cron, cron.allSatisfy(\.isWhitespace) {
             throw ValidationError("--cron is '\(cron)', expected five fields, or six, or @daily")
@@ -45,9 +45,9 @@ struct ScheduleOptions: ParsableArguments {
         if bare != nil { return }
         try checkWords()
         if from != nil, every == nil { throw ValidationError("--from belongs to --every") }
-        if tz != nil, delay != nil || every != nil && from == nil {
+        if tz != nil, until == nil, delay != nil || every != nil && from == nil {
             throw ValidationError(
-                "--tz belongs to --at, --from, --cron and --calendar; a length of time has no zone"
+                "--tz belongs to --at, --from, --until, --cron and --calendar; a length of time has no zone"
             )
         }
     }
@@ -98,8 +98,9 @@ struct ScheduleOptions: ParsableArguments {
     }
 
     /// Checks that there is one kind of schedule at most, for a command that may leave it as it is.
-    func checkOne() throws {
-        if [delay, at, every, cron, calendar].contains(where: { $0 != nil }) { try check() }
+    func checkOne(until: String?) throws {
+        let isStated = [delay, at, every, cron, calendar].contains { $0 != nil }
+        if isStated { try check(until: until) }
     }
 
     /// Checks that `word`, the first of a command that no "--" precedes, is none of the schedule.

@@ -22,7 +22,10 @@ extension Job {
 
 extension Job {
     /// "first fire in 5 s, at 09:00:05"; counted from when the daemon added the job.
-    func firstFireSentence(in zone: Zone) -> String {
+    ///
+    /// Of a trial the job is not kept: no command that names it is said.
+    func firstFireSentence(in zone: Zone, isTrial: Bool = false) -> String {
+        if isTrial, state == .paused { return maintenance ? "paused for maintenance" : "paused" }
         if maintenance { return "paused for maintenance; '\(maintenanceEnd)' arms it" }
         if state == .paused { return "paused; 'timerctl resume \(id)' arms it" }
         guard let date = nextFire else {

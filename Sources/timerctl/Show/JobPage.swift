@@ -93,8 +93,13 @@ struct JobPage {
         }
         return [
             timeout.map { Field(label: "timeout", value: $0) },
+            // They count without the option they stand beside: a kill, and the daemon's default of retries.
+            definition.timeout == nil
+                ? definition.killAfter.map { Field(label: "kill after", value: $0) } : nil,
             definition.overlap.map { Field(label: "overlap", value: $0.rawValue) },
             retries.map { Field(label: "retries", value: $0) },
+            definition.retries == nil
+                ? definition.backoff.map { Field(label: "backoff", value: $0) } : nil,
             definition.successCodes.map { codes in
                 Field(label: "success", value: codes.map { "exit \($0)" }.joined(separator: ", "))
             },

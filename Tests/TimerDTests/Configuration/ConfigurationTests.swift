@@ -190,6 +190,11 @@ import TimerControl
                 "\(refusal)"
             )
         }
+        for text in [#"{"retries": 2, "overlap": "skip"}"#, #"{"overlap": 1, "timeout": "1h"}"#] {
+            try write(#"{"defaults": \#(text)}"#)
+            let words = "of which 'overlap' is not accepted; accepted is an object"
+            #expect(await refusal()?.contains(words) == true, "\(text)")
+        }
     }
 
     @Test("Users and groups may be listed by root, as words or numbers; by others not")
