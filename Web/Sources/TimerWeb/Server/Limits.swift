@@ -19,4 +19,9 @@ enum WebLimits {
     static let idle = TimeAmount.seconds(60)
     /// How long a browser may take nothing of what it asked for.
     static let stall = TimeAmount.seconds(30)
+    /// Bytes that the kernel keeps for a browser of a stream or a file.
+    ///
+    /// It would take megabytes for one that reads nothing, and that would be noticed late; so would what one takes that reads
+    /// slowly.
+    static let sendBuffer = SocketOptionValue(64 << 10)
 }

@@ -50,7 +50,8 @@ struct Responder {
                 throw ConnectionEnds()
             }
         }
-        let answer = if let refusal { refusal } else { await site.answer(request.head, form) }
+        let answer =
+            if let refusal { refusal } else { try await self.answer(request.head, form) }
         if case .stream(let stream) = answer {
             defer { site.streams.giveBack() }
             guard request.method == .get else {
@@ -59,6 +60,13 @@ struct Responder {
             return try await stream.serve(request, writer, channel)
         }
         try await write(answer, request, writer)
+    }
+
+    /// A page is given up where nobody waits for it any more; what a form asks for is done all the same.
+    private func answer(_ head: HTTPRequest, _ form: [Link.Field]) async throws -> Answer {
+        guard head.method.isReading else { return await site.answer(head, form) }
+        let departure = try await channel.pipeline.handler(type: Departure.self).get()
+        return await departure.cancelling { [site] in await site.answer(head, form) }
     }
 
     private struct Unreadable: Error { var answer: Answer }

@@ -74,6 +74,11 @@ struct Site: Sendable {
             return isPost
                 ? try await visit.carryOut(route)
                 : try await visit.show(route, since: request.lastEventID)
+        } catch is CancellationError {
+            return Plain.answer(
+                .serviceUnavailable,
+                "This was given up: the browser has gone, or timerd-web ends."
+            )
         } catch is TooManyStreams {
             return Plain.answer(
                 .serviceUnavailable,

@@ -20,9 +20,6 @@ struct EventStreamWriter: @unchecked Sendable {
         (self.writer, self.channel) = (writer, channel)
     }
 
-    /// Bytes that the kernel keeps for a browser.
-    private static let buffer = SocketOptionValue(64 << 10)
-
     /// What nginx waits for, unless it is told otherwise, less a good bit.
     private static let silence = TimeAmount.seconds(50)
 
@@ -68,8 +65,7 @@ struct EventStreamWriter: @unchecked Sendable {
                 HTTPField.Name("X-Accel-Buffering") ?? .vary: "no",
             ]
         )
-        // The kernel would take megabytes for a browser that reads nothing, and that would be noticed late.
-        try await channel.setOption(.socketOption(.so_sndbuf), value: buffer).get()
+        try await channel.setOption(.socketOption(.so_sndbuf), value: WebLimits.sendBuffer).get()
         let bodyWriter = try await writer.writeHead(head)
         let stream = Self(bodyWriter, channel)
         // Each message is one part: another one may stand between any two.

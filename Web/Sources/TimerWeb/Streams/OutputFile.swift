@@ -4,6 +4,7 @@ import HTML
 import HTTPTypes
 import HummingbirdCore
 import NIOCore
+import ServiceLifecycle
 import TimerControl
 
 /// What a run has written, as it was written, to be kept as a file.
@@ -25,11 +26,14 @@ struct OutputFile: ServedStream {
     ) async throws {
         // The first reply comes before the head: what is refused is a page that says so.
         let client: ControlClient
-        var reply: OutputReply
-        var ask = ReadOutput(id: run)
+        let first: OutputReply
         do {
             client = try await ControlClient.connect(to: daemon.socket)
-            reply = try await daemon.minding(client) { try await client.readOutput(ask) }
+            first = try await withGracefulShutdownHandler {
+                try await read(client, after: nil)
+            } onGracefulShutdown: {
+                Task { await client.close() }
+            }
         } catch {
             let response = TroublePage(visit: visit).answer(error, in: .runs).response
             return try await writer.write(response: response.head, body: response.body)
@@ -43,7 +47,35 @@ struct OutputFile: ServedStream {
                     "attachment; filename=\"run-\(run)\(only.map { "-\($0.rawValue)" } ?? "").txt\"",
             ]
         )
-        var body = try await writer.writeHead(head)
+        try await channel.setOption(.socketOption(.so_sndbuf), value: WebLimits.sendBuffer).get()
+        let body = try await writer.writeHead(head)
+        try await withGracefulShutdownHandler {
+            try await send(first, client, body, channel)
+        } onGracefulShutdown: {
+            // Without its last chunk the browser takes it for no whole file.
+            channel.close(promise: nil)
+            Task { await client.close() }
+        }
+    }
+
+    private func read(
+        _ client: ControlClient,
+        after position: OutputPosition?
+    ) async throws -> OutputReply {
+        var ask = ReadOutput(id: run)
+        ask.after = position
+        return try await daemon.minding(client) { [ask] in try await client.readOutput(ask) }
+    }
+
+    /// Sends all that there is, a reply of the daemon's after the other.
+    private func send(
+        _ first: OutputReply,
+        _ client: ControlClient,
+        _ body: consuming any ResponseBodyWriter,
+        _ channel: any Channel
+    ) async throws {
+        var body = body
+        var reply = first
         var position = OutputPosition()
         while true {
             for piece in bytes(of: reply, &position) {
@@ -53,8 +85,7 @@ struct OutputFile: ServedStream {
             }
             // One that runs is as long as it is now.
             guard reply.more == true else { break }
-            ask.after = position
-            reply = try await daemon.minding(client) { [ask] in try await client.readOutput(ask) }
+            reply = try await read(client, after: position)
         }
         let guardian = channel.closingIfStalled()
         defer { guardian.cancel() }
