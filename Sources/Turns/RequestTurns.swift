@@ -163,6 +163,13 @@ package struct RequestTurns<Waiter: Hashable> {
         }
     }
 
+    /// Whether the user's connections hold more than requests that were reckoned right ever do.
+    ///
+    /// A change of one job is reckoned with little, and its answer may have 1 MiB.
+    func holdsTooMuch(_ uid: UInt32) -> Bool {
+        uses[uid, default: Use()].bytes > 3 * bytesPerUser
+    }
+
     /// Whether a request of the user waits.
     func isWaiting(_ uid: UInt32) -> Bool {
         waitingCount > 0 && lines.contains { line in line.order.contains { $0.uid == uid } }

@@ -223,7 +223,9 @@ import Testing
     func bytes() {
         var turns = Turns(requestsPerUser: 1000, bytesPerUser: 1000)
         let load = RequestLoad(kind: .lookup, bytes: 300_000)
+        #expect(!turns.holdsTooMuch(1001))
         #expect(ask(&turns, load, ["a1"]) == ["a1"], "the first one whatever it takes")
+        #expect(turns.holdsTooMuch(1001) && !turns.holdsTooMuch(1002))
         #expect(ask(&turns, load, ["a2", "b1"]) == ["b1"])
         #expect(ask(&turns, RequestLoad(kind: .write, bytes: 1000), ["a3"]) == ["a3"])
         #expect(turns.isShortOfBytes(1001))
