@@ -120,6 +120,11 @@ package final class RequestGate: Sendable {
         if bytes < 0 || read > 0 || unread < 0 { letIn() }
     }
 
+    /// Whether the user's connections hold so much that one which holds much has to go.
+    package func holdsTooMuch(_ user: User) -> Bool {
+        state.value.turns.holdsTooMuch(user.uid)
+    }
+
     /// The client waits no longer.
     package func cancel(_ client: any RequestGateClient, _ kind: RequestLoad.Kind, of user: User) {
         let id = ObjectIdentifier(client)

@@ -59,6 +59,11 @@ package struct RequestLoad: Hashable, Sendable {
             }
         }
 
+        /// How many of these places a user may have; not so for root and the daemon's user.
+        ///
+        /// A row may have 1 MiB, which takes milliseconds: 64 of them would keep everybody's next read for a second.
+        var ofUser: Int { self == .lookup ? 8 : .max }
+
         /// Whether it counts among a user's requests in progress.
         var isRequest: Bool {
             switch self {

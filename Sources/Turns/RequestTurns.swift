@@ -30,11 +30,13 @@ package struct RequestTurns<Waiter: Hashable> {
         var read = 0
         /// Bytes of lines that wait to be read.
         var unread = 0
-        /// Places of the kind `write`.
+        /// Places of the kind `write`, and of `lookup`.
         var writes = 0
+        var lookups = 0
 
         var isEmpty: Bool {
             requests == 0 && bytes == 0 && lasting == 0 && read == 0 && unread == 0 && writes == 0
+                && lookups == 0
         }
     }
 
@@ -115,6 +117,7 @@ package struct RequestTurns<Waiter: Hashable> {
             if load.kind.isRequest { $0.requests -= 1 }
             if load.lasts { $0.lasting -= load.bytes }
             if load.kind == .write { $0.writes -= load.units }
+            if load.kind == .lookup { $0.lookups -= load.units }
         }
     }
 
@@ -160,6 +163,13 @@ package struct RequestTurns<Waiter: Hashable> {
         }
     }
 
+    /// Whether the user's connections hold more than requests that were reckoned right ever do.
+    ///
+    /// A change of one job is reckoned with little, and its answer may have 1 MiB.
+    func holdsTooMuch(_ uid: UInt32) -> Bool {
+        uses[uid, default: Use()].bytes > 3 * bytesPerUser
+    }
+
     /// Whether a request of the user waits.
     func isWaiting(_ uid: UInt32) -> Bool {
         waitingCount > 0 && lines.contains { line in line.order.contains { $0.uid == uid } }
@@ -200,7 +210,14 @@ package struct RequestTurns<Waiter: Hashable> {
         let uid = user.uid
         let isBelow = !load.kind.isRequest || uses[uid, default: Use()].requests < requestsPerUser
         let isRested = restEnd(of: user, load.kind) == nil
-        return isBelow && isRested && leavesTurns(load, user) && hasBytes(for: load, uid)
+        return isBelow && isRested && leavesTurns(load, user) && leavesLookups(load, user)
+            && hasBytes(for: load, uid)
+    }
+
+    /// Whether others' next read waits for a few of the user's at most.
+    private func leavesLookups(_ load: RequestLoad, _ user: User) -> Bool {
+        guard load.kind == .lookup, !user.isAdministrator else { return true }
+        return uses[user.uid, default: Use()].lookups + load.units <= load.kind.ofUser
     }
 
     /// Whether others wait for one list of the user's changes at most, or for one change of whose changes take long;
@@ -300,6 +317,7 @@ package struct RequestTurns<Waiter: Hashable> {
             if load.kind.isRequest { $0.requests += 1 }
             if load.lasts { $0.lasting += load.bytes }
             if load.kind == .write { $0.writes += load.units }
+            if load.kind == .lookup { $0.lookups += load.units }
         }
     }
 

@@ -121,6 +121,39 @@ import TimerControl
         #expect(try JSONValue(parsing: wide).jsonText == wide)
     }
 
+    @Test("Every escape of four digits is the character of its number, in capital letters too")
+    func escapes() throws {
+        let scalars = (0...UInt32(UInt16.max)).compactMap(Unicode.Scalar.init)
+        let expected = scalars.map { String($0) }
+        for isUppercase in [false, true] {
+            let escapes = scalars.map { scalar in
+                let digits = String(scalar.value, radix: 16, uppercase: isUppercase)
+                return #""\u"# + String(repeating: "0", count: 4 - digits.count) + digits + "\""
+            }
+            let text = "[" + escapes.joined(separator: ",") + "]"
+            #expect(try JSONValue(parsing: text).decoded(as: [String].self) == expected)
+        }
+    }
+
+    @Test("Only hexadecimal digits are taken for such")
+    func noDigits() {
+        for byte in UInt8(0x20)..<0x7F {
+            let isDigit = Character(Unicode.Scalar(byte)).isHexDigit
+            let value = try? JSONValue(parsing: Array(#""\u000"#.utf8) + [byte, 0x22])
+            #expect((value != nil) == isDigit, "byte \(byte)")
+        }
+    }
+
+    @Test("Every control character is written as an escape that is read as it is")
+    func controls() throws {
+        let text = String(String.UnicodeScalarView((0..<0x20).compactMap(Unicode.Scalar.init)))
+        let written = JSONValue.string(text).jsonText
+        #expect(written.utf8.allSatisfy { $0 >= 0x20 })
+        let escapes = ["e", "f"].map { "000\($0)" } + "0123456789abcdef".map { "001\($0)" }
+        #expect(written.hasSuffix(escapes.map { #"\u"# + $0 }.joined() + "\""))
+        #expect(try JSONValue(parsing: written) == .string(text))
+    }
+
     @Test("Every beginning of a request is refused, and none of them halts")
     func truncations() throws {
         let text = #"{"jsonrpc":"2.0","id":-1.5e3,"a":[true,false,null,"\ud83d\ude00\n"]}"#

@@ -176,6 +176,23 @@ import Testing
         #expect(ask(&turns, list, ["a3"]) == [])
     }
 
+    @Test("Of single rows a user has a part of the places, also alone, so that others wait for few")
+    func lookups() {
+        var turns = Turns(requestsPerUser: 1000)
+        let lookup = RequestLoad(kind: .lookup)
+        let all = lookup.kind.places
+        let names = { (user: String) in (1...all).map { "\(user)\($0)" } }
+        let part = lookup.kind.ofUser
+        #expect(part < all)
+        #expect(ask(&turns, lookup, names("a")).count == part)
+        #expect(ask(&turns, lookup, ["b1"]) == ["b1"], "others pass")
+        #expect(end(&turns, lookup, "b1") == [])
+        #expect(end(&turns, lookup, "a1") == ["a\(part + 1)"])
+        for number in 2...all { _ = end(&turns, lookup, "a\(number)") }
+        #expect(turns.waitingCount == 0)
+        #expect(ask(&turns, lookup, names("r")).count == all, "root may have all that are free")
+    }
+
     @Test("A user at the limit of requests waits for an own one, and keeps nobody else")
     func requests() {
         var turns = Turns(requestsPerUser: 2)
@@ -206,7 +223,9 @@ import Testing
     func bytes() {
         var turns = Turns(requestsPerUser: 1000, bytesPerUser: 1000)
         let load = RequestLoad(kind: .lookup, bytes: 300_000)
+        #expect(!turns.holdsTooMuch(1001))
         #expect(ask(&turns, load, ["a1"]) == ["a1"], "the first one whatever it takes")
+        #expect(turns.holdsTooMuch(1001) && !turns.holdsTooMuch(1002))
         #expect(ask(&turns, load, ["a2", "b1"]) == ["b1"])
         #expect(ask(&turns, RequestLoad(kind: .write, bytes: 1000), ["a3"]) == ["a3"])
         #expect(turns.isShortOfBytes(1001))

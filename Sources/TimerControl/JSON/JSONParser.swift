@@ -199,7 +199,12 @@ extension JSONParser {
         case UInt8(ascii: "t"): text.append(0x09)
         case UInt8(ascii: "u"):
             position += 1
-            text.append(contentsOf: String(Character(try scalar(escapedAt: start))).utf8)
+            let scalar = try scalar(escapedAt: start)
+            if scalar.isASCII {
+                text.append(UInt8(truncatingIfNeeded: scalar.value))
+            } else {
+                text.append(contentsOf: scalar.utf8)
+            }
             return
         default: throw fault("one of \"\\/bfnrtu")
         }
@@ -223,9 +228,7 @@ extension JSONParser {
     private mutating func fourDigits() throws(JSONSyntaxError) -> UInt32 {
         var code: UInt32 = 0
         for _ in 0..<4 {
-            guard let digit = next.flatMap({ Character(Unicode.Scalar($0)).hexDigitValue }) else {
-                throw fault("four hexadecimal digits")
-            }
+            guard let digit = next?.hexDigit else { throw fault("four hexadecimal digits") }
             code = code << 4 | UInt32(digit)
             position += 1
         }

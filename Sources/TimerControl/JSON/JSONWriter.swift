@@ -77,10 +77,10 @@ package struct JSONWriter {
         case 0x0D: write("\\r")
         case 0x09: write("\\t")
         case 0..<0x20:
-            let digits = Array("0123456789abcdef".utf8)
             write("\\u00")
-            bytes.append(digits[Int(byte >> 4)])
-            bytes.append(digits[Int(byte & 15)])
+            bytes.append(UInt8(ascii: "0") + byte >> 4)
+            let last = byte & 15
+            bytes.append(last < 10 ? UInt8(ascii: "0") + last : UInt8(ascii: "a") + last - 10)
         default: bytes.append(byte)
         }
     }

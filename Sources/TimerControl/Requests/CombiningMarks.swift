@@ -59,8 +59,14 @@ public enum CombiningMarks {
 
     /// The four digits behind `\u`; nil for anything else.
     private static func unit(in line: [UInt8], at position: Int) -> UInt32? {
-        let escape = line[min(position, line.count)...].prefix(6)
-        guard escape.count == 6, escape.starts(with: "\\u".utf8) else { return nil }
-        return UInt32(String(decoding: escape.dropFirst(2), as: UTF8.self), radix: 16)
+        guard position + 6 <= line.count, line[position] == UInt8(ascii: "\\"),
+            line[position + 1] == UInt8(ascii: "u")
+        else { return nil }
+        var code: UInt32 = 0
+        for index in position + 2..<position + 6 {
+            guard let digit = line[index].hexDigit else { return nil }
+            code = code << 4 | UInt32(digit)
+        }
+        return code
     }
 }

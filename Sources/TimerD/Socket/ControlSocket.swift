@@ -158,6 +158,7 @@ final class ControlSocket: Sendable {
                 .childChannelInitializer { clients.admit($0) }
                 .withBoundSocket(file.descriptor)
                 .get()
+            file.restoreQueueLength()
             return Listener(file: file, channel: channel)
         } catch {
             file.remove()

@@ -32,7 +32,7 @@ extension SocketFile {
         guard flags >= 0, fcntl(descriptor, F_SETFL, flags | O_NONBLOCK) == 0,
             fcntl(descriptor, F_SETFD, FD_CLOEXEC) == 0,
             // Has the kernel name this process, not the manager, to whoever asks who listens: SO_PEERCRED of unix(7).
-            Glibc.listen(descriptor, 512) == 0
+            Glibc.listen(descriptor, queueLength) == 0
         else { throw .failed(path, "use the service manager's socket") }
         return SocketFile(path: path, adopting: descriptor)
     }

@@ -104,6 +104,15 @@ struct SocketFile: Sendable {
         }
     }
 
+    /// How many clients may wait to be accepted; one more that does not block is turned away (EAGAIN).
+    static let queueLength: Int32 = 512
+
+    /// Has `queueLength` count again: SwiftNIO sets 128 for a socket that it takes over.
+    func restoreQueueLength() {
+        // Where that fails there is room for fewer.
+        _ = Glibc.listen(descriptor, Self.queueLength)
+    }
+
     /// Removes the file, if it is still the one that was made.
     ///
     /// To be called before the descriptor is closed: until then no other file has its inode.
@@ -127,7 +136,7 @@ struct SocketFile: Sendable {
             return nil
         }
         guard isBound, chmod(path, audience.socketMode) == 0, let file = status(of: path),
-            Glibc.listen(descriptor, 512) == 0
+            Glibc.listen(descriptor, queueLength) == 0
         else {
             defer {
                 close(descriptor)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import NIOCore
 import Testing
+import TimerControl
 
 @testable import TimerD
 
@@ -17,5 +19,33 @@ import Testing
         #expect(output.unsent == 0)
         output.add(10)
         #expect(output.kept == 10)
+    }
+    @Test(
+        "Whoever takes nothing of answers that are far larger than was reckoned is cut off",
+        .timeLimit(.minutes(3))
+    )
+    func largeAnswers() async throws {
+        let (gate, begun) = (Gate(), Tally())
+        let large = Echo(method: String(repeating: "x", count: Limits.line))
+        try await TestSocket.with { _, _ in
+            begun.add()
+            await gate.pass()
+            return .success(large)
+        } settings: {
+            $0.patience = .hours(1)
+        } _: { server in
+            let client = try await server.connect()
+            try await client.setReading(false)
+            let pause = #"{"jsonrpc":"2.0","id":1,"method":"job.pause","params":{"id":1}}"# + "\n"
+            client.post(String(repeating: pause, count: 64))
+            // None is answered before all have begun.
+            await begun.reach(64)
+            gate.open()
+            while server.socket.connectionCount > 0 {
+                try Task.checkCancellation()
+                await Task.yield()
+            }
+            withExtendedLifetime(client) {}
+        }
     }
 }

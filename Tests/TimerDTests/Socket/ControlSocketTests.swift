@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import Glibc
 import Locks
 import NIOCore
@@ -46,6 +47,35 @@ import TimerControl
             #expect(access(path, F_OK) != 0)
         }
     }
+
+    @Test(
+        "There is room for a crowd that connects at once, before any of it is accepted",
+        .enabled(if: ControlSocketTests.longestQueue >= SocketFile.queueLength)
+    )
+    func crowd() async throws {
+        try await TestSocket.with { server in
+            let path = server.path + "2"
+            let later = try await ControlSocket.bind(
+                ControlSocket.Settings(path: path, admission: AccessPolicy(owner: getuid())),
+                bus: server.bus,
+                source: server.log.source,
+                logger: quietLogger,
+                handle: TestSocket.echo
+            )
+            var clients: [LineClient] = []
+            // A client of SwiftNIO does not block: where there is no room, it fails.
+            for _ in 0..<150 { clients.append(try await LineClient.connect(to: path)) }
+            #expect(later.connectionCount == 0)
+            await later.stop(within: .seconds(1))
+            for client in clients { await client.expectEnd() }
+        }
+    }
+
+    /// What the kernel grants.
+    private static let longestQueue: Int32 = {
+        let text = try? String(contentsOfFile: "/proc/sys/net/core/somaxconn", encoding: .utf8)
+        return text.flatMap { Int32($0.trimmingCharacters(in: .whitespacesAndNewlines)) } ?? 0
+    }()
 
     @Test("A socket that is stopped before it served ends who waits, and its file is gone")
     func neverServed() async throws {
