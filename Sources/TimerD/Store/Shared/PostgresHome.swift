@@ -325,11 +325,14 @@ final class PostgresHome: SharedHome {
         /// same, should this one be lost. Carried out so late that others are stored since, it changes nothing. The second
         /// column is false, and nothing is decided, where transactions before it are missing: another server has taken over,
         /// without them.
+        ///
+        /// It holds the epoch, as a transaction does: one that still waits here for the row, and whose node has given up, is ended
+        /// by who takes the lease next. It would count beside that one's transactions, as it sees the lease as it was.
         static let resolve = """
             UPDATE timerd.store
             SET was_stored = CASE WHEN number > $2 THEN was_stored ELSE number = $2 END,
                 number = CASE WHEN number < $2 - 1 THEN number ELSE greatest(number, $2 + 1) END
-            WHERE EXISTS (SELECT 1 FROM timerd.lease WHERE epoch = $1)
+            WHERE EXISTS (SELECT 1 FROM timerd.lease WHERE epoch = $1 FOR KEY SHARE)
             RETURNING was_stored, number > $2
             """
     }
