@@ -6,11 +6,15 @@ extension Finding {
     /// Whether the database takes what is to be stored.
     public static func storage(_ status: StatusReply) -> Self {
         if let trouble = status.unwritable {
+            // PostgreSQL may have no room, or refuse it for its roles, its locks, or its tables.
+            let mend =
+                status.node == nil
+                ? "make room, or mend the disk"
+                : "mend what it says, in PostgreSQL or on the way to it"
             return .broken(
                 "storage",
                 trouble,
-                "make room, or mend the disk: until then commands wait, and events go on for some seconds; timerd goes on by "
-                    + "itself once it can write"
+                "\(mend): until then commands wait, and events go on for some seconds; timerd goes on by itself once it can write"
             )
         }
         guard let dropped = status.dropped else {

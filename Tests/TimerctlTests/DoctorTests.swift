@@ -294,6 +294,14 @@ import TimerWords
                 "make room, or mend the disk: until then commands wait"
             ),
             (
+                Finding.storage(
+                    status {
+                        $0.trouble = "PostgreSQL: permission denied for table jobs"
+                        $0.node = .init(name: "a", leadsSince: testNow, epoch: 1, standby: [])
+                    }
+                ), .broken, "mend what it says, in PostgreSQL or on the way to it: until then"
+            ),
+            (
                 Finding.storage(status { $0.dropped = .init(records: 2) }), .warning,
                 "journalctl -u timerd has why"
             ),

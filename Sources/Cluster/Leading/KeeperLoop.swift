@@ -18,8 +18,8 @@ final class KeeperLoop {
     private var clock = ClockDistance()
     /// Whether the tables were there before.
     private var hadTables = false
-    /// The process of the server that holds the lease's row, as was told.
-    private var holder: Int64?
+    /// Who keeps all nodes from the lease, as was told.
+    private var holder: LockHolder?
     /// What was told of the last node of this machine.
     private var formerName: String?
 
@@ -156,7 +156,15 @@ final class KeeperLoop {
         try ClusterTables.prepare(new, hadThem: hadTables, within: left())
         hadTables = true
         let (node, terms) = (settings.node, settings.terms)
-        let former = try NodeTable.register(node, terms, on: new, within: left())
+        let former: String?
+        do throws(ClusterError) {
+            former = try NodeTable.register(node, terms, on: new, within: left())
+        } catch {
+            guard case .database(let reason) = error,
+                let holder = holder(behind: reason, on: new, left())
+            else { throw error }
+            throw .away(holder.words)
+        }
         if let former, former != formerName { listeners.onFormerName(former) }
         formerName = former
         connection = new
@@ -179,7 +187,7 @@ final class KeeperLoop {
             reply = try send(request, on: connection, .microseconds(within))
         } catch {
             if let holder = holder(behind: error, on: connection, .microseconds(within)) {
-                throw .away(LeaseHolders.words(ofStranger: holder))
+                throw .away(holder.words)
             }
             throw .from(error, doing: "write its tables")
         }
@@ -230,7 +238,12 @@ final class KeeperLoop {
                 guard error.sqlState == Self.lockNotAvailable else { throw error }
             }
             if try statements.endFormerCommit(seen, on: connection, within: limit) == 0 {
-                tell(holder: try statements.stranger(on: connection, within: limit))
+                let stranger = try statements.stranger(
+                    writing: ["lease"],
+                    on: connection,
+                    within: limit
+                )
+                tell(holder: stranger)
             }
             var reply = try statements.renew(epoch: nil, row, on: connection, within: limit)
             reply?.answer.outcome = .blocked
@@ -241,15 +254,17 @@ final class KeeperLoop {
     /// See ClusterTables' lease.
     private static let lockNotAvailable = "55P03"
 
-    /// Who keeps the table of the lease locked, such that nothing of it can be written; nil where that is not known.
+    /// Who keeps the tables of the lease or the nodes locked, or a row, such that this node's cannot be written; nil where that is
+    /// not known.
     private func holder(
         behind error: PostgresError,
         on connection: PostgresConnection,
         _ limit: Duration
-    ) -> Int64? {
+    ) -> LockHolder? {
         guard error.sqlState == Self.lockNotAvailable else { return nil }
+        let tables = ["lease", "nodes"]
         // try?: what PostgreSQL said is told then.
-        return (try? statements.stranger(on: connection, within: limit)) ?? nil
+        return (try? statements.stranger(writing: tables, on: connection, within: limit)) ?? nil
     }
 
     private func takeNotifications() {
@@ -274,10 +289,10 @@ final class KeeperLoop {
         )
     }
 
-    private func tell(holder process: Int64?) {
-        guard process != holder else { return }
-        holder = process
-        listeners.onHeldLease(process)
+    private func tell(holder new: LockHolder?) {
+        guard new != holder else { return }
+        holder = new
+        listeners.onHeldLease(new)
     }
 
     private func tell(_ error: ClusterError) {

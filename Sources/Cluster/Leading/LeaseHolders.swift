@@ -19,14 +19,27 @@ package enum LeaseHolders {
                 OR (held.mode = 'RowExclusiveLock' AND activity.wait_event = 'ClientRead')))
         """
 
-    /// The lowest number of a process that is no node's and could hold the row: who only reads, and a VACUUM, do not.
+    /// The first process that is no node's and may be in the way of a statement that writes the tables $1, and which table it has
+    /// locked: of one that is written who only reads, and a VACUUM, are in nobody's way; of another one only who lets nobody read.
     static let stranger = """
-        SELECT min(held.pid)::bigint
+        SELECT held.pid::bigint, 'timerd.' || class.relname
         FROM pg_locks AS held JOIN pg_stat_activity AS activity ON activity.pid = held.pid
+            JOIN pg_class AS class ON class.oid = held.relation
         WHERE held.granted AND held.locktype = 'relation' AND held.database = activity.datid
-            AND held.relation = 'timerd.lease'::regclass
-            AND held.mode NOT IN ('AccessShareLock', 'ShareUpdateExclusiveLock')
+            AND class.relnamespace = to_regnamespace('timerd')
+            AND class.relname IN ('lease', 'nodes', 'store')
+            AND (held.mode = 'AccessExclusiveLock' OR (class.relname = ANY ($1::text[])
+                AND held.mode NOT IN ('AccessShareLock', 'ShareUpdateExclusiveLock')))
             AND \(isNodes) IS NOT TRUE
+        ORDER BY class.relname, held.pid LIMIT 1
+        """
+
+    /// The first process that is no node's and for whose lock, of a table or a row, the process $1 waits.
+    package static let blocking = """
+        SELECT activity.pid::bigint
+        FROM pg_stat_activity AS activity
+        WHERE activity.pid = ANY (pg_blocking_pids($1::integer)) AND \(isNodes) IS NOT TRUE
+        ORDER BY activity.pid LIMIT 1
         """
 
     /// Whether a session is of a node, of those of its sessions that write or lock the row: the one that stores jobs, and its keeper's.
@@ -37,9 +50,4 @@ package enum LeaseHolders {
         (activity.usename = current_user
             AND (activity.application_name = 'timerd' OR activity.application_name LIKE 'timerd node %'))
         """
-
-    /// What one that is no node's does, for logs and clients.
-    package static func words(ofStranger process: Int64) -> String {
-        "process \(process) of PostgreSQL, which is no node's, holds the row of timerd.lease, or its table"
-    }
 }

@@ -84,12 +84,14 @@ struct LeaseStatements {
         return try run(Self.ending, parameters, connection, limit).integer(0, 0) ?? 0
     }
 
-    /// The process of the server that may hold the lease's row and is no node's; nil where there is none.
+    /// Who is no node, and may be in the way of a statement that writes these tables; nil where there is nobody.
     func stranger(
+        writing tables: [String],
         on connection: PostgresConnection,
         within limit: Duration
-    ) throws(PostgresError) -> Int64? {
-        try run(LeaseHolders.stranger, [], connection, limit).integer(0, 0)
+    ) throws(PostgresError) -> LockHolder? {
+        let rows = try run(LeaseHolders.stranger, [.texts(tables)], connection, limit)
+        return rows.integer(0, 0).map { LockHolder(process: $0, table: rows.text(0, 1)) }
     }
 
     /// Whether a node that may lead is there, beside this one, whose relay has a connection.

@@ -72,7 +72,9 @@ package struct NodeStatus: Sendable, Equatable {
     package var drains: Bool
     /// Since when it does, in µs since 1970 by the database's clock; nil if it does not.
     package var drainsSince: Int64?
-    package var leads: Bool
+    /// The number of its lead; nil of one that does not lead.
+    package var epoch: Int64?
+    package var leads: Bool { epoch != nil }
     /// Its wall clock minus the database's, in µs; nil where it has not compared them.
     package var clockDifference: Int64?
 }

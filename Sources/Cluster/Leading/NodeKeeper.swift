@@ -52,9 +52,9 @@ package final class NodeKeeper: Sendable {
         package var onClockNews: @Sendable (ClockDistance.News) -> Void
         /// This machine's last node was called otherwise: the runs that its runner minds are not this one's.
         package var onFormerName: @Sendable (String) -> Void
-        /// No node can take the lease, as a process of the server that is no node's holds its row or its table: which; nil
+        /// No node can take the lease, as somebody who is no node has locked its row or a table that is needed for that: who; nil
         /// once a node has it.
-        package var onHeldLease: @Sendable (_ process: Int64?) -> Void
+        package var onHeldLease: @Sendable (_ holder: LockHolder?) -> Void
 
         package init(
             onLead: @escaping @Sendable (_ epoch: Int64, _ formerClock: Int64?) -> Void,
@@ -65,7 +65,7 @@ package final class NodeKeeper: Sendable {
             onRecovered: @escaping @Sendable () -> Void = {},
             onClockNews: @escaping @Sendable (ClockDistance.News) -> Void = { _ in },
             onFormerName: @escaping @Sendable (String) -> Void = { _ in },
-            onHeldLease: @escaping @Sendable (_ process: Int64?) -> Void = { _ in }
+            onHeldLease: @escaping @Sendable (_ holder: LockHolder?) -> Void = { _ in }
         ) {
             self.onLead = onLead
             self.onStopLeading = onStopLeading

@@ -85,7 +85,7 @@ enum NodeTable {
                 remaining: rows.integer(row, 5) ?? 0,
                 drains: rows.boolean(row, 6) ?? false,
                 drainsSince: rows.integer(row, 9),
-                leads: rows.boolean(row, 7) ?? false,
+                epoch: rows.integer(row, 7),
                 clockDifference: rows.integer(row, 8)
             )
         }
@@ -180,8 +180,8 @@ enum NodeTable {
             (extract(epoch FROM started_at) * 1000000)::bigint,
             (extract(epoch FROM nodes.until - clock_timestamp()) * 1000000)::bigint,
             drains,
-            coalesce(lease.node = nodes.name AND lease.machine = nodes.machine
-                AND lease.until > clock_timestamp(), false),
+            CASE WHEN lease.node = nodes.name AND lease.machine = nodes.machine
+                AND lease.until > clock_timestamp() THEN lease.epoch END,
             nodes.clock_difference_us,
             (extract(epoch FROM drains_since) * 1000000)::bigint
         FROM timerd.nodes CROSS JOIN timerd.lease

@@ -8,8 +8,6 @@ import TimerControl
 /// The nodes, as PostgreSQL has them.
 struct ClusterRegistry: NodeRegistry {
     let keeper: NodeKeeper
-    /// The epoch in which this node leads.
-    let epoch: Int64
     let standing: NodeStanding
 
     var relayTrouble: String? { standing.relayTrouble }
@@ -32,7 +30,7 @@ struct ClusterRegistry: NodeRegistry {
                 startedAt: Timestamp(microseconds: node.startedAt),
                 leaseUntil: now + TimeSpan(microseconds: node.remaining),
                 clockDifference: node.clockDifference ?? 0,
-                epoch: node.leads ? epoch : nil,
+                epoch: node.epoch,
                 drainingSince: node.drainsSince.map { Timestamp(microseconds: $0) }
             )
         }

@@ -78,7 +78,7 @@ extension NodeDaemon {
                     metadata: ["error": "\($0)"]
                 )
             },
-            nodes: ClusterRegistry(keeper: keeper, epoch: epoch, standing: standing)
+            nodes: ClusterRegistry(keeper: keeper, standing: standing)
         )
     }
 

@@ -76,13 +76,10 @@ extension NodeDaemon {
                     metadata: ["before": "\($0)", "node": "\(shared.node)"]
                 )
             },
-            onHeldLease: { process in
-                standing.leaseHolder = process
-                guard let process else { return }
-                log.error(
-                    "no node can lead",
-                    metadata: ["reason": "\(LeaseHolders.words(ofStranger: process))"]
-                )
+            onHeldLease: { holder in
+                standing.leaseHolder = holder
+                guard let holder else { return }
+                log.error("no node can lead", metadata: ["reason": "\(holder.words)"])
             }
         )
     }

@@ -28,7 +28,7 @@ final class NodeStanding: Sendable {
         var hasWarnedOfRelay = false
         var drains = false
         var adoptionEnd: Int64?
-        var leaseHolder: Int64?
+        var leaseHolder: LockHolder?
     }
 
     private let state = Locked(State())
@@ -75,8 +75,8 @@ final class NodeStanding: Sendable {
         set { state.withLock { $0.drains = newValue } }
     }
 
-    /// The process of PostgreSQL that keeps all nodes from the lease; nil for none.
-    var leaseHolder: Int64? {
+    /// Who keeps all nodes from the lease; nil for nobody.
+    var leaseHolder: LockHolder? {
         get { state.withLock { $0.leaseHolder } }
         set { state.withLock { $0.leaseHolder = newValue } }
     }
@@ -99,7 +99,7 @@ final class NodeStanding: Sendable {
             return "an --adopt puts the jobs of one host into the database, or was cut off,"
                 + " and has the lease for \(seconds) s more at most"
         }
-        if let leaseHolder { return LeaseHolders.words(ofStranger: leaseHolder) }
+        if let leaseHolder { return leaseHolder.words }
         return state.withLock { state in
             state.failure.map { "it could not lead itself: \($0)" }
                 ?? (state.drains ? "it drains" : nil)

@@ -49,21 +49,37 @@ extension NodeKeeperTests {
         let stranger = try database.connect(name)
         try stranger.script("BEGIN; SELECT FROM timerd.lease FOR KEY SHARE", within: .patient)
         await first.keeper.stop()
-        try second.waitFor(.held(by: Int64(stranger.backendPID)))
+        try second.waitFor(.held(by: Self.holder(stranger)))
         try stranger.script("COMMIT", within: .patient)
         try second.leads()
         try second.waitFor(.held(by: nil))
         await second.keeper.stop()
     }
 
-    @Test("Who keeps the table locked, such that no node can write even its own row, is told")
-    func lockedTable() async throws {
+    /// Whoever has the connection, as one that holds something of the table.
+    private static func holder(
+        _ connection: PostgresConnection,
+        of table: String = "timerd.lease"
+    ) -> LockHolder {
+        LockHolder(process: Int64(connection.backendPID), table: table)
+    }
+
+    @Test(
+        "Who has locked a table, or a row of it, such that a node cannot write its own row, is told",
+        arguments: [
+            ("LOCK TABLE timerd.lease IN SHARE MODE", "timerd.lease"),
+            ("LOCK TABLE timerd.nodes IN SHARE MODE", "timerd.nodes"),
+            ("UPDATE timerd.nodes SET drains = drains", "timerd.nodes"),
+            ("LOCK TABLE timerd.store", "timerd.store"),
+        ]
+    )
+    func locked(statement: String, table: String) async throws {
         let database = try NodeDatabase()
         let node = try WatchedNode("node", on: database, length: 5000)
         try node.leads()
         let stranger = try database.connect("psql")
-        let words = LeaseHolders.words(ofStranger: Int64(stranger.backendPID))
-        try stranger.script("BEGIN; LOCK TABLE timerd.lease IN SHARE MODE", within: .patient)
+        let words = Self.holder(stranger, of: table).words
+        try stranger.script("BEGIN; \(statement)", within: .patient)
         try node.waitFor(.trouble(words))
         try stranger.script("COMMIT", within: .patient)
         try node.waitFor(.recovered)
@@ -76,7 +92,7 @@ extension NodeKeeperTests {
         let node = try WatchedNode("node", on: database)
         try node.leads()
         let stranger = try database.connect("psql")
-        let words = LeaseHolders.words(ofStranger: Int64(stranger.backendPID))
+        let words = Self.holder(stranger).words
         let rename = "ALTER TABLE timerd.lease RENAME"
         try stranger.script("\(rename) until TO away", within: .patient)
         try node.waitFor(.away)

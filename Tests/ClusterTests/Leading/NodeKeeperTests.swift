@@ -268,12 +268,17 @@ struct NodeKeeperTests {
     @Test("What a node says of itself is there for the others")
     func status() async throws {
         let database = try NodeDatabase()
-        let node = try WatchedNode("node", on: database)
-        try node.leads()
-        let nodes = try await node.keeper.nodes()
+        let node = try WatchedNode("node", on: database, length: 60_000)
+        let epoch = try node.leads()
+        let other = try WatchedNode("other", on: database, length: 60_000)
+        try other.waitFor(.leader("node"))
+        // By name.
+        let nodes = try await other.keeper.nodes()
+        #expect(nodes.map(\.name) == ["node", "other"])
+        #expect(nodes.map(\.epoch) == [epoch, nil])
         #expect(nodes.first?.version == "1")
-        #expect(nodes.first?.leads == true)
         #expect(nodes.first?.isThere == true)
+        await other.keeper.stop()
         // Both clocks are this machine's.
         let difference = try #require(node.keeper.clockDifference)
         #expect(abs(difference) < 1_000_000)

@@ -16,7 +16,7 @@ final class WatchedNode: Sendable {
         case trouble(String)
         case recovered
         case formerName(String)
-        case held(by: Int64?)
+        case held(by: LockHolder?)
 
         var isOfLeader: Bool { if case .leader = self { true } else { false } }
     }

@@ -61,8 +61,8 @@ import TimerControl
     func holder() {
         let standing = NodeStanding()
         standing.drains = true
-        standing.leaseHolder = 4711
-        let words = "(process 4711 of PostgreSQL, which is no node's, holds the row of"
+        standing.leaseHolder = LockHolder(process: 4711, table: "timerd.lease")
+        let words = "(process 4711 of PostgreSQL, which is no node's, holds a row of timerd.lease"
         #expect(Self.message(standing).contains(words), "\(Self.message(standing))")
         standing.leaseHolder = nil
         #expect(Self.message(standing).contains("(it drains)"))

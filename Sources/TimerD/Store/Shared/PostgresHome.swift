@@ -18,6 +18,8 @@ final class PostgresHome: SharedHome {
     private let onConnect: @Sendable (_ backend: Int32) -> Void
     private let onDoubt: @Sendable (_ reason: String) -> Void
     private var connection: PostgresConnection?
+    /// The server's process of the last connection.
+    private var backend: Int32
     /// Since when no connection can be had, in µs of CLOCK_BOOTTIME; nil while one can.
     private var awaySince: Int64?
     /// When there was none last.
@@ -53,6 +55,7 @@ final class PostgresHome: SharedHome {
     ) {
         self.address = address
         self.connection = connection
+        backend = connection.backendPID
         self.node = node
         self.epoch = epoch
         self.number = number
@@ -158,14 +161,16 @@ final class PostgresHome: SharedHome {
         let end = Fence.now() + patience
         var pause: UInt32 = 10_000
         var doubt: PostgresError?
+        var holder: LockHolder?
         repeat {
-            switch commitStatus(within: .microseconds(max(end - Fence.now(), 1000))) {
+            let left = Duration.microseconds(max(end - Fence.now(), 1000))
+            switch commitStatus(within: left, &holder) {
             case .stored: return nil
-            case .notStored: return error
+            case .notStored: return error.behind(holder)
             case .superseded: throw lose(Self.unknown("another node leads", error), database)
             case .setBack: throw lose(Self.unknown(Self.otherCommit, error), database)
             case .unknown(let reason):
-                if doubt == nil { onDoubt(reason.message) }
+                if doubt == nil { onDoubt(reason.behind(holder).message) }
                 doubt = reason
                 // The server may be starting anew; nobody else waits for this thread in vain, for nothing can be stored.
                 usleep(pause)
@@ -175,7 +180,8 @@ final class PostgresHome: SharedHome {
         guard fence.isOpen else {
             throw lose(Self.unknown("this node leads no more", error), database)
         }
-        throw leave(Self.unknown("PostgreSQL has not said so in time", doubt ?? error), database)
+        let reason = (doubt ?? error).behind(holder)
+        throw leave(Self.unknown("PostgreSQL has not said so in time", reason), database)
     }
 
     private enum CommitStatus {
@@ -183,9 +189,20 @@ final class PostgresHome: SharedHome {
         case unknown(PostgresError)
     }
 
-    private func commitStatus(within limit: Duration) -> CommitStatus {
+    /// `holder`: becomes who is no node and keeps the commit waiting, where that is seen.
+    private func commitStatus(
+        within limit: Duration,
+        _ holder: inout LockHolder?
+    ) -> CommitStatus {
+        let former = backend
         do throws(PostgresError) {
             let connection = try open(within: limit)
+            // Before the commit is ended, which waits for nobody then.
+            if former != connection.backendPID,
+                let found = Self.holder(inFrontOf: former, on: connection, within: limit)
+            {
+                holder = found
+            }
             // The server may have a part of it alone, and hold the row until somebody sends the rest.
             _ = try connection.execute(Statements.end, [.integer(epoch)], within: limit)
             // Waits for the row in case the server is still at it.
@@ -204,12 +221,27 @@ final class PostgresHome: SharedHome {
         }
     }
 
+    /// Who is no node, and has locked what that process of the server waits for; nil for nobody, and where it cannot be asked for.
+    static func holder(
+        inFrontOf backend: Int32,
+        on connection: PostgresConnection,
+        within limit: Duration
+    ) -> LockHolder? {
+        // try?: it is for the words alone.
+        let rows = try? connection.execute(
+            LeaseHolders.blocking,
+            [.integer(Int64(backend))],
+            within: limit
+        )
+        return rows?.integer(0, 0).map { LockHolder(process: $0) }
+    }
+
     private func open(within limit: Duration) throws(PostgresError) -> PostgresConnection {
         if let connection, connection.isUsable { return connection }
         let start = Fence.now()
         do throws(PostgresError) {
             let new = try Self.connect(address, within: limit)
-            connection = new
+            (connection, backend) = (new, new.backendPID)
             awaySince = nil
             onConnect(new.backendPID)
             return new
@@ -293,12 +325,25 @@ final class PostgresHome: SharedHome {
         /// same, should this one be lost. Carried out so late that others are stored since, it changes nothing. The second
         /// column is false, and nothing is decided, where transactions before it are missing: another server has taken over,
         /// without them.
+        ///
+        /// It holds the epoch, as a transaction does: one that still waits here for the row, and whose node has given up, is ended
+        /// by who takes the lease next. It would count beside that one's transactions, as it sees the lease as it was.
         static let resolve = """
             UPDATE timerd.store
             SET was_stored = CASE WHEN number > $2 THEN was_stored ELSE number = $2 END,
                 number = CASE WHEN number < $2 - 1 THEN number ELSE greatest(number, $2 + 1) END
-            WHERE EXISTS (SELECT 1 FROM timerd.lease WHERE epoch = $1)
+            WHERE EXISTS (SELECT 1 FROM timerd.lease WHERE epoch = $1 FOR KEY SHARE)
             RETURNING was_stored, number > $2
             """
+    }
+}
+
+extension PostgresError {
+    /// The same, with who was in the way of what had no answer.
+    fileprivate func behind(_ holder: LockHolder?) -> Self {
+        guard let holder else { return self }
+        var error = self
+        error.message += ": \(holder.words)"
+        return error
     }
 }
