@@ -898,6 +898,33 @@ class SignalTests(unittest.TestCase):
                 self.assertEqual(daemon.states()[fire], "done")
                 daemon.stop()
 
+    def test_a_signal_is_heard_by_all_workers_of_an_event_loop_and_by_those_that_are_left(self):
+        program = """
+            import asyncio, sys, timerd
+            async def handler(task): pass
+            async def main():
+                one, two, three = (timerd.AsyncWorker(queue, handler, socket=sys.argv[1]) for queue in ("one", "two", "three"))
+                running = [asyncio.ensure_future(worker.run()) for worker in (one, two, three)]
+                await asyncio.sleep(0)
+                three.stop()
+                await running[2]
+                print("begun", flush=True)
+                await asyncio.gather(*running)
+                print("over", flush=True)
+            asyncio.run(main())
+        """
+        with tempfile.TemporaryDirectory() as folder:
+            daemon = FakeDaemon(folder)
+            with subprocess.Popen([sys.executable, "-c", textwrap.dedent(program), daemon.path], stdout=subprocess.PIPE) as workers:
+                try:
+                    self.assertEqual(workers.stdout.readline(), b"begun\n")
+                    workers.send_signal(signal.SIGTERM)
+                    self.assertEqual(workers.wait(60), 0)
+                    self.assertEqual(workers.stdout.read(), b"over\n")
+                finally:
+                    workers.kill()
+            daemon.stop()
+
 
 if __name__ == "__main__":
     unittest.main()
