@@ -898,6 +898,40 @@ class SignalTests(unittest.TestCase):
                 self.assertEqual(daemon.states()[fire], "done")
                 daemon.stop()
 
+    def test_an_exception_of_a_signal_handler_ends_the_worker_and_its_tasks_go_back(self):
+        program = """
+            import signal, sys, threading, timerd
+            def interrupted(*_): raise KeyboardInterrupt
+            signal.signal(signal.SIGINT, interrupted)
+            def handler(task):
+                print("begun", flush=True)
+                task.lost.wait(60)
+                print("lost", flush=True)
+            worker = timerd.Worker("q", handler, socket=sys.argv[1], concurrency=2, wait="100ms")
+            try:
+                worker.run(signals=False)
+            except KeyboardInterrupt:
+                for thread in threading.enumerate():
+                    if thread.name.startswith("timerd"):
+                        thread.join(60)
+                        assert not thread.is_alive(), thread
+                print("over", flush=True)
+        """
+        with tempfile.TemporaryDirectory() as folder:
+            daemon = FakeDaemon(folder)
+            with timerd.Client(daemon.path) as client:
+                fire = client.add(queue="q")["id"]
+            with subprocess.Popen([sys.executable, "-c", textwrap.dedent(program), daemon.path], stdout=subprocess.PIPE) as worker:
+                try:
+                    self.assertEqual(worker.stdout.readline(), b"begun\n")
+                    worker.send_signal(signal.SIGINT)
+                    self.assertTrue(daemon.until(lambda: daemon.tasks[fire]["state"] == "ready"))
+                    self.assertEqual(worker.stdout.read(), b"lost\nover\n")
+                    self.assertEqual(worker.wait(60), 0)
+                finally:
+                    worker.kill()
+            daemon.stop()
+
     def test_a_signal_is_heard_by_all_workers_of_an_event_loop_and_by_those_that_are_left(self):
         program = """
             import asyncio, sys, timerd
