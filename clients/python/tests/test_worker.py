@@ -596,6 +596,11 @@ class WorkerTests(unittest.TestCase):
 
     WORKER = timerd.Worker
 
+    def test_a_worker_that_would_not_wait_is_said_at_once(self):
+        for wait in (0, 0.0, "0s", "0min", ""):
+            with self.subTest(wait):
+                self.assertRaises(ValueError, self.WORKER, "q", print, socket=self.daemon.path, wait=wait)
+
     def test_a_text_that_is_no_duration_is_said_at_once(self):
         for wrong in ({"lease": "abc"}, {"wait": "5 apples"}, {"grace": "x"}, {"deadline": -1}, {"concurrency": 0}, {"concurrency": 1.5}):
             with self.subTest(wrong):
