@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { passes } from './ends.js'
 import { ClosedError, errorOf } from './errors.js'
 import { Link } from './link.js'
+import { milliseconds } from './milliseconds.js'
 import { defaultSocketPath } from './paths.js'
 import { repeatableFor } from './repeatable.js'
 import { watch } from './watch.js'
@@ -20,9 +21,11 @@ export class Client {
   #isClosed = false
 
   /** `socketPath`; `timeout`: ms for each call; `retryFor`: ms for which what may be repeated is tried again. */
-  constructor({ socketPath = defaultSocketPath(), timeout = 30_000, retryFor = 5_000, maxCalls, maxBytes } = {}) {
+  constructor({ socketPath = defaultSocketPath(), timeout, retryFor, maxCalls, maxBytes } = {}) {
     this.socketPath = socketPath
-    this.#options = { timeout, retryFor, limits: { maxCalls, maxBytes } }
+    this.#options = {
+      timeout: milliseconds('timeout', timeout, 30_000), retryFor: milliseconds('retryFor', retryFor, 5_000), limits: { maxCalls, maxBytes },
+    }
     this.#main = this.newLink()
   }
 
@@ -46,9 +49,14 @@ export class Client {
     // What belongs into the parameters would be dropped here, and the call mean something else.
     const unknown = Object.keys(options ?? {}).find((name) => !callOptions.includes(name))
     if (unknown !== undefined) throw new TypeError(`'${unknown}' is no option of a call; accepted are ${callOptions.join(', ')}`)
-    const { timeout, retryFor } = this.#options
     const waits = (method === 'task.reserve' && !isZero(params.wait)) || (method === 'run.output' && params.wait === true)
-    const all = { timeout: waits ? 0 : timeout, retryFor, repeatFor: repeatableFor(method, params), ...options }
+    // What is said to be undefined is not said.
+    const all = {
+      signal: options?.signal,
+      timeout: milliseconds('timeout', options?.timeout, waits ? 0 : this.#options.timeout),
+      retryFor: milliseconds('retryFor', options?.retryFor, this.#options.retryFor),
+      repeatFor: repeatableFor(method, params),
+    }
     if (method === 'task.reserve') return this.#reserve(params, all)
     if (waits) return this.#onOwnLink(method, params, all)
     const result = await this.#main.call(method, params, all)

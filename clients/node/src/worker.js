@@ -8,6 +8,7 @@ import { types } from 'node:util'
 import { ClosedError, ConnectionError, DeadlineError, errorOf, ProtocolError, Release } from './errors.js'
 import { Ends, passes } from './ends.js'
 import { Link } from './link.js'
+import { milliseconds } from './milliseconds.js'
 import { defaultSocketPath } from './paths.js'
 import { bounded } from './reason.js'
 
@@ -40,8 +41,8 @@ export class Worker extends EventEmitter {
   #tries = 0
 
   /** `handlers`: a function for each queue. Times: `lease` is a duration such as "1min", all others are ms. */
-  constructor({ handlers, socketPath = defaultSocketPath(), concurrency = 1, lease = '1min', wait = '1h', deadline = 0,
-    grace = 30_000, signals = false }) {
+  constructor({ handlers, socketPath = defaultSocketPath(), concurrency = 1, lease = '1min', wait = '1h', deadline,
+    grace, signals = false }) {
     super()
     const part = /^([0-9]+)(ms|s|min|h|d)$/.exec(lease)
     if (!part) throw new RangeError(`lease '${lease}' is not understood; accepted is a number with ms, s, min, h or d, such as '1min'`)
@@ -57,7 +58,10 @@ export class Worker extends EventEmitter {
     if (wrong !== undefined) throw new TypeError(`the handler of the queue '${wrong}' is no function`)
     const idle = queues.find((queue) => types.isGeneratorFunction(handlers[queue]))
     if (idle !== undefined) throw new TypeError(`the handler of the queue '${idle}' is a generator function; nothing of it would run`)
-    this.#options = { handlers, queues, concurrency, lease, wait, deadline, grace, signals, leaseMs: part[1] * units[part[2]] }
+    this.#options = {
+      handlers, queues, concurrency, lease, wait, deadline: milliseconds('deadline', deadline, 0), grace: milliseconds('grace', grace, 30_000), signals,
+      leaseMs: part[1] * units[part[2]],
+    }
     this.#reserving = new Link(socketPath)
     this.#reserving.onLost = () => this.#changed()
     this.#saying = new Link(socketPath)
@@ -69,7 +73,7 @@ export class Worker extends EventEmitter {
 
   /** Takes nothing more; what runs has `grace` ms to finish, then it is released. Resolves once all is said. */
   async stop({ grace } = {}) {
-    if (grace !== undefined) this.#options.grace = grace
+    this.#options.grace = milliseconds('grace', grace, this.#options.grace)
     if (this.#stopping.signal.aborted) this.#cutShort.abort(new ClosedError('the worker was stopped a second time'))
     this.#stopping.abort()
     await this.#run?.catch(() => {}) // which is told to who has called `run`

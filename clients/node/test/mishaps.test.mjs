@@ -337,6 +337,31 @@ test('A worker with too many queues, or one that would not wait, is said at once
   for (const wait of ['0s', '0', '00ms', '0d', '0days', '0 min', '']) assert.throws(() => new Worker({ handlers: queues(1), wait }), /wait '.*' is too short/)
 })
 
+test('A time that is no number of milliseconds is said, and is not taken for none', async () => {
+  for (const wrong of ['5s', '1000', NaN, -1, 5n, {}]) {
+    for (const name of ['deadline', 'grace']) assert.throws(() => new Worker({ handlers: { mails: () => {} }, [name]: wrong }), { name: 'TypeError', message: RegExp(`^${name} `) })
+    for (const name of ['timeout', 'retryFor']) {
+      assert.throws(() => new Client({ [name]: wrong }), { name: 'TypeError', message: RegExp(`^${name} `) })
+      const client = new Client({ socketPath: '/nowhere/s.sock' })
+      await assert.rejects(client.get(1, { [name]: wrong }), { name: 'TypeError', message: RegExp(`^${name} `) })
+      client.close()
+    }
+    await assert.rejects(new Worker({ handlers: { mails: () => {} } }).stop({ grace: wrong }), { name: 'TypeError' })
+  }
+  new Worker({ handlers: { mails: () => {} }, deadline: Infinity, grace: 0 })
+})
+
+test('A limit that is undefined is that of the client', { timeout: 120_000 }, async () => {
+  const fake = await new Fake().listen()
+  const client = new Client({ socketPath: fake.path, timeout: 20 })
+  try {
+    for (const timeout of [undefined, null]) await assert.rejects(client.get(1, { timeout, retryFor: undefined, signal: undefined }), { reason: 'timedOut' })
+  } finally {
+    client.close()
+    fake.close()
+  }
+})
+
 test('A handler that is no function is said at once', () => {
   assert.throws(() => new Worker({ handlers: { mails: 'send' } }), /'mails' is no function/)
 })
