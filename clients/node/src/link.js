@@ -3,6 +3,7 @@
 // One connection to the daemon, made anew when it is lost. Requests are pipelined and answered in their order.
 
 import { connect } from 'node:net'
+import { isObject } from './answer.js'
 import { BusyError, ClosedError, ConnectionError, errorOf, InvalidRequestError, ProtocolError, TimeoutError }
   from './errors.js'
 import { parse, stringify } from './json.js'
@@ -16,8 +17,6 @@ const mostInFlight = 128
  * A line that is too long would be another such line, and is never sent.
  */
 const ofLine = new Set(['parseError', 'invalidRequest'])
-
-const isObject = (value) => value !== null && typeof value === 'object' && !Array.isArray(value)
 
 export class Link {
   #path

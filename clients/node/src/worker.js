@@ -5,6 +5,7 @@
 import { EventEmitter } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { types } from 'node:util'
+import { areObjects, reserved, reservedLate } from './answer.js'
 import { ClosedError, ConnectionError, DeadlineError, errorOf, ProtocolError, Release } from './errors.js'
 import { Ends, passes } from './ends.js'
 import { Link } from './link.js'
@@ -115,14 +116,13 @@ export class Worker extends EventEmitter {
         this.#tries = 0
         return
       }
-      const late = ({ tasks }) => {
-        for (const task of tasks ?? []) this.#give(task)
+      const late = (answer) => {
+        for (const task of reservedLate(answer)) this.#give(task)
         this.#changed()
       }
       this.#quietAt = performance.now() + quietTime
-      const { tasks } = (await this.#reserving.call('task.reserve', { queues, count: room, lease, wait, whileConnected: true },
-        { generation: this.#bound, signal: this.#stopping.signal, late })) ?? {}
-      if (!Array.isArray(tasks)) throw new ProtocolError("the answer to 'task.reserve' has no tasks")
+      const tasks = reserved(await this.#reserving.call('task.reserve', { queues, count: room, lease, wait, whileConnected: true },
+        { generation: this.#bound, signal: this.#stopping.signal, late }))
       this.#tries = 0
       for (const task of tasks) this.#start(task)
     } catch (error) {
@@ -154,9 +154,9 @@ export class Worker extends EventEmitter {
     if (entries.length === 0) return
     const tasks = entries.map(({ handle }) => handle)
     const told = await link.call('task.extend', { tasks, lease: this.#options.lease, ...more }, { repeatFor: Infinity, ...options })
-    if (told?.tasks?.length !== tasks.length) throw new ProtocolError(`the answer to 'task.extend' is not one for ${tasks.length} tasks`)
+    if (!areObjects(told?.tasks) || told.tasks.length !== tasks.length) throw new ProtocolError(`the answer to 'task.extend' is not one for ${tasks.length} tasks`)
     for (const [index, entry] of entries.entries()) {
-      const error = told.tasks[index]?.error && errorOf(told.tasks[index].error)
+      const error = told.tasks[index].error && errorOf(told.tasks[index].error)
       if (isLost(error) && !entry.isSaid) this.#lose(entry, error)
     }
   }
