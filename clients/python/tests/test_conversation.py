@@ -82,6 +82,23 @@ class ConversationTests(unittest.TestCase):
                 self.assertEqual(self.said.next(), Answer(1, "a"))
                 self.assertRaisesRegex(ConnectionLost, "ended the connection: you may not", self.said.next)
 
+    def test_what_comes_for_an_abandoned_reserve_and_cannot_be_read_is_passed_over(self):
+        for result in (None, 1, "x", {}, {"tasks": 1}, {"tasks": "x"}, {"tasks": [1, None, {}, {"fire": 1}, {"token": 2}]}):
+            with self.subTest(result):
+                number = self.ask("task.reserve")
+                self.said.abandon(number)
+                self.said.feed(line(id=number, result=result))
+                self.assertIsNone(self.said.next())
+                self.assertEqual(self.said.take_unsent(), b"")
+
+    def test_a_task_that_nothing_could_be_said_of_is_none(self):
+        good = {"fire": 1, "token": 2, "queue": "q"}
+        call = calls.reserve("q")
+        self.assertEqual([(task.fire, task.token, task.name) for task in call.value({"tasks": [good, {**good, "name": None}]})], [(1, 2, None)] * 2)
+        for wrong in (None, 1, {}, {"fire": 1}, {**good, "fire": "1"}, {**good, "token": []}, {**good, "token": True}, {**good, "queue": ["q"]}, {**good, "name": {}}):
+            with self.subTest(wrong):
+                self.assertRaises(timerd.ProtocolError, call.value, {"tasks": [good, wrong]})
+
     def test_tasks_that_come_for_an_abandoned_reserve_are_given_back(self):
         number = self.ask("task.reserve", queues=["q"])
         self.said.abandon(number)
