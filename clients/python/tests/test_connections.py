@@ -828,6 +828,30 @@ class ConnectionTests(unittest.TestCase):
             del client
             gc.collect()
 
+    def test_events_that_nobody_takes_keep_no_call_waiting(self):
+        def serve(connection):
+            while True:
+                request = connection.request()
+                if request is None:
+                    return
+                connection.send(id=request["id"], result={"seq": 0, "job": {"id": 1}})
+                for seq in range(1, 301):  # more than a watcher keeps
+                    connection.send(method="event", params={"seq": seq, "type": "job.added"})
+
+        server = Server(self, serve)
+
+        async def asking():
+            async with timerd.AsyncClient(server.path) as client:
+                await client.call("events.subscribe")
+                for _ in range(3):
+                    self.assertEqual(await client.get(1), {"id": 1})
+
+        self.run_async(asking())
+        with timerd.Client(server.path) as client:
+            client.call("events.subscribe")
+            for _ in range(3):
+                self.assertEqual(client.get(1), {"id": 1})
+
     def test_a_watcher_that_is_closed_ends(self):
         subscribed = threading.Event()
 
