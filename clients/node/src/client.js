@@ -183,7 +183,8 @@ export class Client {
     for (let tries = 0; ; tries++) {
       if (this.#isClosed) own ??= this.#lastLink()
       try {
-        await (own ?? this.#main).call('task.release', { tasks }, { timeout: own ? 0 : timeout, retryFor, repeatFor: repeatableFor('task.release') })
+        await (own ?? this.#main).call('task.release', { tasks },
+          { timeout: own ? 0 : timeout, retryFor, repeatFor: repeatableFor('task.release'), isNeeded: true })
         break
       } catch (error) {
         // The client may have been closed under it.

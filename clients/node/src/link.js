@@ -54,9 +54,9 @@ export class Link {
   /**
    * The result of a request. `repeatFor`: ms, since it was first sent, for which it may be sent again after its answer was lost. `retryFor`: ms for
    * which a request that was not sent, or may be sent again, is tried again. `generation`: goes over that connection or none.
-   * `late` gets a result that comes after the caller has gone.
+   * `late` gets a result that comes after the caller has gone. `isNeeded`: never one call too many.
    */
-  call(method, params, { signal, timeout = 0, repeatFor = 0, retryFor = 0, generation, late } = {}) {
+  call(method, params, { signal, timeout = 0, repeatFor = 0, retryFor = 0, generation, late, isNeeded = false } = {}) {
     return new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason)
       if (this.#isClosed) return reject(new ClosedError('the client is closed'))
@@ -69,7 +69,7 @@ export class Link {
       if (bytes > longestRequest) {
         return reject(new InvalidRequestError(`the request '${method}' has ${bytes} bytes; accepted are ${longestRequest}`))
       }
-      if (this.#calls >= this.#limits.maxCalls || this.#bytes + bytes > this.#limits.maxBytes) {
+      if (!isNeeded && (this.#calls >= this.#limits.maxCalls || this.#bytes + bytes > this.#limits.maxBytes)) {
         return reject(new BusyError(`'${method}' is one call too many: ${this.#calls} calls with ${this.#bytes} bytes wait for the daemon; ` +
           `accepted are ${this.#limits.maxCalls} calls and ${this.#limits.maxBytes} bytes`))
       }

@@ -404,6 +404,27 @@ script('A watch that is told of an event without its number ends with that, and 
   }
 })
 
+test('Tasks that come for a reserve that was given up go back though no call more may wait', { timeout: 120_000 }, async () => {
+  const fake = await new Fake().listen()
+  const client = new Client({ socketPath: fake.path, maxCalls: 1 })
+  try {
+    const get = client.get(1)
+    const asked = await fake.take('job.get')
+    const controller = new AbortController()
+    const reserve = client.reserve('mails', { wait: '1h', signal: controller.signal })
+    const late = await fake.take('task.reserve')
+    controller.abort()
+    await assert.rejects(reserve, { name: 'AbortError' })
+    late.reply({ tasks: [task(1)] })
+    assert.deepEqual((await fake.take('task.release')).params.tasks, [{ fire: 1, token: task(1).token }])
+    asked.reply({ job: { id: 1 } })
+    await get
+  } finally {
+    client.close()
+    fake.close()
+  }
+})
+
 test('A time that is no number of milliseconds is said, and is not taken for none', async () => {
   for (const wrong of ['5s', '1000', NaN, -1, 5n, {}]) {
     for (const name of ['deadline', 'grace']) assert.throws(() => new Worker({ handlers: { mails: () => {} }, [name]: wrong }), { name: 'TypeError', message: RegExp(`^${name} `) })
