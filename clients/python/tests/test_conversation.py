@@ -135,6 +135,16 @@ class ConversationTests(unittest.TestCase):
         self.assertRaises(TypeError, self.said.ask_all, [("job.get", {"id": 1}), ("job.add", {"userInfo": {1, 2}})])
         self.assertEqual(self.said.waits_for, 0)
 
+    def test_more_marks_in_a_row_than_the_daemon_takes_are_refused_before_they_are_sent(self):
+        # It answers such a line without its number, as it does a connection that it does not take.
+        for row in (chr(0x301) * 64, chr(0x3099) * 64, chr(0x1D165) * 64):
+            self.said.ask("job.add", {"userInfo": [row, row], row: "\u6f22" * 100 + row})
+            for params in ({"userInfo": row + chr(0x301)}, {row + chr(0x323): 1}, {"userInfo": ["\u6f22" * 100 + row + chr(0x301)]}):
+                with self.subTest(params):
+                    self.assertRaisesRegex(ValueError, "more than 64 marks", self.said.ask, "job.add", params)
+        self.assertRaisesRegex(ValueError, "more than 64 marks", self.said.ask, "job" + chr(0x301) * 65, {})
+        self.assertEqual(self.said.waits_for, 3)
+
     def test_what_the_daemon_takes_for_no_json_is_refused_before_it_is_sent(self):
         def nested(levels):
             return [] if levels == 1 else [nested(levels - 1)]
