@@ -7,6 +7,7 @@ import { isObject } from './answer.js'
 import { BusyError, ClosedError, ConnectionError, errorOf, InvalidRequestError, ProtocolError, TimeoutError }
   from './errors.js'
 import { parse, stringify } from './json.js'
+import { withFewMarks } from './marks.js'
 import { manyMayShare } from './signal.js'
 
 const longestRequest = 1 << 20
@@ -14,7 +15,7 @@ const longestReply = 32 << 20
 const mostInFlight = 128
 /**
  * What is said, without an id, of a line that could not be read; all else without one concerns the connection, which ends with it.
- * A line that is too long would be another such line, and is never sent.
+ * A line that is too long, or has too many marks in a row, would be another such line, and is never sent.
  */
 const ofLine = new Set(['parseError', 'invalidRequest'])
 
@@ -68,6 +69,9 @@ export class Link {
       const bytes = Buffer.byteLength(text)
       if (bytes > longestRequest) {
         return reject(new InvalidRequestError(`the request '${method}' has ${bytes} bytes; accepted are ${longestRequest}`))
+      }
+      if (bytes > text.length && withFewMarks(text) !== text) {
+        return reject(new InvalidRequestError(`the request '${method}' has more than 64 marks in a row that combine with the character before them; the daemon takes no more`))
       }
       if (!isNeeded && (this.#calls >= this.#limits.maxCalls || this.#bytes + bytes > this.#limits.maxBytes)) {
         return reject(new BusyError(`'${method}' is one call too many: ${this.#calls} calls with ${this.#bytes} bytes wait for the daemon; ` +

@@ -425,6 +425,37 @@ test('Tasks that come for a reserve that was given up go back though no call mor
   }
 })
 
+script('More marks in a row than the daemon takes are refused before they are sent', async (fake, client) => {
+  // It answers such a line without its id, as it does a connection that it does not take.
+  for (const row of ['\u0301'.repeat(64), '\u0334'.repeat(64), '\u{1d165}'.repeat(64)]) {
+    const get = client.get(`${'\u6f22'.repeat(100)}${row}\u0915${row}${'\ufe0f'.repeat(100)}`)
+    ;(await fake.take('job.get')).reply({ job: { id: 1 } })
+    await get
+    await assert.rejects(client.get(`a${row}\u0301`), { name: 'InvalidRequestError', message: /more than 64 marks/ })
+  }
+  assert.deepEqual(fake.left, [])
+})
+
+test('A reason has no more marks in a row than the daemon takes', { timeout: 120_000 }, async () => {
+  const fake = await new Fake().listen()
+  const row = '\u0301'.repeat(64)
+  const worker = new Worker({ socketPath: fake.path, handlers: { mails: () => { throw new Error(`e${row}\u0301\u0323n${row}`) } } })
+  const run = worker.run()
+  try {
+    ;(await fake.take('daemon.status')).reply({})
+    ;(await fake.take('task.reserve')).reply({ tasks: [task(1)] })
+    const fail = await fake.take('task.fail')
+    assert.equal(fail.params.tasks[0].reason, `Error: e${row}n${row}`)
+    const failed = once(worker, 'failed')
+    fail.reply({ tasks: [{ fire: 1, state: 'dead' }] })
+    await failed
+  } finally {
+    fake.close()
+    await worker.stop({ grace: 0 })
+    await run
+  }
+})
+
 test('A time that is no number of milliseconds is said, and is not taken for none', async () => {
   for (const wrong of ['5s', '1000', NaN, -1, 5n, {}]) {
     for (const name of ['deadline', 'grace']) assert.throws(() => new Worker({ handlers: { mails: () => {} }, [name]: wrong }), { name: 'TypeError', message: RegExp(`^${name} `) })
