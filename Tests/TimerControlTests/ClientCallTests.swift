@@ -242,12 +242,15 @@ struct ClientCallTests {
         await client.close()
     }
 
-    @Test("A request that is longer than a line is refused before it is sent")
-    func tooLong() async throws {
+    @Test(
+        "A request that is longer than a line, or has too many marks in a row, is refused before it is sent",
+        arguments: [("x", Limits.line), ("\u{301}", Limits.marks + 1)]
+    )
+    func unsendable(character: String, count: Int) async throws {
         let server = try ScriptedServer { _ in .result(.null) }
         defer { server.close() }
         let client = try await ControlClient.connect(to: server.path)
-        let text = String(repeating: "x", count: Limits.line)
+        let text = String(repeating: character, count: count)
         let error = await #expect(throws: ControlError.self) {
             _ = try await client.call("job.add", .object(["userInfo": .string(text)]))
         }

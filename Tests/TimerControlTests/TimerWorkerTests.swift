@@ -92,6 +92,20 @@ import Testing
         )
     }
 
+    @Test("A reason has no more marks in a row than the daemon takes")
+    func marks() async throws {
+        let tasks = Tasks([1])
+        let server = try ScriptedServer { Self.usual($0, tasks) }
+        defer { server.close() }
+        let row = String(repeating: "\u{301}", count: 64)
+        let worker = TimerWorker(settings(server)) { _ in .failed("e\(row)\u{301}\u{323}n\(row)") }
+        try await worker.run()
+        let told = server.calls.first { $0.method == "task.fail" }
+        // Compared by their bytes: texts are equal that look so.
+        let reason = #"{"fire":1,"reason":"e\#(row)n\#(row)","token":101}"#
+        #expect(told.map { Array($0.parameters.jsonText.utf8) } == Array(reason.utf8))
+    }
+
     @Test("A worker asks for as many tasks as it has hands free")
     func hands() async throws {
         let tasks = Tasks([1, 2, 3, 4, 5])

@@ -115,8 +115,8 @@ public final class ControlClient: Sendable {
     /// When the task is cancelled it throws at once; the daemon carries out what was sent all the
     /// same.
     ///
-    /// - Throws: the daemon's `ControlError`, and one of `limitReached` for a request that is longer than a line, which
-    ///   is not sent; `ClientError`; `CancellationError`.
+    /// - Throws: the daemon's `ControlError`, and one of `limitReached` for a request that is longer than a line, or has more
+    ///   marks in a row than one may have, which is not sent; `ClientError`; `CancellationError`.
     public func call<Reply: Decodable>(
         _ request: Request,
         as type: Reply.Type = Reply.self
@@ -158,6 +158,8 @@ public final class ControlClient: Sendable {
                 "the request has \(text.count) bytes; a line has at most \(Limits.line)"
             )
         }
+        // Nor of one like this: its refusal would look like that of the connection.
+        try CombiningMarks.check(text)
         var line = ByteBuffer(bytes: text)
         line.writeInteger(UInt8(ascii: "\n"))
         return try await withTaskCancellationHandler {

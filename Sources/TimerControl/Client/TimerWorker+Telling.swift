@@ -79,11 +79,12 @@ extension ControlError {
 }
 
 extension String {
-    /// Its beginning, in so many bytes at most.
+    /// Its beginning, in so many bytes at most, without the marks that are too many in a row for a line.
     fileprivate func cut(to limit: Int) -> String {
-        if utf8.count <= limit { return self }
-        var (scalars, count) = (String.UnicodeScalarView(), 0)
+        var (scalars, count, row) = (String.UnicodeScalarView(), 0, 0)
         for scalar in unicodeScalars {
+            row = CombiningMarks.isMark(scalar) ? row + 1 : 0
+            if row > Limits.marks { continue }
             count += UTF8.width(scalar)
             if count > limit { break }
             scalars.append(scalar)

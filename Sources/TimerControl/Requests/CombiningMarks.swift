@@ -22,7 +22,16 @@ public enum CombiningMarks {
         return false
     }
 
-    private static func isMark(_ scalar: Unicode.Scalar) -> Bool {
+    /// Throws `limitReached` where they are too many.
+    static func check(_ line: [UInt8]) throws(ControlError) {
+        guard areTooMany(in: line) else { return }
+        throw ControlError(
+            .limitReached,
+            "a line has more than \(Limits.marks) marks in a row that combine with the character before them"
+        )
+    }
+
+    static func isMark(_ scalar: Unicode.Scalar) -> Bool {
         // None before U+0300 is one.
         scalar.value >= 0x300 && scalar.properties.canonicalCombiningClass != .notReordered
     }

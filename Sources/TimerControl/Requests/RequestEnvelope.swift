@@ -92,12 +92,7 @@ public enum RequestLine: Hashable, Sendable {
     ///   one that is too long, and for a line with too many marks in a row (`CombiningMarks`). A fault inside a batch becomes
     ///   the error of its element.
     public init(parsing line: [UInt8]) throws(ControlError) {
-        guard !CombiningMarks.areTooMany(in: line) else {
-            throw ControlError(
-                .limitReached,
-                "a line has more than \(Limits.marks) marks in a row that combine with the character before them"
-            )
-        }
+        try CombiningMarks.check(line)
         if let envelope = RequestEnvelope(quickly: line) {
             self = .single(envelope)
         } else {

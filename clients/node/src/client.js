@@ -3,9 +3,11 @@
 // The client: every method by its name, and those that a web application needs as functions.
 
 import { setTimeout as sleep } from 'node:timers/promises'
+import { areObjects, isInteger, isObject, part, reserved, reservedLate } from './answer.js'
 import { passes } from './ends.js'
 import { ClosedError, errorOf } from './errors.js'
 import { Link } from './link.js'
+import { milliseconds } from './milliseconds.js'
 import { defaultSocketPath } from './paths.js'
 import { repeatableFor } from './repeatable.js'
 import { watch } from './watch.js'
@@ -20,9 +22,11 @@ export class Client {
   #isClosed = false
 
   /** `socketPath`; `timeout`: ms for each call; `retryFor`: ms for which what may be repeated is tried again. */
-  constructor({ socketPath = defaultSocketPath(), timeout = 30_000, retryFor = 5_000, maxCalls, maxBytes } = {}) {
+  constructor({ socketPath = defaultSocketPath(), timeout, retryFor, maxCalls, maxBytes } = {}) {
     this.socketPath = socketPath
-    this.#options = { timeout, retryFor, limits: { maxCalls, maxBytes } }
+    this.#options = {
+      timeout: milliseconds('timeout', timeout, 30_000), retryFor: milliseconds('retryFor', retryFor, 5_000), limits: { maxCalls, maxBytes },
+    }
     this.#main = this.newLink()
   }
 
@@ -46,9 +50,14 @@ export class Client {
     // What belongs into the parameters would be dropped here, and the call mean something else.
     const unknown = Object.keys(options ?? {}).find((name) => !callOptions.includes(name))
     if (unknown !== undefined) throw new TypeError(`'${unknown}' is no option of a call; accepted are ${callOptions.join(', ')}`)
-    const { timeout, retryFor } = this.#options
     const waits = (method === 'task.reserve' && !isZero(params.wait)) || (method === 'run.output' && params.wait === true)
-    const all = { timeout: waits ? 0 : timeout, retryFor, repeatFor: repeatableFor(method, params), ...options }
+    // What is said to be undefined is not said.
+    const all = {
+      signal: options?.signal,
+      timeout: milliseconds('timeout', options?.timeout, waits ? 0 : this.#options.timeout),
+      retryFor: milliseconds('retryFor', options?.retryFor, this.#options.retryFor),
+      repeatFor: repeatableFor(method, params),
+    }
     if (method === 'task.reserve') return this.#reserve(params, all)
     if (waits) return this.#onOwnLink(method, params, all)
     const result = await this.#main.call(method, params, all)
@@ -60,14 +69,14 @@ export class Client {
   async add(job, { replace, dryRun, ...options } = {}) {
     const more = { ...(replace === undefined ? {} : { replace }), ...(dryRun === undefined ? {} : { dryRun }) }
     if (!Array.isArray(job)) {
-      const { job: added, ...rest } = await this.call('job.add', Object.keys(more).length === 0 ? job : { ...job, ...more }, options)
+      const { job: added, ...rest } = await this.#ask('job.add', Object.keys(more).length === 0 ? job : { ...job, ...more }, options, 'job', isObject)
       return { ...added, ...rest }
     }
-    const { jobs, existing = [] } = await this.call('job.add', { jobs: job, ...more }, options)
-    const there = new Set(existing)
+    const { jobs, existing } = await this.#ask('job.add', { jobs: job, ...more }, options, 'jobs', areObjects)
+    const there = new Set(Array.isArray(existing) ? existing : [])
     return jobs.map((added) => (there.has(added.id) ? { ...added, existing: true } : added))
   }
-  async get(job, options) { return (await this.call('job.get', target(job), options)).job }
+  async get(job, options) { return (await this.#ask('job.get', target(job), options, 'job', isObject)).job }
   list(filter, options) { return this.#pages('job.list', filter, 'jobs', options) }
   runs(filter, options) { return this.#pages('run.list', filter, 'runs', options) }
   listTasks(filter, options) { return this.#pages('task.list', filter, 'tasks', options) }
@@ -78,7 +87,7 @@ export class Client {
   resume(job, options) { return this.call('job.resume', target(job), options) }
   async setFireDate(job, fireDate, { from, ...options } = {}) {
     const params = { ...target(job), fireDate, ...(from === undefined ? {} : { from }) }
-    const { job: moved, ...more } = await this.call('job.setFireDate', params, options)
+    const { job: moved, ...more } = await this.#ask('job.setFireDate', params, options, 'job', isObject)
     return { ...moved, ...more }
   }
   fire(job, options) { return this.call('job.fire', target(job), options) }
@@ -86,18 +95,18 @@ export class Client {
   /** Tasks of the queues; none where there was none in time. */
   async reserve(queues, { count, lease, wait, whileConnected, ...options } = {}) {
     const params = { queues: [queues].flat(), count, lease, wait, whileConnected }
-    return (await this.call('task.reserve', params, options)).tasks
+    return reserved(await this.call('task.reserve', params, options))
   }
   extend(task, { lease, whileConnected, ...options } = {}) { return this.#say('task.extend', task, {}, { lease, whileConnected }, options) }
   finish(task, options) { return this.#say('task.finish', task, {}, {}, options) }
   fail(task, { reason, ...options } = {}) { return this.#say('task.fail', task, { reason }, {}, options) }
   release(task, { delay, ...options } = {}) { return this.#say('task.release', task, { delay }, {}, options) }
-  async retry(which, options) { return (await this.call('task.retry', fires(which), options)).count }
-  async drop(which, options) { return (await this.call('task.drop', fires(which), options)).count }
-  async kick(queue, { owner, count, ...options } = {}) { return (await this.call('task.kick', { queue, owner, count }, options)).count }
+  async retry(which, options) { return (await this.#ask('task.retry', fires(which), options, 'count', isInteger)).count }
+  async drop(which, options) { return (await this.#ask('task.drop', fires(which), options, 'count', isInteger)).count }
+  async kick(queue, { owner, count, ...options } = {}) { return (await this.#ask('task.kick', { queue, owner, count }, options, 'count', isInteger)).count }
   queues(filter, options) { return this.#pages('queue.list', filter, 'queues', options) }
   async setQueue(queue, settings, options) {
-    const { queue: set, made } = await this.call('queue.set', { queue, ...settings }, options)
+    const { queue: set, made } = await this.#ask('queue.set', { queue, ...settings }, options, 'queue', isObject)
     return made === undefined ? set : { ...set, made }
   }
   status(options) { return this.call('daemon.status', {}, options) }
@@ -131,17 +140,24 @@ export class Client {
   }
   async [Symbol.asyncDispose ?? Symbol.for('timerd.asyncDispose')]() { this.close() }
 
+  /** As `call`, of an answer that has to have this field. */
+  async #ask(method, params, options, word, is) {
+    const answer = await this.call(method, params, options)
+    part(method, answer, word, is)
+    return answer
+  }
+
   async #say(method, task, each, all, options) {
     const one = ({ fire, token }) => ({ fire, token, ...each })
-    if (!Array.isArray(task)) return (await this.call(method, { ...one(task), ...all }, options)).task
-    const { tasks } = await this.call(method, { tasks: task.map(one), ...all }, options)
+    if (!Array.isArray(task)) return (await this.#ask(method, { ...one(task), ...all }, options, 'task', isObject)).task
+    const { tasks } = await this.#ask(method, { tasks: task.map(one), ...all }, options, 'tasks', areObjects)
     return tasks.map((told) => (told.error ? { ...told, error: errorOf(told.error) } : told))
   }
 
   async *#pages(method, filter = {}, key, options) {
     let cursor
     do {
-      const page = await this.call(method, cursor === undefined ? filter : { ...filter, cursor }, options)
+      const page = await this.#ask(method, cursor === undefined ? filter : { ...filter, cursor }, options, key, areObjects)
       yield* page[key]
       cursor = page.cursor
     } while (cursor !== undefined)
@@ -149,8 +165,9 @@ export class Client {
 
   /** Tasks that come after the caller has gone are released at once. */
   #reserve(params, options) {
-    const late = ({ tasks }) => {
-      if (tasks?.length) this.#giveBack(tasks.map(({ fire, token }) => ({ fire, token })))
+    const late = (answer) => {
+      const tasks = reservedLate(answer).map(({ fire, token }) => ({ fire, token }))
+      if (tasks.length > 0) this.#giveBack(tasks)
     }
     // Its answer comes at once, and this connection stays for it: with its end what is tied to it would be lost, as one attempt.
     if (isZero(params.wait)) return this.#main.call('task.reserve', params, { ...options, late })
@@ -166,7 +183,8 @@ export class Client {
     for (let tries = 0; ; tries++) {
       if (this.#isClosed) own ??= this.#lastLink()
       try {
-        await (own ?? this.#main).call('task.release', { tasks }, { timeout: own ? 0 : timeout, retryFor, repeatFor: repeatableFor('task.release') })
+        await (own ?? this.#main).call('task.release', { tasks },
+          { timeout: own ? 0 : timeout, retryFor, repeatFor: repeatableFor('task.release'), isNeeded: true })
         break
       } catch (error) {
         // The client may have been closed under it.
@@ -192,7 +210,7 @@ export class Client {
     this.#waiting.set(link, true)
     try {
       const result = await link.call(method, params, options)
-      if (params.whileConnected) for (const { token } of result?.tasks ?? []) this.#tied.set(token, link)
+      if (params.whileConnected) for (const { token } of reservedLate(result)) this.#tied.set(token, link)
       return result
     } finally {
       this.#waiting.set(link, false)

@@ -2,6 +2,7 @@
 //
 // What became of tasks, said in lists: what ends while a list is on its way is in the next one.
 
+import { areObjects } from './answer.js'
 import { ClosedError, errorOf, ProtocolError } from './errors.js'
 import { parse, stringify } from './json.js'
 import { bounded, textOf } from './reason.js'
@@ -61,8 +62,8 @@ export class Ends {
       from += tasks.length
       try {
         const answer = await this.#link.call(method, { tasks }, { repeatFor: Infinity, retryFor: Infinity })
-        if (answer?.tasks?.length !== tasks.length) throw new ProtocolError(`the answer to '${method}' is not one for ${tasks.length} tasks`)
-        const errors = answer.tasks.map((told) => told?.error && errorOf(told.error))
+        if (!areObjects(answer?.tasks) || answer.tasks.length !== tasks.length) throw new ProtocolError(`the answer to '${method}' is not one for ${tasks.length} tasks`)
+        const errors = answer.tasks.map((told) => told.error && errorOf(told.error))
         const again = part.filter((_, index) => passes(errors[index]))
         for (const [index, end] of part.entries()) if (!passes(errors[index])) this.#told(end, errors[index])
         if (again.length > 0) await this.#later(again, errors.find(passes))

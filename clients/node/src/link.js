@@ -3,9 +3,11 @@
 // One connection to the daemon, made anew when it is lost. Requests are pipelined and answered in their order.
 
 import { connect } from 'node:net'
+import { isObject } from './answer.js'
 import { BusyError, ClosedError, ConnectionError, errorOf, InvalidRequestError, ProtocolError, TimeoutError }
   from './errors.js'
 import { parse, stringify } from './json.js'
+import { withFewMarks } from './marks.js'
 import { manyMayShare } from './signal.js'
 
 const longestRequest = 1 << 20
@@ -13,11 +15,9 @@ const longestReply = 32 << 20
 const mostInFlight = 128
 /**
  * What is said, without an id, of a line that could not be read; all else without one concerns the connection, which ends with it.
- * A line that is too long would be another such line, and is never sent.
+ * A line that is too long, or has too many marks in a row, would be another such line, and is never sent.
  */
 const ofLine = new Set(['parseError', 'invalidRequest'])
-
-const isObject = (value) => value !== null && typeof value === 'object' && !Array.isArray(value)
 
 export class Link {
   #path
@@ -55,9 +55,9 @@ export class Link {
   /**
    * The result of a request. `repeatFor`: ms, since it was first sent, for which it may be sent again after its answer was lost. `retryFor`: ms for
    * which a request that was not sent, or may be sent again, is tried again. `generation`: goes over that connection or none.
-   * `late` gets a result that comes after the caller has gone.
+   * `late` gets a result that comes after the caller has gone. `isNeeded`: never one call too many.
    */
-  call(method, params, { signal, timeout = 0, repeatFor = 0, retryFor = 0, generation, late } = {}) {
+  call(method, params, { signal, timeout = 0, repeatFor = 0, retryFor = 0, generation, late, isNeeded = false } = {}) {
     return new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason)
       if (this.#isClosed) return reject(new ClosedError('the client is closed'))
@@ -70,7 +70,10 @@ export class Link {
       if (bytes > longestRequest) {
         return reject(new InvalidRequestError(`the request '${method}' has ${bytes} bytes; accepted are ${longestRequest}`))
       }
-      if (this.#calls >= this.#limits.maxCalls || this.#bytes + bytes > this.#limits.maxBytes) {
+      if (bytes > text.length && withFewMarks(text) !== text) {
+        return reject(new InvalidRequestError(`the request '${method}' has more than 64 marks in a row that combine with the character before them; the daemon takes no more`))
+      }
+      if (!isNeeded && (this.#calls >= this.#limits.maxCalls || this.#bytes + bytes > this.#limits.maxBytes)) {
         return reject(new BusyError(`'${method}' is one call too many: ${this.#calls} calls with ${this.#bytes} bytes wait for the daemon; ` +
           `accepted are ${this.#limits.maxCalls} calls and ${this.#limits.maxBytes} bytes`))
       }

@@ -2,9 +2,11 @@
 //
 // The reason of a failure: the text of what was thrown, which may be anything.
 
-/** The text of an error, at most 4096 bytes of UTF-8, cut between two characters. */
+import { withFewMarks } from './marks.js'
+
+/** The text of an error, at most 4096 bytes of UTF-8, cut between two characters, and with no more marks in a row than a daemon takes. */
 export function bounded(error) {
-  const bytes = Buffer.from(textOf(error)) // half of a character becomes U+FFFD
+  const bytes = Buffer.from(withFewMarks(textOf(error))) // half of a character becomes U+FFFD
   if (bytes.length <= 4096) return bytes.toString()
   let end = 4096
   while ((bytes[end] & 0xc0) === 0x80) end -= 1

@@ -2,6 +2,7 @@
 //
 // Events as an async iterator: goes on over lost connections, tells of what was lost, drops repeats, keeps its place.
 
+import { isInteger, part } from './answer.js'
 import { ConnectionError, InternalError, ProtocolError, StoppingError, StorageFailedError } from './errors.js'
 import { FileCursor } from './cursor.js'
 import { manyMayShare } from './signal.js'
@@ -58,6 +59,9 @@ export function watch(newLink, { since, types, jobs, cursor, signal, onSubscribe
   }
   const take = (method, params, bytes) => {
     if (isOver) return
+    const numbers = { event: ['seq'], 'events.lost': ['after', 'through'] }[method] ?? []
+    const missing = numbers.find((word) => !isInteger(params[word]))
+    if (missing !== undefined) return fail(new ProtocolError(`the daemon tells '${method}' with a '${missing}' that is no integer`))
     if (method === 'events.lost') return put({ type: 'events.lost', ...params }, bytes)
     if (method !== 'event') return
     received = params.seq
@@ -86,9 +90,10 @@ export function watch(newLink, { since, types, jobs, cursor, signal, onSubscribe
     for (let tries = 0; !isOver; tries++) {
       try {
         const result = await link.call('events.subscribe', { since: received, types, jobs }, { retryFor: Infinity })
+        const seq = part('events.subscribe', result, 'seq', isInteger)
         if (received === undefined) {
-          received = result.seq
-          keep(result.seq)
+          received = seq
+          keep(seq)
         }
         isSubscribing = false
         onSubscribed?.(result)

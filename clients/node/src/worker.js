@@ -5,9 +5,11 @@
 import { EventEmitter } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { types } from 'node:util'
+import { areObjects, reserved, reservedLate } from './answer.js'
 import { ClosedError, ConnectionError, DeadlineError, errorOf, ProtocolError, Release } from './errors.js'
 import { Ends, passes } from './ends.js'
 import { Link } from './link.js'
+import { milliseconds } from './milliseconds.js'
 import { defaultSocketPath } from './paths.js'
 import { bounded } from './reason.js'
 
@@ -40,8 +42,8 @@ export class Worker extends EventEmitter {
   #tries = 0
 
   /** `handlers`: a function for each queue. Times: `lease` is a duration such as "1min", all others are ms. */
-  constructor({ handlers, socketPath = defaultSocketPath(), concurrency = 1, lease = '1min', wait = '1h', deadline = 0,
-    grace = 30_000, signals = false }) {
+  constructor({ handlers, socketPath = defaultSocketPath(), concurrency = 1, lease = '1min', wait = '1h', deadline,
+    grace, signals = false }) {
     super()
     const part = /^([0-9]+)(ms|s|min|h|d)$/.exec(lease)
     if (!part) throw new RangeError(`lease '${lease}' is not understood; accepted is a number with ms, s, min, h or d, such as '1min'`)
@@ -57,7 +59,10 @@ export class Worker extends EventEmitter {
     if (wrong !== undefined) throw new TypeError(`the handler of the queue '${wrong}' is no function`)
     const idle = queues.find((queue) => types.isGeneratorFunction(handlers[queue]))
     if (idle !== undefined) throw new TypeError(`the handler of the queue '${idle}' is a generator function; nothing of it would run`)
-    this.#options = { handlers, queues, concurrency, lease, wait, deadline, grace, signals, leaseMs: part[1] * units[part[2]] }
+    this.#options = {
+      handlers, queues, concurrency, lease, wait, deadline: milliseconds('deadline', deadline, 0), grace: milliseconds('grace', grace, 30_000), signals,
+      leaseMs: part[1] * units[part[2]],
+    }
     this.#reserving = new Link(socketPath)
     this.#reserving.onLost = () => this.#changed()
     this.#saying = new Link(socketPath)
@@ -69,7 +74,7 @@ export class Worker extends EventEmitter {
 
   /** Takes nothing more; what runs has `grace` ms to finish, then it is released. Resolves once all is said. */
   async stop({ grace } = {}) {
-    if (grace !== undefined) this.#options.grace = grace
+    this.#options.grace = milliseconds('grace', grace, this.#options.grace)
     if (this.#stopping.signal.aborted) this.#cutShort.abort(new ClosedError('the worker was stopped a second time'))
     this.#stopping.abort()
     await this.#run?.catch(() => {}) // which is told to who has called `run`
@@ -111,14 +116,13 @@ export class Worker extends EventEmitter {
         this.#tries = 0
         return
       }
-      const late = ({ tasks }) => {
-        for (const task of tasks ?? []) this.#give(task)
+      const late = (answer) => {
+        for (const task of reservedLate(answer)) this.#give(task)
         this.#changed()
       }
       this.#quietAt = performance.now() + quietTime
-      const { tasks } = (await this.#reserving.call('task.reserve', { queues, count: room, lease, wait, whileConnected: true },
-        { generation: this.#bound, signal: this.#stopping.signal, late })) ?? {}
-      if (!Array.isArray(tasks)) throw new ProtocolError("the answer to 'task.reserve' has no tasks")
+      const tasks = reserved(await this.#reserving.call('task.reserve', { queues, count: room, lease, wait, whileConnected: true },
+        { generation: this.#bound, signal: this.#stopping.signal, late }))
       this.#tries = 0
       for (const task of tasks) this.#start(task)
     } catch (error) {
@@ -150,9 +154,9 @@ export class Worker extends EventEmitter {
     if (entries.length === 0) return
     const tasks = entries.map(({ handle }) => handle)
     const told = await link.call('task.extend', { tasks, lease: this.#options.lease, ...more }, { repeatFor: Infinity, ...options })
-    if (told?.tasks?.length !== tasks.length) throw new ProtocolError(`the answer to 'task.extend' is not one for ${tasks.length} tasks`)
+    if (!areObjects(told?.tasks) || told.tasks.length !== tasks.length) throw new ProtocolError(`the answer to 'task.extend' is not one for ${tasks.length} tasks`)
     for (const [index, entry] of entries.entries()) {
-      const error = told.tasks[index]?.error && errorOf(told.tasks[index].error)
+      const error = told.tasks[index].error && errorOf(told.tasks[index].error)
       if (isLost(error) && !entry.isSaid) this.#lose(entry, error)
     }
   }

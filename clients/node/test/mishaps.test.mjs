@@ -337,6 +337,150 @@ test('A worker with too many queues, or one that would not wait, is said at once
   for (const wait of ['0s', '0', '00ms', '0d', '0days', '0 min', '']) assert.throws(() => new Worker({ handlers: queues(1), wait }), /wait '.*' is too short/)
 })
 
+const garbage = [null, 1, 'x', [], {}, { tasks: null }, { tasks: 1 }, { tasks: 'x' }, { tasks: [null] }, { tasks: [{ fire: 1 }] }, { tasks: { length: 1 } }]
+
+script('An answer of another kind is a ProtocolError, and one that nobody waits for is nothing', async (fake, client) => {
+  const handle = { fire: 1, token: 2 }
+  const calls = [
+    ['job.add', () => client.add({ schedule: { in: '1h' } })], ['job.add', () => client.add([{ schedule: { in: '1h' } }])], ['job.get', () => client.get(1)],
+    ['job.setFireDate', () => client.setFireDate(1, 'now')], ['task.reserve', () => client.reserve('mails')], ['task.finish', () => client.finish(handle)],
+    ['task.finish', () => client.finish([handle])], ['task.retry', () => client.retry(1)], ['queue.set', () => client.setQueue('mails', {})],
+    ['job.list', () => client.list().next()], ['task.reserve', () => client.reserve('mails', { wait: '1h', whileConnected: true })],
+  ]
+  for (const answer of garbage) {
+    for (const [method, call] of calls) {
+      if (method === 'task.finish' && answer?.tasks?.[0]?.fire === 1) continue // it says enough
+      const asked = call()
+      ;(await fake.take(method)).reply(answer)
+      await assert.rejects(asked, (error) => error instanceof ProtocolError && error.sent, `${call} ${JSON.stringify(answer)}`)
+    }
+    for (const wait of [undefined, '1h']) {
+      const controller = new AbortController()
+      const reserve = client.reserve('mails', { wait, signal: controller.signal })
+      const late = await fake.take('task.reserve')
+      controller.abort()
+      await assert.rejects(reserve, { name: 'AbortError' })
+      late.reply(answer)
+    }
+  }
+  const get = client.get(1)
+  ;(await fake.take('job.get')).reply({ job: { id: 1 } })
+  assert.deepEqual(await get, { id: 1 })
+})
+
+test('A worker whose daemon answers with something of another kind goes on', { timeout: 120_000 }, async () => {
+  const fake = await new Fake().listen()
+  const worker = new Worker({ socketPath: fake.path, handlers: { mails: () => {} } })
+  const troubles = []
+  worker.on('trouble', (error) => troubles.push(error))
+  const run = worker.run()
+  try {
+    ;(await fake.take('daemon.status')).reply({})
+    for (const answer of [null, { tasks: [null] }, { tasks: [{ fire: 1 }] }]) (await fake.take('task.reserve')).reply(answer)
+    ;(await fake.take('task.reserve')).reply({ tasks: [task(1)] })
+    ;(await fake.take('task.finish')).reply({ tasks: [null] })
+    const done = once(worker, 'done')
+    ;(await fake.take('task.finish')).reply({ tasks: [{ fire: 1, state: 'done' }] })
+    await done
+    assert.ok(troubles.length === 4 && troubles.every((error) => error instanceof ProtocolError), troubles.join())
+  } finally {
+    fake.close()
+    await worker.stop({ grace: 0 })
+    await run
+  }
+})
+
+script('A watch that is told of an event without its number ends with that, and keeps its place', async (fake, client) => {
+  for (const [method, params] of [['event', { type: 'job.added' }], ['event', { type: 'job.added', seq: '8' }], ['events.lost', { after: 7 }]]) {
+    const saved = []
+    const watch = client.watch({ cursor: { load: () => 7, save: ({ seq }) => saved.push(seq) } })
+    const next = watch.next()
+    const subscription = await fake.take('events.subscribe')
+    subscription.reply({ seq: 7 })
+    subscription.write({ jsonrpc: '2.0', method, params })
+    await assert.rejects(next, ProtocolError)
+    await watch.return()
+    assert.deepEqual(saved, [])
+  }
+})
+
+test('Tasks that come for a reserve that was given up go back though no call more may wait', { timeout: 120_000 }, async () => {
+  const fake = await new Fake().listen()
+  const client = new Client({ socketPath: fake.path, maxCalls: 1 })
+  try {
+    const get = client.get(1)
+    const asked = await fake.take('job.get')
+    const controller = new AbortController()
+    const reserve = client.reserve('mails', { wait: '1h', signal: controller.signal })
+    const late = await fake.take('task.reserve')
+    controller.abort()
+    await assert.rejects(reserve, { name: 'AbortError' })
+    late.reply({ tasks: [task(1)] })
+    assert.deepEqual((await fake.take('task.release')).params.tasks, [{ fire: 1, token: task(1).token }])
+    asked.reply({ job: { id: 1 } })
+    await get
+  } finally {
+    client.close()
+    fake.close()
+  }
+})
+
+script('More marks in a row than the daemon takes are refused before they are sent', async (fake, client) => {
+  // It answers such a line without its id, as it does a connection that it does not take.
+  for (const row of ['\u0301'.repeat(64), '\u0334'.repeat(64), '\u{1d165}'.repeat(64)]) {
+    const get = client.get(`${'\u6f22'.repeat(100)}${row}\u0915${row}${'\ufe0f'.repeat(100)}`)
+    ;(await fake.take('job.get')).reply({ job: { id: 1 } })
+    await get
+    await assert.rejects(client.get(`a${row}\u0301`), { name: 'InvalidRequestError', message: /more than 64 marks/ })
+  }
+  assert.deepEqual(fake.left, [])
+})
+
+test('A reason has no more marks in a row than the daemon takes', { timeout: 120_000 }, async () => {
+  const fake = await new Fake().listen()
+  const row = '\u0301'.repeat(64)
+  const worker = new Worker({ socketPath: fake.path, handlers: { mails: () => { throw new Error(`e${row}\u0301\u0323n${row}`) } } })
+  const run = worker.run()
+  try {
+    ;(await fake.take('daemon.status')).reply({})
+    ;(await fake.take('task.reserve')).reply({ tasks: [task(1)] })
+    const fail = await fake.take('task.fail')
+    assert.equal(fail.params.tasks[0].reason, `Error: e${row}n${row}`)
+    const failed = once(worker, 'failed')
+    fail.reply({ tasks: [{ fire: 1, state: 'dead' }] })
+    await failed
+  } finally {
+    fake.close()
+    await worker.stop({ grace: 0 })
+    await run
+  }
+})
+
+test('A time that is no number of milliseconds is said, and is not taken for none', async () => {
+  for (const wrong of ['5s', '1000', NaN, -1, 5n, {}]) {
+    for (const name of ['deadline', 'grace']) assert.throws(() => new Worker({ handlers: { mails: () => {} }, [name]: wrong }), { name: 'TypeError', message: RegExp(`^${name} `) })
+    for (const name of ['timeout', 'retryFor']) {
+      assert.throws(() => new Client({ [name]: wrong }), { name: 'TypeError', message: RegExp(`^${name} `) })
+      const client = new Client({ socketPath: '/nowhere/s.sock' })
+      await assert.rejects(client.get(1, { [name]: wrong }), { name: 'TypeError', message: RegExp(`^${name} `) })
+      client.close()
+    }
+    await assert.rejects(new Worker({ handlers: { mails: () => {} } }).stop({ grace: wrong }), { name: 'TypeError' })
+  }
+  new Worker({ handlers: { mails: () => {} }, deadline: Infinity, grace: 0 })
+})
+
+test('A limit that is undefined is that of the client', { timeout: 120_000 }, async () => {
+  const fake = await new Fake().listen()
+  const client = new Client({ socketPath: fake.path, timeout: 20 })
+  try {
+    for (const timeout of [undefined, null]) await assert.rejects(client.get(1, { timeout, retryFor: undefined, signal: undefined }), { reason: 'timedOut' })
+  } finally {
+    client.close()
+    fake.close()
+  }
+})
+
 test('A handler that is no function is said at once', () => {
   assert.throws(() => new Worker({ handlers: { mails: 'send' } }), /'mails' is no function/)
 })

@@ -85,6 +85,11 @@ class ValueTests(unittest.TestCase):
         self.assertLessEqual(len(text.encode()), 4096)
         self.assertTrue(text.endswith("\u00e4\u2026"))
 
+    def test_a_reason_has_no_more_marks_in_a_row_than_a_daemon_takes(self):
+        row = chr(0x301) * 64
+        self.assertEqual(values.bounded("e" + row + chr(0x301) + chr(0x323) + "n" + row), "e" + row + "n" + row)
+        self.assertEqual(values.bounded("\u6f22" * 65 + "\u0915" * 65), "\u6f22" * 65 + "\u0915" * 65)
+
     def test_only_what_does_no_harm_is_repeated(self):
         yes = [("job.get", {"id": 1}), ("job.add", {"key": "a"}), ("job.add", {"jobs": [{"key": "a"}]}), ("job.invalidate", {"id": 1})]
         yes += [("task.finish", {}), ("task.fail", {}), ("task.release", {}), ("job.calendar", {}), ("run.calendar", {}), ("job.dates", {})]

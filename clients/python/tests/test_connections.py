@@ -5,6 +5,10 @@ import contextlib
 import gc
 import itertools
 import os
+import signal
+import subprocess
+import sys
+import textwrap
 import threading
 import unittest
 import unittest.mock
@@ -675,6 +679,42 @@ class ConnectionTests(unittest.TestCase):
         thread.join(LIMIT)
         self.assertIn(type(problems[0]), (timerd.CannotConnect, timerd.ConnectionLost))
 
+    def test_a_signal_handler_may_close_the_client_whose_call_it_has_interrupted(self):
+        program = """
+            import signal, sys, timerd
+            client = timerd.Client(sys.argv[1])
+            def handler(*_):
+                if sys.argv[2] == "job.get":
+                    try:
+                        client.get(1)  # over the connection that the other call has
+                    except timerd.TimedOut as error:
+                        print(error)
+                client.close()
+            signal.signal(signal.SIGTERM, handler)
+            try:
+                client.call(sys.argv[2], wait="1h")
+            except timerd.ConnectionLost as error:
+                print(error, client._channels[-1].connection)
+        """
+        closed = b"the client was closed None\n"
+        for method, said in (("task.reserve", closed), ("job.get", b"the call that this one has interrupted has the connection\n" + closed)):
+            asked = threading.Event()
+
+            def serve(connection):
+                if connection.request() is not None:
+                    asked.set()
+                    connection.request()
+
+            server = Server(self, serve)
+            command = [sys.executable, "-c", textwrap.dedent(program), server.path, method]
+            with self.subTest(method), subprocess.Popen(command, stdout=subprocess.PIPE) as running:
+                try:
+                    self.assertTrue(asked.wait(LIMIT))
+                    running.send_signal(signal.SIGTERM)
+                    self.assertEqual(running.communicate(timeout=LIMIT)[0], said)
+                finally:
+                    running.kill()
+
     def test_a_daemon_that_has_gone_with_a_request_leaves_it_lost_and_not_unsent(self):
         def gone():
             def serve(connection):
@@ -787,6 +827,30 @@ class ConnectionTests(unittest.TestCase):
                 self.assertEqual(self.run_async(work(number)), [{"id": number}] * 3)
             del client
             gc.collect()
+
+    def test_events_that_nobody_takes_keep_no_call_waiting(self):
+        def serve(connection):
+            while True:
+                request = connection.request()
+                if request is None:
+                    return
+                connection.send(id=request["id"], result={"seq": 0, "job": {"id": 1}})
+                for seq in range(1, 301):  # more than a watcher keeps
+                    connection.send(method="event", params={"seq": seq, "type": "job.added"})
+
+        server = Server(self, serve)
+
+        async def asking():
+            async with timerd.AsyncClient(server.path) as client:
+                await client.call("events.subscribe")
+                for _ in range(3):
+                    self.assertEqual(await client.get(1), {"id": 1})
+
+        self.run_async(asking())
+        with timerd.Client(server.path) as client:
+            client.call("events.subscribe")
+            for _ in range(3):
+                self.assertEqual(client.get(1), {"id": 1})
 
     def test_a_watcher_that_is_closed_ends(self):
         subscribed = threading.Event()

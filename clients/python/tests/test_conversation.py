@@ -82,6 +82,23 @@ class ConversationTests(unittest.TestCase):
                 self.assertEqual(self.said.next(), Answer(1, "a"))
                 self.assertRaisesRegex(ConnectionLost, "ended the connection: you may not", self.said.next)
 
+    def test_what_comes_for_an_abandoned_reserve_and_cannot_be_read_is_passed_over(self):
+        for result in (None, 1, "x", {}, {"tasks": 1}, {"tasks": "x"}, {"tasks": [1, None, {}, {"fire": 1}, {"token": 2}]}):
+            with self.subTest(result):
+                number = self.ask("task.reserve")
+                self.said.abandon(number)
+                self.said.feed(line(id=number, result=result))
+                self.assertIsNone(self.said.next())
+                self.assertEqual(self.said.take_unsent(), b"")
+
+    def test_a_task_that_nothing_could_be_said_of_is_none(self):
+        good = {"fire": 1, "token": 2, "queue": "q"}
+        call = calls.reserve("q")
+        self.assertEqual([(task.fire, task.token, task.name) for task in call.value({"tasks": [good, {**good, "name": None}]})], [(1, 2, None)] * 2)
+        for wrong in (None, 1, {}, {"fire": 1}, {**good, "fire": "1"}, {**good, "token": []}, {**good, "token": True}, {**good, "queue": ["q"]}, {**good, "name": {}}):
+            with self.subTest(wrong):
+                self.assertRaises(timerd.ProtocolError, call.value, {"tasks": [good, wrong]})
+
     def test_tasks_that_come_for_an_abandoned_reserve_are_given_back(self):
         number = self.ask("task.reserve", queues=["q"])
         self.said.abandon(number)
@@ -117,6 +134,16 @@ class ConversationTests(unittest.TestCase):
         self.assertRaises(TypeError, self.said.ask, "job.add", {"userInfo": {1, 2}})
         self.assertRaises(TypeError, self.said.ask_all, [("job.get", {"id": 1}), ("job.add", {"userInfo": {1, 2}})])
         self.assertEqual(self.said.waits_for, 0)
+
+    def test_more_marks_in_a_row_than_the_daemon_takes_are_refused_before_they_are_sent(self):
+        # It answers such a line without its number, as it does a connection that it does not take.
+        for row in (chr(0x301) * 64, chr(0x3099) * 64, chr(0x1D165) * 64):
+            self.said.ask("job.add", {"userInfo": [row, row], row: "\u6f22" * 100 + row})
+            for params in ({"userInfo": row + chr(0x301)}, {row + chr(0x323): 1}, {"userInfo": ["\u6f22" * 100 + row + chr(0x301)]}):
+                with self.subTest(params):
+                    self.assertRaisesRegex(ValueError, "more than 64 marks", self.said.ask, "job.add", params)
+        self.assertRaisesRegex(ValueError, "more than 64 marks", self.said.ask, "job" + chr(0x301) * 65, {})
+        self.assertEqual(self.said.waits_for, 3)
 
     def test_what_the_daemon_takes_for_no_json_is_refused_before_it_is_sent(self):
         def nested(levels):

@@ -26,7 +26,7 @@ class DutyTests(unittest.TestCase):
         self.assertEqual(len(self.duty.held), 4)
 
     def test_a_reserve_asks_for_no_more_than_the_daemon_gives(self):
-        self.assertEqual(Duty("q", print, None, None, 5000, "1min", None, 0).room(), 1000)
+        self.assertEqual(Duty("q", print, None, None, 5000, "1min", None, "30s").room(), 1000)
 
     def test_what_ends_together_is_said_together_and_once(self):
         held = [self.take(fire) for fire in range(3)]

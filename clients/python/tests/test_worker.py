@@ -596,6 +596,11 @@ class WorkerTests(unittest.TestCase):
 
     WORKER = timerd.Worker
 
+    def test_a_worker_that_would_not_wait_is_said_at_once(self):
+        for wait in (0, 0.0, "0s", "0min", ""):
+            with self.subTest(wait):
+                self.assertRaises(ValueError, self.WORKER, "q", print, socket=self.daemon.path, wait=wait)
+
     def test_a_text_that_is_no_duration_is_said_at_once(self):
         for wrong in ({"lease": "abc"}, {"wait": "5 apples"}, {"grace": "x"}, {"deadline": -1}, {"concurrency": 0}, {"concurrency": 1.5}):
             with self.subTest(wrong):
@@ -897,6 +902,67 @@ class SignalTests(unittest.TestCase):
                     self.assertEqual(worker.wait(60), 0)
                 self.assertEqual(daemon.states()[fire], "done")
                 daemon.stop()
+
+    def test_an_exception_of_a_signal_handler_ends_the_worker_and_its_tasks_go_back(self):
+        program = """
+            import signal, sys, threading, timerd
+            def interrupted(*_): raise KeyboardInterrupt
+            signal.signal(signal.SIGINT, interrupted)
+            def handler(task):
+                print("begun", flush=True)
+                task.lost.wait(60)
+                print("lost", flush=True)
+            worker = timerd.Worker("q", handler, socket=sys.argv[1], concurrency=2, wait="100ms")
+            try:
+                worker.run(signals=False)
+            except KeyboardInterrupt:
+                for thread in threading.enumerate():
+                    if thread.name.startswith("timerd"):
+                        thread.join(60)
+                        assert not thread.is_alive(), thread
+                print("over", flush=True)
+        """
+        with tempfile.TemporaryDirectory() as folder:
+            daemon = FakeDaemon(folder)
+            with timerd.Client(daemon.path) as client:
+                fire = client.add(queue="q")["id"]
+            with subprocess.Popen([sys.executable, "-c", textwrap.dedent(program), daemon.path], stdout=subprocess.PIPE) as worker:
+                try:
+                    self.assertEqual(worker.stdout.readline(), b"begun\n")
+                    worker.send_signal(signal.SIGINT)
+                    self.assertTrue(daemon.until(lambda: daemon.tasks[fire]["state"] == "ready"))
+                    self.assertEqual(worker.stdout.read(), b"lost\nover\n")
+                    self.assertEqual(worker.wait(60), 0)
+                finally:
+                    worker.kill()
+            daemon.stop()
+
+    def test_a_signal_is_heard_by_all_workers_of_an_event_loop_and_by_those_that_are_left(self):
+        program = """
+            import asyncio, sys, timerd
+            async def handler(task): pass
+            async def main():
+                one, two, three = (timerd.AsyncWorker(queue, handler, socket=sys.argv[1]) for queue in ("one", "two", "three"))
+                running = [asyncio.ensure_future(worker.run()) for worker in (one, two, three)]
+                await asyncio.sleep(0)
+                three.stop()
+                await running[2]
+                print("begun", flush=True)
+                await asyncio.gather(*running)
+                print("over", flush=True)
+            asyncio.run(main())
+        """
+        with tempfile.TemporaryDirectory() as folder:
+            daemon = FakeDaemon(folder)
+            with subprocess.Popen([sys.executable, "-c", textwrap.dedent(program), daemon.path], stdout=subprocess.PIPE) as workers:
+                try:
+                    self.assertEqual(workers.stdout.readline(), b"begun\n")
+                    workers.send_signal(signal.SIGTERM)
+                    self.assertEqual(workers.wait(60), 0)
+                    self.assertEqual(workers.stdout.read(), b"over\n")
+                finally:
+                    workers.kill()
+            daemon.stop()
 
 
 if __name__ == "__main__":

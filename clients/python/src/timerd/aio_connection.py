@@ -29,6 +29,8 @@ class AsyncConnection(asyncio.Protocol):
         self._transport: Optional[asyncio.Transport] = None
         self._conversation = Conversation()
         self._waiting: "Dict[int, Tuple[str, asyncio.Future[Any]]]" = {}  # with the method
+        #: Whether somebody asks for notifications; else they are dropped, for those that nobody takes would have reading paused for ever.
+        self.watches = False
         self._notifications: Deque[Notification] = collections.deque()
         self._wanted: "Optional[asyncio.Future[None]]" = None
         self._answered: "Optional[asyncio.Future[None]]" = None
@@ -177,7 +179,7 @@ class AsyncConnection(asyncio.Protocol):
                     self._answer(event)
                 elif isinstance(event, TurnedAway):
                     return self.close(event.error)
-                else:
+                elif self.watches:
                     self._notifications.append(event)
                     self._wake()
         except ConnectionFailed as error:

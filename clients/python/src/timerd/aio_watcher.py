@@ -42,6 +42,7 @@ class AsyncWatcher:
     async def subscribe(self) -> int:
         """Connects and subscribes; iterating does so by itself. Returns the newest event's number."""
         self._connection = connection = await AsyncConnection.open(self.path)
+        connection.watches = True
         try:
             if self._closed:
                 raise ConnectionLost("the watcher was closed")

@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
-import signal
 import threading
 import time
 from typing import Any, Awaitable, Callable, List, Mapping, Optional, Sequence, Set, Union
 
-from . import outcome
+from . import aio_signals, outcome
 from .aio_bell import Bell
 from .aio_client import AsyncClient
 from .duty import Duty, Held, kind, unrun
@@ -69,8 +68,8 @@ class AsyncWorker:
         self._bell.ring()
 
     async def run(self, *, signals: bool = True) -> None:
-        """Works until `stop`, or in the main thread SIGTERM or SIGINT; a second signal ends the grace. Raises what makes working impossible, such
-        as NotPermitted. Where it is cancelled, its handlers are, and their tasks go back at once. A worker runs once."""
+        """Works until `stop`, or in the main thread SIGTERM or SIGINT, which all workers of the event loop hear; a second signal ends the grace. Raises
+        what makes working impossible, such as NotPermitted. Where it is cancelled, its handlers are, and their tasks go back at once. A worker runs once."""
         if self._has_run:
             raise RuntimeError("this worker has run; make another")
         self._has_run = True
@@ -78,8 +77,8 @@ class AsyncWorker:
         # Two connections tie tasks to themselves at a stop: the one that is to keep them has to be the later one. Made here: with Python 3.9 a lock
         # belongs to the event loop that is there when it is made.
         self._tying = asyncio.Lock()
-        taken = self._take_signals(loop) if signals else []
-        self._has_ctrl_c = signal.SIGINT in taken or threading.current_thread() is not threading.main_thread()
+        listens = signals and aio_signals.listen(loop, self._signalled)
+        self._has_ctrl_c = listens or threading.current_thread() is not threading.main_thread()
         reserving = asyncio.ensure_future(self._reserve())
         others = [asyncio.ensure_future(one) for one in (self._leases(), self._deadlines(), self._report(), self._until_asked())]
         try:
@@ -93,21 +92,16 @@ class AsyncWorker:
             left: "List[asyncio.Future[Any]]" = [reserving, *others, *self._running, *([] if self._moving is None else [self._moving])]
             for one in left:
                 one.cancel()
-            # In front of what the handlers do when they are cancelled, which may take long: their tasks go back with the connections.
-            await asyncio.gather(self._reserving.close(), self._saying.close())
-            await asyncio.gather(*left, return_exceptions=True)
-            for number in taken:
-                loop.remove_signal_handler(number)
-
-    def _take_signals(self, loop: asyncio.AbstractEventLoop) -> List[int]:
-        taken: List[int] = []
-        for number in (signal.SIGTERM, signal.SIGINT):
             try:
-                loop.add_signal_handler(number, lambda: self.stop(0.0 if self._is_asked else None))
-                taken.append(number)
-            except (RuntimeError, ValueError):
-                pass  # not the main thread
-        return taken
+                # In front of what the handlers do when they are cancelled, which may take long: their tasks go back with the connections.
+                await asyncio.gather(self._reserving.close(), self._saying.close())
+                await asyncio.gather(*left, return_exceptions=True)
+            finally:  # also where it is cancelled a second time: else the signals would be heard by nobody
+                if listens:
+                    aio_signals.leave(loop, self._signalled)
+
+    def _signalled(self) -> None:
+        self.stop(0.0 if self._is_asked else None)
 
     async def _until_asked(self) -> None:
         while not self._is_asked:

@@ -157,7 +157,17 @@ def reserve(
         **_if(duration(wait) != "0s", wait=duration(wait)),
         **_if(while_connected, whileConnected=True),
     }
-    return Call("task.reserve", params, lambda result: [Task(item) for item in result["tasks"]])
+    return Call("task.reserve", params, lambda result: [_reserved(item) for item in result["tasks"]])
+
+
+def _reserved(item: Any) -> Task:
+    """What is said of the task goes by its numbers, and what handles it is chosen by its queue and name."""
+    for word in ("fire", "token"):
+        _number(word)(item)
+    for word in ("queue", "name"):
+        if not isinstance(item.get(word), (str, type(None))):
+            raise TypeError("'%s' is %r and no text" % (word, item[word]))
+    return Task(item)
 
 
 def extend(task: AnyTask, *, lease: Optional[Duration] = None, while_connected: Optional[bool] = None) -> Call[Json]:

@@ -8,7 +8,7 @@ import threading
 import time
 import warnings
 from types import TracebackType
-from typing import Any, Deque, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar
+from typing import Any, Deque, Iterator, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar
 
 from .call import Call, waits
 from .connection import Connection
@@ -52,7 +52,7 @@ class Client(Methods):
         self._closed = threading.Event()
         self._ungiven: "Deque[List[Any]]" = collections.deque()  # tasks that came for nobody, over connections that have ended
         self._main = _Channel(self)
-        self._guard = threading.Lock()
+        self._guard = threading.RLock()  # `close` may be called by a signal handler, which may have interrupted anything
         self._channels = [self._main]
         self._spare: List[_Channel] = []  # of the others, who wait for nothing now
         mind_forks(self)
@@ -73,15 +73,14 @@ class Client(Methods):
                 channel.forget()
 
     def close(self) -> None:
-        """Ends the connections; a call that another thread has in progress raises ConnectionLost."""
+        """Ends the connections; a call that is in progress, in another thread or where a signal handler closes the client, raises ConnectionLost."""
         self._closed.set()
         with self._guard:
             channels = list(self._channels)
         for channel in channels:
             channel.interrupt()
         for channel in channels:
-            with channel.lock:
-                channel.drop()
+            channel.end()
 
     def call(self, method: str, **params: Any) -> Any:
         """The result of any method of docs/protocol.md, by its parameters' own names."""
@@ -134,12 +133,12 @@ class Client(Methods):
 
     def _forked(self) -> None:
         was_closed = self._closed.is_set()
-        self._closed, self._guard = threading.Event(), threading.Lock()
+        self._closed, self._guard = threading.Event(), threading.RLock()
         if was_closed:
             self._closed.set()
         self._ungiven.clear()  # which are the parent's
         for channel in self._channels:
-            channel.lock, channel.closed = threading.Lock(), self._closed
+            channel.lock, channel.closed, channel.is_used = threading.RLock(), self._closed, False
             channel.forget()
         self._spare = self._channels[1:]
 
@@ -159,26 +158,45 @@ class _Channel:
     def __init__(self, client: Client) -> None:
         self._path, self._reconnect = client.path, client.reconnect
         self.closed, self._ungiven = client._closed, client._ungiven
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()  # of one thread at a time, and there of one call: a signal handler may have interrupted it
+        self.is_used = False
         self.connection: Optional[Connection] = None
 
     def ask(self, asks: Sequence[Ask], deadline: Optional[float], limit: Optional[float], patience: float) -> List[Any]:
         if not self.lock.acquire(timeout=-1 if limit is None else min(max(0.0, limit), threading.TIMEOUT_MAX)):
             raise TimedOut("other calls had the connection for %g s" % (limit or 0.0))
         try:
-            attempts = Attempts(asks, patience, self._reconnect, time.monotonic(), deadline)
-            while True:
-                try:
-                    return self._once(asks, deadline)
-                except ConnectionFailed as error:
-                    if self.closed.is_set() and isinstance(error, ConnectionLost):  # `interrupt` looks like the daemon's end
-                        raise type(error)("the client was closed") from None
-                    pause = None if self.closed.is_set() else attempts.after(error, time.monotonic())
-                    if pause is None:
-                        raise attempts.final(error)
-                self.closed.wait(pause)
+            with self._used():
+                attempts = Attempts(asks, patience, self._reconnect, time.monotonic(), deadline)
+                while True:
+                    try:
+                        return self._once(asks, deadline)
+                    except ConnectionFailed as error:
+                        if self.closed.is_set() and isinstance(error, ConnectionLost):  # `interrupt` looks like the daemon's end
+                            raise type(error)("the client was closed") from None
+                        pause = None if self.closed.is_set() else attempts.after(error, time.monotonic())
+                        if pause is None:
+                            raise attempts.final(error)
+                    self.closed.wait(pause)
         finally:
             self.lock.release()
+
+    @contextlib.contextmanager
+    def _used(self) -> Iterator[None]:
+        if self.is_used:
+            raise TimedOut("the call that this one has interrupted has the connection")
+        self.is_used = True
+        try:
+            yield
+        finally:
+            self.is_used = False
+            if self.closed.is_set():
+                self.drop()
+
+    def end(self) -> None:
+        with self.lock:
+            if not self.is_used:  # else the call that `close` has interrupted does so
+                self.drop()
 
     def _once(self, asks: Sequence[Ask], deadline: Optional[float]) -> List[Any]:
         connection = self._connected()
@@ -204,7 +222,7 @@ class _Channel:
         return connection
 
     def wait_for_end(self, wake: Wake) -> bool:
-        with self.lock:
+        with self.lock, self._used():
             has_ended = wait_for_end(None, wake) if self.connection is None else self.connection.wait_for_end(wake)
             if has_ended:
                 self.drop()

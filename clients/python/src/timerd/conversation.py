@@ -177,6 +177,8 @@ class Conversation:
     def give_back(self, method: str, result: Any) -> None:
         """Of an answer that nobody takes, the tasks."""
         tasks = result.get("tasks") if method == "task.reserve" and isinstance(result, dict) else None
-        held: List[Any] = [{"fire": task["fire"], "token": task["token"]} for task in tasks or () if "token" in task]
+        # What cannot be read is nothing that could be given back.
+        readable = [task for task in tasks if isinstance(task, dict) and "fire" in task and "token" in task] if isinstance(tasks, list) else []
+        held: List[Any] = [{"fire": task["fire"], "token": task["token"]} for task in readable]
         if held:
             self._late.append(held)

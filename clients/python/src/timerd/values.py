@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from datetime import datetime, timedelta, timezone
 from typing import Any, Dict, List, Mapping, Sequence, Union
 
@@ -64,9 +65,30 @@ def without_none(values: Mapping[str, Any]) -> Json:
     return {name: value for name, value in values.items() if value is not None}
 
 
+#: As many marks that combine with the character before them, such as accents, a daemon takes in a row.
+MOST_MARKS = 64
+# None stands in front of U+0300, nor among the characters of Chinese, or of Korean, of which there may be very many.
+_MANY = re.compile("[\u0300-\u33ff\ua000-\uabff\ud7a4-\U0010ffff]{%d,}" % (MOST_MARKS + 1))
+
+
+def with_few_marks(text: str) -> str:
+    """Without those marks that are too many: a line with such a row is refused, and with it all that it says."""
+    return text if text.isascii() else _MANY.sub(_few, text)
+
+
+def _few(match: "re.Match[str]") -> str:
+    kept, row = [], 0
+    for char in match.group():
+        # What this Python does not know may be one to the daemon.
+        row = row + 1 if unicodedata.combining(char) or unicodedata.category(char) == "Cn" else 0
+        if row <= MOST_MARKS:
+            kept.append(char)
+    return "".join(kept)
+
+
 def bounded(text: str, most: int = 4096) -> str:
-    """At most so many bytes of UTF-8, and no half of a character."""
-    data = text.encode("utf-8", "replace")
+    """At most so many bytes of UTF-8, no half of a character, and no more marks in a row than a daemon takes."""
+    data = with_few_marks(text).encode("utf-8", "replace")
     if len(data) <= most:
         return data.decode("utf-8")
     return data[: most - 3].decode("utf-8", "ignore") + "\u2026"

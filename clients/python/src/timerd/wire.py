@@ -7,6 +7,7 @@ import unicodedata
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Union
 
 from .errors import ProtocolError, Refused, refusal
+from .values import MOST_MARKS, with_few_marks
 
 #: The longest line that a daemon sends: all replies of a batch are 16 MiB, one reply is far less.
 LINE_LIMIT = 64 * 1024 * 1024
@@ -36,7 +37,7 @@ class Notification(NamedTuple):
 def encode(number: int, method: str, params: Union[Mapping[str, Any], bytes]) -> bytes:
     """One line. `params` may be encoded already."""
     said = params if isinstance(params, bytes) else encode_params(params)
-    return b'{"jsonrpc":"2.0","id":%d,"method":%s,"params":%s}\n' % (number, _json(method), said)
+    return b'{"jsonrpc":"2.0","id":%d,"method":%s,"params":%s}\n' % (number, _checked(_json(method)), said)
 
 
 def encode_params(params: Mapping[str, Any]) -> bytes:
@@ -46,6 +47,15 @@ def encode_params(params: Mapping[str, Any]) -> bytes:
     except RecursionError:
         raise _too_deep() from None
     _check(params)
+    return _checked(said)
+
+
+def _checked(said: bytes) -> bytes:
+    """The daemon's refusal would look like one of the connection, which ends with that, and the calls of others with it."""
+    if not said.isascii():
+        text = said.decode("utf-8")
+        if with_few_marks(text) != text:
+            raise ValueError("a text has more than %d marks in a row that combine with the character before them; the daemon takes no more" % MOST_MARKS)
     return said
 
 

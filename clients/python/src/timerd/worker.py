@@ -83,7 +83,7 @@ class Worker:
 
     def run(self, *, signals: bool = True) -> None:
         """Works until `stop`, or in the main thread SIGTERM or SIGINT; a second signal ends the grace. Raises what makes working impossible,
-        such as NotPermitted. A worker runs once."""
+        such as NotPermitted. Where an exception of the program's ends it, such as KeyboardInterrupt, its tasks go back at once. A worker runs once."""
         if self._has_run:
             raise RuntimeError("this worker has run; make another")
         self._has_run = True
@@ -96,6 +96,9 @@ class Worker:
             while not self._is_asked:
                 self._woken.get()
             self._end()
+        except BaseException:  # of a signal handler, or a thread that could not begin: none may go on behind it
+            self._abandon()
+            raise
         finally:
             for number, handler in before:
                 signal.signal(number, handler)
@@ -311,6 +314,21 @@ class Worker:
             self._lock.notify_all()
         if unsaid:
             log.warning("of %d tasks could not be said what became of them; they may come again", unsaid)
+        for _ in range(self._duty.concurrency):
+            self._work.put(None)
+        self._reserving.close()
+        self._saying.close()
+
+    def _abandon(self) -> None:
+        """Nothing more is begun or said; what is tied to the connections goes back with them."""
+        with self._lock:
+            for held in self._duty.held.values():
+                held.task.lost.set()
+            self._duty.forget()
+            self._stopping.set()
+            self._over.set()
+            self._lock.notify_all()
+        self._changed.ring()
         for _ in range(self._duty.concurrency):
             self._work.put(None)
         self._reserving.close()
