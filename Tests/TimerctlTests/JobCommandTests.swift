@@ -71,8 +71,11 @@ import TimerControl
         let jobs =
             "say which jobs: their ids or names, --tag with a tag, or --owner with a user"
         expectUsageError(jobs) { try Pause.parse([]) }
-        expectUsageError(jobs) { try Fire.parse(["2", "--name", "n"]) }
-        expectUsageError(jobs) { try Invalidate.parse(["--name", "n", "--tag", "t"]) }
+        let ways = "jobs, --name, --tag and --owner exclude each other"
+        expectUsageError(ways) { try Fire.parse(["2", "--name", "n"]) }
+        expectUsageError(ways) { try Invalidate.parse(["--name", "n", "--tag", "t"]) }
+        let other = "a job of another user goes by its id, which 'timerctl list --owner ann' shows"
+        expectUsageError("\(ways); \(other)") { try Fire.parse(["backup", "--owner", "ann"]) }
     }
 
     @Test("What is no number is a name")
