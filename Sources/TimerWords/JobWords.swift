@@ -46,7 +46,7 @@ extension Job {
         case "invalidated": "by request"
         case "targetGone": "what its life was tied to has gone"
         case "fired": "it was fired by hand"
-        case "skipped": "its one date was dropped (skip)"
+        case "skipped": "its last date was dropped (skip)"
         case "missed": "its date passed without a fire"
         case "exhausted": "its schedule has no further date"
         case "replaced": "another job took its name"

@@ -54,13 +54,20 @@ struct Skip: AsyncParsableCommand {
         try await Daemon.change(jobs, common) {
             Request.skipJobs(SkipJobs(jobs: $0, count: number ?? 1))
         } _: {
-            "\($0.nextFireSentence(dates)); \(dropped)"
+            sentence(of: $0, dates)
         }
     }
 
-    /// "the next date is dropped".
-    private var dropped: String {
+    /// "job 2: next fire in 10 s, at 09:00:10; the next date is dropped".
+    func sentence(of job: Job, _ dates: LocalDate) -> String {
+        "\(job.nextFireSentence(dates)); \(dropped(of: job))"
+    }
+
+    private func dropped(of job: Job) -> String {
         let count = number ?? 1
-        return count == 1 ? "the next date is dropped" : "the next \(count) dates are dropped"
+        if count == 1 { return "the next date is dropped" }
+        // It had as many, or fewer.
+        guard job.state.isLive else { return "all dates that it had left are dropped" }
+        return "the next \(count) dates are dropped"
     }
 }

@@ -60,14 +60,15 @@ import TimerWords
         }
     }
 
+    private func failed(_ fire: Int64, _ attempt: Int) -> Run {
+        run(.done) {
+            ($0.fire, $0.attempt) = (FireID(rawValue: fire), attempt)
+            ($0.outcome, $0.status, $0.failed) = (.exited, 1, true)
+        }
+    }
+
     @Test("The page of a job that goes on says which run had attempts left that were dropped")
     func attemptsDroppedOfLiveJob() {
-        func failed(_ fire: Int64, _ attempt: Int) -> Run {
-            run(.done) {
-                ($0.fire, $0.attempt) = (FireID(rawValue: fire), attempt)
-                ($0.outcome, $0.status, $0.failed) = (.exited, 1, true)
-            }
-        }
         let live = job { $0.definition.retries = 2 }
         // The newest first: dropped after its first attempt, after its second, and tried until none was left.
         let runs = [
@@ -82,6 +83,30 @@ import TimerWords
         #expect(!page.contains("as its job was ended"))
         let waiting = run(.waiting) { ($0.attempt, $0.waitsFor) = (1, .retry) }
         #expect(!live.hasDroppedAttempts(after: waiting, among: [waiting]))
+    }
+
+    @Test("The runs of a job say as its page does which had attempts left that were dropped")
+    func attemptsDroppedAmongRuns() {
+        let live = job { $0.definition.retries = 2 }
+        func lines(_ runs: [Run], _ unlisted: [Run]? = [], of job: Job? = nil) -> [Bool] {
+            let table = Runs.table(
+                of: runs,
+                isOfOneJob: true,
+                dates: testDates,
+                one: job ?? live,
+                unlisted: unlisted
+            )
+            return table.text(for: .plain).split(separator: "\n").dropFirst()
+                .map { $0.hasSuffix("; not tried again") }
+        }
+        let runs = [failed(3, 1), failed(2, 2), failed(2, 1), failed(1, 3)]
+        #expect(lines(runs) == [true, true, false, false])
+        let other = job(3) { $0.definition.retries = 2 }
+        #expect(lines(runs, of: other) == [false, false, false, false])
+        // Among failures alone the attempt that went well is not listed.
+        let success = run(.done) { ($0.fire, $0.attempt) = (FireID(rawValue: 2), 3) }
+        #expect(lines(runs, [success]) == [true, false, false, false])
+        #expect(lines(runs, nil) == [false, false, false, false], "what followed is not known")
     }
 
     @Test("Between two attempts a fire is not over, and after the last one it is")

@@ -37,6 +37,26 @@ import TimerControl
         )
     }
 
+    @Test("It is said where a change has a job's dates begin anew")
+    func anew() {
+        func old(_ change: (inout Job) -> Void = { _ in }) -> Job {
+            job {
+                $0.definition.command = ["sync"]
+                change(&$0)
+            }
+        }
+        func isTold(of new: Job) -> Bool {
+            new.nextFireSentence(in: berlin, after: old())
+                .hasSuffix("; its dates and 'fires' begin anew")
+        }
+        #expect(!isTold(of: old { $0.definition.timeout = "5s" }))
+        #expect(!isTold(of: old { $0.definition.schedule = ScheduleWords(every: "5000ms") }))
+        #expect(isTold(of: old { $0.definition.schedule = ScheduleWords(every: "6s") }))
+        #expect(isTold(of: old { $0.definition.command = nil }), "an event")
+        #expect(isTold(of: old { ($0.definition.command, $0.definition.queue) = (nil, "mails") }))
+        #expect(!isTold(of: old { ($0.state, $0.definition.command) = (.finished, nil) }))
+    }
+
     @Test("What is as it was is no change, and what was not there to be taken away is told")
     func noChange() throws {
         let missing = try change(["--unset", "timeout", "--unset", "nice", "--unset", "on"])

@@ -71,8 +71,11 @@ import TimerControl
         let jobs =
             "say which jobs: their ids or names, --tag with a tag, or --owner with a user"
         expectUsageError(jobs) { try Pause.parse([]) }
-        expectUsageError(jobs) { try Fire.parse(["2", "--name", "n"]) }
-        expectUsageError(jobs) { try Invalidate.parse(["--name", "n", "--tag", "t"]) }
+        let ways = "jobs, --name, --tag and --owner exclude each other"
+        expectUsageError(ways) { try Fire.parse(["2", "--name", "n"]) }
+        expectUsageError(ways) { try Invalidate.parse(["--name", "n", "--tag", "t"]) }
+        let other = "a job of another user goes by its id, which 'timerctl list --owner ann' shows"
+        expectUsageError("\(ways); \(other)") { try Fire.parse(["backup", "--owner", "ann"]) }
     }
 
     @Test("What is no number is a name")
@@ -114,6 +117,19 @@ import TimerControl
     @Test("set-fire-date needs a job and a date")
     func incompleteFireDate() {
         expectUsageError("no date; try 'tomorrow 09:00' or '+10m'") { try SetFireDate.parse(["2"]) }
+    }
+
+    @Test("How many dates are dropped is said of a job that has more, of another that it has none")
+    func skipped() throws {
+        let ended = job { ($0.state, $0.fireDate) = (.finished, nil) }
+        let next = "job 2: next fire in 5 s, at 09:00:05; the next"
+        let one = try Skip.parse(["2"])
+        #expect(one.sentence(of: job(), testDates) == "\(next) date is dropped")
+        #expect(one.sentence(of: ended, testDates) == "job 2: finished; the next date is dropped")
+        let ten = try Skip.parse(["2", "-n", "10"])
+        #expect(ten.sentence(of: job(), testDates) == "\(next) 10 dates are dropped")
+        let all = "all dates that it had left are dropped"
+        #expect(ten.sentence(of: ended, testDates) == "job 2: finished; \(all)")
     }
 
     @Test("A changed job is told by its title and its next fire")

@@ -124,7 +124,7 @@ package struct StoredJob: Sendable {
         case once
         /// A one-shot was fired by hand.
         case fired
-        /// A one-shot's date was dropped.
+        /// A one-shot's date was dropped, or all that were left of a job that repeats.
         case skipped
         /// A one-shot's date passed without a fire.
         case missed

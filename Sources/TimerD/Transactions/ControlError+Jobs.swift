@@ -73,10 +73,15 @@ extension ControlError {
         )
     }
 
-    static func noJob(named name: String, _ caller: Caller) -> Self {
-        Self(
+    /// `last`: the ended job that had the name last, which answers to it where a job is read; nil where none did.
+    static func noLiveJob(named name: String, last: StoredJob? = nil, _ caller: Caller) -> Self {
+        let none = "you have no live job named '\(name)'"
+        guard let last else {
+            return Self(.notFound, "\(none); 'timerctl list' shows them\(others(for: caller))")
+        }
+        return Self(
             .notFound,
-            "you have no live job named '\(name)'; 'timerctl list' shows them\(others(for: caller))"
+            "\(none): job \(last.id), which had it last, is \(last.state); 'timerctl show \(last.id)' tells of it"
         )
     }
 }

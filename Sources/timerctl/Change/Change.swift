@@ -11,8 +11,9 @@ struct Change: AsyncParsableCommand, JobCommand {
         commandName: "change",
         abstract: "Change a job: its schedule, its command, any option of add.",
         discussion: """
-            What is not stated stays as it is. The job keeps its id and its history, also with \
-            another schedule; then 'fires' and --count begin anew. Runs in progress go on as they \
+            What is not stated stays as it is. The job keeps its id and its history. With another \
+            schedule, or as an event, a command or of a queue where it was none, its dates, 'fires' \
+            and --count begin anew. Runs in progress go on as they \
             began. Tags and variables that are stated take the place of all that were there, but for \
             the tags by which 'apply', 'crontab' and 'import' find the job again.
 
@@ -102,7 +103,7 @@ struct Change: AsyncParsableCommand, JobCommand {
         }
         let revision = JobRevision(of: old, changed.definition)
         try await daemon.change(revision, dryRun: general.dryRun, json: common.json) { new in
-            general.quiet ? nil : new.nextFireSentence(in: .local)
+            general.quiet ? nil : new.nextFireSentence(in: .local, after: old)
         }
         StandardInput.tellIfLeft()
     }
@@ -162,5 +163,15 @@ extension Job {
         guard let date = nextFire else { return "fires when the machine starts" }
         let dates = LocalDate(now: .now, zone: zone)
         return "next fire \(dates.distance(date)), \(dates.phrase(date))"
+    }
+
+    /// The same of what `old` was changed to, with what that begins anew.
+    func nextFireSentence(in zone: Zone, after old: Job) -> String {
+        let sentence = nextFireSentence(in: zone)
+        // As a command in place of an event, say, it has other dates with the same schedule, too.
+        guard id == old.id, state.isLive,
+            !old.definition.hasDates(of: definition, now: .now, zone: zone)
+        else { return sentence }
+        return "\(sentence); its dates and 'fires' begin anew"
     }
 }

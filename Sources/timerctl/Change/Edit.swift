@@ -90,7 +90,7 @@ struct Edit: AsyncParsableCommand {
         let revision = JobRevision(of: edited.job, declared.definition)
         try await daemon.change(revision, json: common.json) { new in
             for change in changes { Output.tell("    \(Printable.escaped(change))") }
-            return new.nextFireSentence(in: .local)
+            return new.nextFireSentence(in: .local, after: edited.job)
         }
     }
 

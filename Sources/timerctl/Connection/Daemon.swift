@@ -195,8 +195,12 @@ struct Daemon {
 
     /// The ids of jobs that are all there.
     ///
+    /// `undone`: what is said behind their refusals; nil for what changes nothing anyway.
     /// - Throws: the refusal of each that is not, one a line, as one failure.
-    func ids(of references: [JobReference]) async throws(Failure) -> [JobID] {
+    func ids(
+        of references: [JobReference],
+        undone: String? = "nothing is changed"
+    ) async throws(Failure) -> [JobID] {
         var ids: [JobID] = []
         var refusals: [Failure] = []
         for reference in references {
@@ -209,7 +213,7 @@ struct Daemon {
         }
         guard let last = refusals.last else { return ids }
         for refusal in refusals.dropLast() { Output.complain(refusal.message) }
-        throw Failure(last.status, "\(last.message); nothing is changed")
+        throw Failure(last.status, last.message + (undone.map { "; \($0)" } ?? ""))
     }
 }
 

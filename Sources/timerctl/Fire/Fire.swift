@@ -51,7 +51,9 @@ struct Fire: AsyncParsableCommand {
         let daemon = try await Daemon.connect(common)
         let references = try await references(of: daemon)
         // None is fired where one is not there; a live job has the name, or fire refuses it.
-        if references.count > 1 { _ = try await daemon.ids(of: references) }
+        if references.count > 1 {
+            _ = try await daemon.ids(of: references, undone: "nothing is fired")
+        }
         try await Daemon.forEach(references, daemon) { job in
             let answer = try await daemon.ask(.fireJob(job), for: FireReply.self)
             let fired = answer.value.job

@@ -43,6 +43,11 @@ struct LocalUser: Hashable {
         }
     }
 
+    /// What is said behind a name that nobody has: a number may be meant as a uid.
+    static func accepted(for name: String) -> String {
+        UInt32(name) == nil ? "" : "; accepted is a user's name, and no uid"
+    }
+
     init(name: String, uid: UInt32, gid: UInt32, home: String) {
         self.name = name
         self.uid = uid
@@ -58,7 +63,7 @@ struct LocalUser: Hashable {
     static func meant(by option: String?) throws(Failure) -> Self {
         guard let name = option else { return .current }
         guard let user = try Self(named: name) else {
-            throw Failure(.badData, "there is no user '\(name)'")
+            throw Failure(.badData, "there is no user '\(name)'\(accepted(for: name))")
         }
         guard user.uid == current.uid || current.uid == 0 else {
             throw Failure(.notPermitted, "-u '\(name)': only root may change the jobs of others")

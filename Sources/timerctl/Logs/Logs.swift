@@ -107,8 +107,9 @@ struct Logs: AsyncParsableCommand {
         guard let end = try await show(run, &daemon) else { return }
         if !common.json { tell(of: end.run, wroteNothing: end.wroteNothing) }
         guard onFailure || !common.json else { return }
-        guard let alert = try await onFailureRun(of: end.run, &daemon) else {
-            if onFailure, !common.json { tellNoAlert(of: end.run) }
+        let attempts = try await attempts(beside: end.run, &daemon)
+        guard let alert = attempts.first(where: { $0.onFailure == true }) else {
+            if onFailure, !common.json { await tellNoAlert(of: end.run, attempts, daemon) }
             return
         }
         guard let id = alert.id else {
@@ -242,27 +243,27 @@ struct Logs: AsyncParsableCommand {
     }
 
     /// Says why there is nothing of an on-failure command, which was asked for.
-    private func tellNoAlert(of run: Run) {
-        let number = run.id.map { "run \($0)" } ?? "the run"
+    private func tellNoAlert(of run: Run, _ attempts: [Run], _ daemon: Daemon) async {
+        // try?: without them less is said.
+        let job = try? await daemon.ask(.getJob(.id(run.job)), for: JobReply.self).value.job
+        let status = try? await daemon.ask(.status, for: StatusReply.self).value
+        let hasCommand = job.flatMap { $0.hasAlert(status) }
         Output.tell(
-            run.failed == true
-                ? "no on-failure command has followed \(number), or its run is no longer kept"
-                : "\(number) did not fail: no on-failure command followed it"
+            NoAlert(run: run, attempts: attempts, job: job, hasCommand: hasCommand).sentence
         )
     }
 
-    /// The run of the on-failure command that followed, nil where there is none.
-    private func onFailureRun(of run: Run, _ daemon: inout Daemon) async throws -> Run? {
-        guard run.failed == true, run.handler == nil else { return nil }
+    /// All that is kept of a failed run's fire, its on-failure command with it; empty of any other run.
+    private func attempts(beside run: Run, _ daemon: inout Daemon) async throws -> [Run] {
+        guard run.failed == true, run.handler == nil else { return [] }
         var request = ListRuns()
         (request.fire, request.limit) = (run.fire, 100)
         do throws(Failure) {
-            let runs = try await ask(.listRuns(request), for: RunsReply.self, &daemon).value.runs
-            return runs.first { $0.onFailure == true }
+            return try await ask(.listRuns(request), for: RunsReply.self, &daemon).value.runs
         } catch {
             // Meanwhile it may be no longer kept.
             guard error.isRefusal else { throw error }
-            return nil
+            return []
         }
     }
 

@@ -3,6 +3,7 @@
 import ArgumentParser
 import Glibc
 import TimerControl
+import TimerWords
 
 /// What every command that asks the daemon accepts.
 struct CommonOptions: ParsableArguments {
@@ -76,8 +77,16 @@ struct JobSelectionArguments: ParsableArguments {
     var owner: String?
 
     mutating func validate() throws {
-        let ways = [!jobs.isEmpty, name != nil, tag != nil, owner != nil]
-        guard ways.filter(\.self).count == 1 else {
+        let ways = [!jobs.isEmpty, name != nil, tag != nil, owner != nil].filter(\.self).count
+        if ways > 1 {
+            let one =
+                owner.map { owner in
+                    let list = ShellWords.command(["timerctl", "list", "--owner", owner])
+                    return "; a job of another user goes by its id, which \(list) shows"
+                } ?? ""
+            throw ValidationError("jobs, --name, --tag and --owner exclude each other\(one)")
+        }
+        guard ways == 1 else {
             throw ValidationError(
                 "say which jobs: their ids or names, --tag with a tag, or --owner with a user"
             )

@@ -24,7 +24,10 @@ struct ForUser: ParsableArguments {
             throw Failure(.notPermitted, "--user is for root; without it the job is yours")
         }
         guard let user = try LocalUser(named: name) else {
-            throw Failure(.badData, "--user '\(name)': there is no such user")
+            throw Failure(
+                .badData,
+                "--user '\(name)': there is no such user\(LocalUser.accepted(for: name))"
+            )
         }
         return user
     }

@@ -116,7 +116,8 @@ struct Runs: AsyncParsableCommand {
             of: all,
             isOfOneJob: job != nil || name != nil,
             dates: dates,
-            one: one
+            one: one,
+            unlisted: await unlisted(beside: all, of: one, daemon)
         )
         // Ahead of a pager that may be open for long.
         let standstill = await one?.standstill(of: all, daemon, dates)
@@ -129,6 +130,24 @@ struct Runs: AsyncParsableCommand {
         guard job != nil || name != nil, let first = runs.first else { return nil }
         // By its id: the name may be that of another user's job. try?: the list is whole without what it is asked for.
         return try? await daemon.ask(.getJob(.id(first.job)), for: JobReply.self).value.job
+    }
+
+    /// What the list leaves out of fires of the one job: without it a run seems to have none behind it; nil where that is not
+    /// known.
+    private func unlisted(beside runs: [Run], of one: Job?, _ daemon: Daemon) async -> [Run]? {
+        // What follows a run is newer, and any other list has it.
+        guard let one, failed || outcome != nil else { return [] }
+        let own = runs.filter { $0.job == one.id }
+        let last = own.filter { one.hasDroppedAttempts(after: $0, among: runs) }
+        var unlisted: [Run] = []
+        for fire in Set(last.map(\.fire)) {
+            var request = ListRuns()
+            request.fire = fire
+            // try?: it may be kept no longer by now.
+            guard let rows = try? await daemon.runs(request, atMost: .max) else { return nil }
+            unlisted += rows.page.runs
+        }
+        return unlisted
     }
 
     /// What is said in place of an empty list.
@@ -166,11 +185,14 @@ struct Runs: AsyncParsableCommand {
     }
 
     /// `one`: the job that is listed, which may say why its runs failed; those of others that had its name are none of its.
+    ///
+    /// `unlisted`: what else there is of the same fires; nil where that is not known.
     static func table(
         of runs: [Run],
         isOfOneJob: Bool,
         dates: LocalDate,
-        one: Job? = nil
+        one: Job? = nil,
+        unlisted: [Run]? = []
     ) -> Table {
         var columns: [Table.Column] = [
             .init(title: "RUN", isRightAligned: true),
@@ -190,7 +212,12 @@ struct Runs: AsyncParsableCommand {
         let inTheWay = RunsInTheWay(runs)
         table.rows = runs.map { run in
             var sentence = RunSentence(run, dates: dates, besides: inTheWay[run])
-            if let one, one.id == run.job { sentence.add(RunHint(run, of: one.definition)) }
+            if let one, one.id == run.job {
+                sentence.add(RunHint(run, of: one.definition))
+                if let unlisted, one.hasDroppedAttempts(after: run, among: runs + unlisted) {
+                    sentence.text += "; not tried again"
+                }
+            }
             var cells: [Table.Cell] = [
                 .init(run.id.map { "\($0)" } ?? "-"), "\(run.job)", .init(run.name ?? "-"),
                 .init(dates.dayAndTime(run.fireDate)), .init(dates.distance(run.fireDate)),

@@ -129,7 +129,7 @@ struct Watch: AsyncParsableCommand {
         // Only names have to be asked for.
         let ids = jobs.compactMap(\.id)
         let request = request(
-            of: ids.count == jobs.count ? ids : try await daemon.ids(of: jobs)
+            of: ids.count == jobs.count ? ids : try await daemon.ids(of: jobs, undone: nil)
         )
         let client = daemon.client
         do {

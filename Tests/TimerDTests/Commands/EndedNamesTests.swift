@@ -86,20 +86,24 @@ struct EndedNamesTests {
         let (root, ann) = (Caller(uid: 0, daemon: 0), Caller(uid: 1001, daemon: 0))
         let ids = "shows them, and other users' jobs, which go by their ids"
         #expect(ControlError.noKeptJob(named: "tea", root).message.hasSuffix(ids))
-        #expect(ControlError.noJob(named: "tea", root).message.hasSuffix(ids))
+        #expect(ControlError.noLiveJob(named: "tea", root).message.hasSuffix(ids))
         #expect(ControlError.noKeptJob(named: "tea", ann).message.hasSuffix("shows them"))
-        #expect(ControlError.noJob(named: "tea", ann).message.hasSuffix("shows them"))
+        #expect(ControlError.noLiveJob(named: "tea", ann).message.hasSuffix("shows them"))
         // Whose it is was said.
         let meant = ControlError.noKeptJob(named: "tea", of: "ann", root)
         #expect(meant.message.hasSuffix("shows them"))
     }
 
-    @Test("What changes a job takes the name of a live one alone")
+    @Test("What changes a job takes a live one's name alone, and says what became of the last")
     func changes() async throws {
         try await TestScheduler.with { test in
             let job = try await add(test)
             try await test.change(job, .invalidate)
-            let none = ControlError.noJob(named: "tea", Caller(uid: 0, daemon: 0))
+            let none = ControlError(
+                .notFound,
+                "you have no live job named 'tea': job \(job), which had it last, is invalidated; "
+                    + "'timerctl show \(job)' tells of it"
+            )
             for request in [
                 Request.fireJob(.name("tea")), .pauseJobs(.name("tea")), .resumeJobs(.name("tea")),
                 .skipJobs(SkipJobs(jobs: .name("tea"))),

@@ -53,6 +53,11 @@ struct HandsTests {
             #expect(none.status == 1)
             #expect(none.errors.contains("you have no job named 'coffee', live or ended"))
             #expect(try await daemon.timerctl("pause", "tea").status == 1, "it has ended")
+            let two = try await daemon.timerctl("pause", "tea", "coffee")
+            #expect(two.status == 1 && two.errors.hasSuffix("; nothing is changed\n"))
+            let watch = try await daemon.timerctl("watch", "--job", "coffee")
+            #expect(watch.status == 1 && watch.errors.contains("no job named 'coffee'"))
+            #expect(!watch.errors.contains("nothing is changed"), "nor would it be")
         }
     }
 

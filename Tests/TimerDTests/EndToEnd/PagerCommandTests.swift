@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import Testing
 import TimerControl
 
@@ -38,6 +39,51 @@ struct PagerCommandTests {
             #expect(missing.output.contains("tea"), "\(missing.output)")
             let piped = try await shell("\(pager) timerctl list | cat")
             #expect(piped.output.contains("tea") && !piped.output.contains("paged:"))
+        }
+    }
+
+    /// Hands a command's requests to the daemon, whose version it answers with a character that a terminal obeys.
+    private static let strange = """
+        use IO::Socket::UNIX; my ($socket, $daemon) = @ARGV;
+        my $listener = IO::Socket::UNIX->new(Local => $socket, Listen => 9) or die;
+        if (my $server = fork) {
+            close $listener;
+            my $status = system "sh", "-c", $ENV{COMMAND};
+            kill 9, $server; exit $status >> 8;
+        }
+        while (my $client = $listener->accept) {
+            my $server = IO::Socket::UNIX->new(Peer => $daemon) or die;
+            while (my $line = <$client>) {
+                print $server $line; $server->flush; my $answer = <$server>;
+                $answer =~ s/"version":"/"version":"\\\\u001b[2J/;
+                print $client $answer; $client->flush;
+            }
+        }
+        """
+
+    @Test(
+        "Metrics are spelled out on a terminal, and go to a program as they are",
+        .enabled(if: Shell.has("script"), "there is no script(1)")
+    )
+    func metrics() async throws {
+        try await DaemonProcess.with { daemon in
+            let program = daemon.folder + "/strange"
+            try Self.strange.write(toFile: program, atomically: false, encoding: .utf8)
+            func answer(_ command: String) async throws -> String {
+                let shell = Shell(
+                    variables: ["TIMERD_SOCKET": program + ".sock", "COMMAND": command],
+                    folder: daemon.folder
+                )
+                let said = try await shell(
+                    "rm -f strange.sock; exec perl strange \(program).sock \(daemon.socket)"
+                )
+                #expect(said.isDone, "\(said.errors)")
+                return said.output
+            }
+            let shown = try await answer("script -qec 'timerctl metrics' /dev/null </dev/null")
+            #expect(shown.contains("version=\"^[[2J") && !shown.contains("\u{1b}[2J"), "\(shown)")
+            let piped = try await answer("timerctl metrics | cat")
+            #expect(piped.contains("version=\"\u{1b}[2J"), "\(piped)")
         }
     }
 }

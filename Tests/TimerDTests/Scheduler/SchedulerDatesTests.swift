@@ -62,7 +62,7 @@ struct SchedulerDatesTests {
             #expect(test.fired(bounded.id).isEmpty)
             let story = try await Self.story(test.history(bounded.id))
             #expect(story == ["skip 10-30 x3"])
-            #expect(try await test.job(bounded.id).endReason == .until)
+            #expect(try await test.job(bounded.id).endReason == .skipped)
         }
     }
 

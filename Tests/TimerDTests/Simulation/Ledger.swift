@@ -188,6 +188,8 @@ struct Ledger {
             let hasAllFires = stored.policy.count.map { all >= $0 } ?? false
             return min(end, hasAllFires ? lastFire : end, job.until ?? end)
         case .count: return lastFire
+        // All that were left up to its end were dropped; of a schedule that ends by itself all there are.
+        case .skipped: return job.until.map { min($0, now) } ?? .distantFuture
         default: return .distantFuture
         }
     }

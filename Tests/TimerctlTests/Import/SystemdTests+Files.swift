@@ -229,6 +229,9 @@ extension SystemdTests {
         #expect(try LocalUser(namedOrNumbered: "0")?.name == "root")
         #expect(try LocalUser(namedOrNumbered: "root")?.uid == 0)
         #expect(try LocalUser(namedOrNumbered: "4294967294") == nil)
+        // Where a name alone is taken, it is said of a number.
+        #expect(LocalUser.accepted(for: "1034") == "; accepted is a user's name, and no uid")
+        #expect(LocalUser.accepted(for: "ann").isEmpty)
     }
 
     @Test("A user database that does not answer is a failure, and no user who is not there")

@@ -94,7 +94,11 @@ extension JobTransaction {
     }
 
     /// Moves the job to the date that follows `date`, or ends it; that date may have a row, see `passTaken`.
-    mutating func advance(_ job: inout StoredJob, past date: Timestamp) throws {
+    mutating func advance(
+        _ job: inout StoredJob,
+        past date: Timestamp,
+        endingAs end: StoredJob.EndReason? = nil
+    ) throws {
         let next = job.next(after: date, fires: job.fires, at: moment)
         if let fireDate = job.fireDate, date >= fireDate {
             try recordMove(of: &job, through: fireDate)
@@ -102,7 +106,7 @@ extension JobTransaction {
         switch next {
         case .date(let next): job.fireDate = next
         case .unknown: job.fireDate = nil
-        case .ended(let reason): try end(&job, .finished, reason)
+        case .ended(let reason): try self.end(&job, .finished, end ?? reason)
         }
     }
 

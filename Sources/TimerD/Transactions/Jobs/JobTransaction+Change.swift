@@ -276,7 +276,7 @@ extension JobTransaction {
         if job.isOneShot {
             try end(&job, .finished, .skipped)
         } else {
-            try advance(&job, past: last)
+            try advance(&job, past: last, endingAs: .skipped)
             try passTaken(&job)
         }
     }

@@ -16,7 +16,7 @@ extension JobTransaction {
         case .name(let name):
             let own = try owners.id(of: caller.owner)
             guard let id = try jobs.id(named: name, owner: own) else {
-                throw ControlError.noJob(named: name, caller)
+                throw try noLiveJob(named: name, own, caller)
             }
             return id
         }
@@ -74,9 +74,17 @@ extension JobTransaction {
             return try meant.flatMap { try jobs.liveIDs(of: $0.id) } + ended
         case .name(let name):
             let ids = [try jobs.id(named: name, owner: own)].compactMap(\.self) + ended
-            guard !ids.isEmpty else { throw ControlError.noJob(named: name, caller) }
+            guard !ids.isEmpty else { throw try noLiveJob(named: name, own, caller) }
             return ids
         }
+    }
+
+    /// The refusal of a name that no live job has; an ended one may have had it.
+    private func noLiveJob(named name: String, _ owner: OwnerID, _ caller: Caller) throws
+        -> ControlError
+    {
+        let last = try jobs.newestID(named: name, owner: owner).flatMap { try job($0) }
+        return ControlError.noLiveJob(named: name, last: last, caller)
     }
 
     private func ended(
