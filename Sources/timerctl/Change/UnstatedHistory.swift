@@ -70,8 +70,7 @@ extension Job {
         guard hasOtherNextDate(now: now, zone: zone),
             !definition.hasDates(of: new, now: now, zone: zone)
         else { return nil }
-        return "its dates begin anew: that its next one was moved, or dates ahead were dropped, "
-            + "counts no more"
+        return "that its next date was moved, or dates ahead were dropped, counts no more"
     }
 }
 
