@@ -75,6 +75,13 @@ struct MisfirePolicyTests {
             now: 35,
             result: "skip 0-30 x4 misfireWindow"
         ),
+        Row(
+            mode: .once,
+            after: 2,
+            window: 3,
+            now: 30,
+            result: "skip 0-20 x3 misfireWindow; fire 30 +0"
+        ),
         Row(mode: .all, window: 20, now: 35, result: "skip 0-10 x2 misfireWindow; fire 20 +1"),
         Row(
             mode: .skip,
@@ -96,6 +103,17 @@ struct MisfirePolicyTests {
             now: 55,
             result: "skip 0-30 x4 misfireLimit; fire 40 +1"
         ),
+        Row(
+            mode: .all,
+            after: 2,
+            limit: 1,
+            now: 55,
+            result: "skip 0-40 x5 misfireLimit; fire 50 +1"
+        ),
+        Row(mode: .all, limit: 1, now: 55, result: "skip 0-30 x4 misfireLimit; fire 40 +1"),
+        // As many as it makes up for: none of them is dropped.
+        Row(mode: .all, limit: 2, now: 25, result: "fire 0 +1"),
+        Row(mode: .all, after: 2, limit: 3, now: 25, result: "fire 0 +1"),
         // Dates end with `until`.
         Row(mode: .once, now: 95, until: 30, result: "skip 0-20 x3 coalesced; fire 30 +4"),
         Row(mode: .skip, now: 95, until: 30, result: "skip 0-30 x4 misfire"),

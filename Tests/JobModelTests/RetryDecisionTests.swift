@@ -117,6 +117,18 @@ import Testing
         #expect(delays.contains { $0 > TimeSpan(microseconds: seconds * 900_000) })
     }
 
+    @Test("Each failure doubles the bound of the wait before the next attempt", arguments: 1...4)
+    func waits(failures: Int) throws {
+        let job = try StoredJob.sample {
+            ($0.command, $0.retries, $0.backoff) = (["x"], 4, "10s..1h")
+        }
+        let fire = FireID(rawValue: 7)
+        let backoff = Backoff(first: .seconds(10), max: .seconds(3600))
+        let delay = RetryDecision.delay(before: failures + 1, of: fire, backoff)
+        let next = RetryDecision(.exited(1), failures: failures, of: fire, job: job)
+        #expect(next == .retry(after: delay))
+    }
+
     @Test("The chance is the fire's and the attempt's: the same after a restart")
     func repeatable() {
         func delay(_ attempt: Int, _ fire: Int64) -> TimeSpan {
