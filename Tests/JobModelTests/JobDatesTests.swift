@@ -93,6 +93,24 @@ import Testing
         #expect(try Self.dates(movedTo: to).parts(of: range) == [range])
     }
 
+    @Test("Behind a date comes the next, up to the job's count and to its 'until' itself")
+    func following() throws {
+        var moment = ClockReading(elapsed: .start(0), wallOffset: .zero)
+        var job = try StoredJob.sample()
+        job.policy.count = 3
+        #expect(job.next(after: .start(10), fires: 2, at: moment) == .date(.start(20)))
+        #expect(job.next(after: .start(10), fires: 3, at: moment) == .ended(.count))
+        (job.policy.count, job.policy.until) = (nil, .start(20))
+        #expect(job.next(after: .start(10), fires: 9, at: moment) == .date(.start(20)))
+        #expect(job.next(after: .start(20), fires: 9, at: moment) == .ended(.until))
+        // That is a date of the wall clock, which may have been set since.
+        moment.wallOffset = .seconds(1)
+        #expect(job.next(after: .start(10), fires: 9, at: moment) == .ended(.until))
+        let once = try StoredJob.sample(ScheduleWords(in: "10s"))
+        #expect(once.next(after: .start(10), fires: 1, at: moment) == .ended(.once))
+        #expect(once.next(after: .start(10), fires: 0, at: moment) == .ended(.missed))
+    }
+
     @Test("Jitter puts a date off by the same each time, never to the next, and no moved one")
     func jitter() throws {
         var dates = try Self.dates(movedTo: 35)

@@ -189,6 +189,20 @@ struct MisfirePolicyTests {
         #expect(result(at: 5) == "skip 0-0 x1 misfire\(isShort ? "Window" : "")")
     }
 
+    @Test(
+        "A date that was claimed is refused once it is too old for its window, or missed under 'skip'",
+        arguments: [
+            (.skip, nil, 63, nil), (.skip, nil, 64, .misfire), (.once, nil, 1000, nil),
+            (.all, nil, 1000, nil), (.once, 20, 23, nil), (.once, 20, 24, .misfireWindow),
+            (.skip, 20, 23, nil), (.skip, 20, 24, .misfireWindow), (.skip, 90, 70, .misfire),
+        ] as [(JobDefinition.Misfire, Int64?, Int64, FireReason?)]
+    )
+    func refusal(mode: JobDefinition.Misfire, window: Int64?, late: Int64, reason: FireReason?) {
+        var policy = MisfirePolicy(mode: mode, window: window.map(TimeSpan.seconds))
+        policy.tolerance = .seconds(3)
+        #expect(policy.refusal(ofDue: Self.second(10), at: Self.second(10 + late)) == reason)
+    }
+
     @Test("The window counts from when a date was due, behind its jitter")
     func windowWithJitter() throws {
         let date = Self.second(0)
