@@ -67,6 +67,8 @@ struct KnownRunsTests {
             try await test.advance(by: .milliseconds(4_995))
             let after = try await test.crashedAndDown(for: .seconds(3), known: known(test))
             #expect(after.sink.all(.fireFired).map(\.redelivered) == [true])
+            let now = TestScheduler.start + .milliseconds(7_995)
+            #expect(after.sink.all(.fireFired).map(\.firedAt) == [now])
             #expect(after.runner.requests.map(\.argv) == [["once"]])
             #expect(try await after.history(job.id).map(\.outcome) == [.exited])
             try await after.close()
