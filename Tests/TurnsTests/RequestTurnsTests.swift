@@ -225,6 +225,8 @@ import Testing
         turns.hold(-301_000, of: 1001)
         #expect(turns.next() == "a2")
         #expect(!turns.isShortOfBytes(1001))
+        // A bulk may wait for others: it has none of the room that is kept for small requests.
+        #expect(ask(&turns, RequestLoad(kind: .bulk, bytes: 1), ["b2"]) == [])
     }
 
     @Test("Where several users hold much, each has a share of what all may hold, and never nothing")
