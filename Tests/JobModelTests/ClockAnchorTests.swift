@@ -66,6 +66,37 @@ struct ClockAnchorTests {
         #expect(step == .seconds(seconds))
     }
 
+    @Test(
+        "Less than 1 ms between the clocks is the time between two readings, and moves no date",
+        arguments: [(999, false), (-999, false), (1000, true), (-1000, true)] as [(Int64, Bool)]
+    )
+    func readApart(by microseconds: Int64, isStep: Bool) {
+        let apart = TimeSpan(microseconds: microseconds)
+        let (anchor, step) = Self.stored.resumed(
+            bootID: "a",
+            sinceBoot: Self.second(1100),
+            wall: Self.date(5100) + apart
+        )
+        #expect(step == (isStep ? apart : .zero))
+        #expect(anchor.wallOffset == step)
+    }
+
+    @Test("On another host elapsed time goes on by the clock of the one before, which is a step")
+    func otherHost() {
+        // The host before showed 8,100 s when this one shows 8,000 s.
+        var stored = Self.stored
+        stored.wallOffset = .seconds(40)
+        let (anchor, step) = stored.resumed(
+            bootID: "b",
+            sinceBoot: Self.second(30),
+            wall: Self.date(8000),
+            before: .seconds(100)
+        )
+        #expect(anchor.elapsed == Self.date(8060))
+        #expect(anchor.elapsed + anchor.wallOffset == Self.date(8000))
+        #expect(step == .seconds(-100))
+    }
+
     @Test("A clock that was lost, and is right again after a reboot, moves elapsed time not at all")
     func lostAndRight() {
         let now = Timestamp.earliestOfClocks + .seconds(86_400)

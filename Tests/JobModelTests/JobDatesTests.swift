@@ -38,11 +38,24 @@ import Testing
         #expect(all.newest == [.start(70), .start(80)])
         let alone = dates.passed(from: .start(55), through: .start(59), newest: 2)
         #expect(alone.count == 1)
-        #expect(alone.newest == [.start(55)])
+        #expect(alone.newest == [.start(55)] && alone.last == .start(55))
         let few = dates.passed(from: .start(55), through: .start(65), newest: 5)
         #expect(few.newest == [.start(55), .start(60)])
+        // The one that is due at this instant has passed too.
+        #expect(dates.passed(from: .start(55), through: .start(60), newest: 1).last == .start(60))
         // From behind it, they are the schedule's own.
         #expect(dates.passed(from: .start(60), through: .start(85), newest: 9).count == 3)
+    }
+
+    @Test("The date that was moved earlier is none of those behind the one that it was moved to")
+    func passedEarlier() throws {
+        let dates = try Self.dates(movedTo: 22)
+        let passed = dates.passed(from: .start(22), through: .start(45), newest: 9)
+        #expect(passed.count == 2)
+        #expect(passed.newest == [.start(22), .start(40)])
+        let last = dates.last(of: 2, from: .start(22), through: .start(65))
+        #expect(last.date == .start(40))
+        #expect(last.count == 2)
     }
 
     @Test("The last of so many dates is counted from the moved one, which is always one of them")
@@ -70,12 +83,32 @@ import Testing
         #expect(try Self.dates().parts(of: range) == [range])
         let alone = Skipped(first: .start(22), last: .start(22), count: 1, reason: .misfire)
         #expect(try Self.dates(movedTo: 22).parts(of: alone) == [alone])
+        let later = Skipped(first: .start(40), last: .start(60), count: 3, reason: .misfire)
+        #expect(try Self.dates(movedTo: 22).parts(of: later) == [later])
     }
 
     @Test("Skipped dates that begin with one moved later are one range", arguments: [50, 55])
     func whole(to: Double) throws {
         let range = Skipped(first: .start(to), last: .start(80), count: 4, reason: .skip)
         #expect(try Self.dates(movedTo: to).parts(of: range) == [range])
+    }
+
+    @Test("Behind a date comes the next, up to the job's count and to its 'until' itself")
+    func following() throws {
+        var moment = ClockReading(elapsed: .start(0), wallOffset: .zero)
+        var job = try StoredJob.sample()
+        job.policy.count = 3
+        #expect(job.next(after: .start(10), fires: 2, at: moment) == .date(.start(20)))
+        #expect(job.next(after: .start(10), fires: 3, at: moment) == .ended(.count))
+        (job.policy.count, job.policy.until) = (nil, .start(20))
+        #expect(job.next(after: .start(10), fires: 9, at: moment) == .date(.start(20)))
+        #expect(job.next(after: .start(20), fires: 9, at: moment) == .ended(.until))
+        // That is a date of the wall clock, which may have been set since.
+        moment.wallOffset = .seconds(1)
+        #expect(job.next(after: .start(10), fires: 9, at: moment) == .ended(.until))
+        let once = try StoredJob.sample(ScheduleWords(in: "10s"))
+        #expect(once.next(after: .start(10), fires: 1, at: moment) == .ended(.once))
+        #expect(once.next(after: .start(10), fires: 0, at: moment) == .ended(.missed))
     }
 
     @Test("Jitter puts a date off by the same each time, never to the next, and no moved one")

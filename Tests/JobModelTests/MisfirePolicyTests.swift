@@ -75,6 +75,13 @@ struct MisfirePolicyTests {
             now: 35,
             result: "skip 0-30 x4 misfireWindow"
         ),
+        Row(
+            mode: .once,
+            after: 2,
+            window: 3,
+            now: 30,
+            result: "skip 0-20 x3 misfireWindow; fire 30 +0"
+        ),
         Row(mode: .all, window: 20, now: 35, result: "skip 0-10 x2 misfireWindow; fire 20 +1"),
         Row(
             mode: .skip,
@@ -96,6 +103,17 @@ struct MisfirePolicyTests {
             now: 55,
             result: "skip 0-30 x4 misfireLimit; fire 40 +1"
         ),
+        Row(
+            mode: .all,
+            after: 2,
+            limit: 1,
+            now: 55,
+            result: "skip 0-40 x5 misfireLimit; fire 50 +1"
+        ),
+        Row(mode: .all, limit: 1, now: 55, result: "skip 0-30 x4 misfireLimit; fire 40 +1"),
+        // As many as it makes up for: none of them is dropped.
+        Row(mode: .all, limit: 2, now: 25, result: "fire 0 +1"),
+        Row(mode: .all, after: 2, limit: 3, now: 25, result: "fire 0 +1"),
         // Dates end with `until`.
         Row(mode: .once, now: 95, until: 30, result: "skip 0-20 x3 coalesced; fire 30 +4"),
         Row(mode: .skip, now: 95, until: 30, result: "skip 0-30 x4 misfire"),
@@ -169,6 +187,20 @@ struct MisfirePolicyTests {
         #expect(result(at: 3) == "fire 0 +0")
         #expect(result(at: 4) == (isShort ? "skip 0-0 x1 misfireWindow" : "fire 0 +0"))
         #expect(result(at: 5) == "skip 0-0 x1 misfire\(isShort ? "Window" : "")")
+    }
+
+    @Test(
+        "A date that was claimed is refused once it is too old for its window, or missed under 'skip'",
+        arguments: [
+            (.skip, nil, 63, nil), (.skip, nil, 64, .misfire), (.once, nil, 1000, nil),
+            (.all, nil, 1000, nil), (.once, 20, 23, nil), (.once, 20, 24, .misfireWindow),
+            (.skip, 20, 23, nil), (.skip, 20, 24, .misfireWindow), (.skip, 90, 70, .misfire),
+        ] as [(JobDefinition.Misfire, Int64?, Int64, FireReason?)]
+    )
+    func refusal(mode: JobDefinition.Misfire, window: Int64?, late: Int64, reason: FireReason?) {
+        var policy = MisfirePolicy(mode: mode, window: window.map(TimeSpan.seconds))
+        policy.tolerance = .seconds(3)
+        #expect(policy.refusal(ofDue: Self.second(10), at: Self.second(10 + late)) == reason)
     }
 
     @Test("The window counts from when a date was due, behind its jitter")

@@ -40,6 +40,28 @@ import Testing
         #expect(failed.reason(ofSkipped: .misfire) == nil)
     }
 
+    @Test("A job's runs concern who is pinged, or is told of how they ended")
+    func concernsRuns() throws {
+        func concerns(_ change: (inout JobDefinition) -> Void) throws -> Bool {
+            try Self.rules(change).concernsRuns
+        }
+        #expect(try !concerns { _ in })
+        #expect(try concerns { $0.ping = "https://ping.example/1" })
+        #expect(try concerns { ($0.notify, $0.notifyOn) = (["mail"], ["succeeded"]) })
+        #expect(try !concerns { ($0.notify, $0.notifyOn) = (["mail"], ["missed"]) })
+        #expect(try !concerns { ($0.notify, $0.notifyOn) = (["none"], ["failed"]) })
+    }
+
+    @Test("A date is missed that neither a user nor a rule of the job wanted to drop")
+    func missed() {
+        #expect(
+            FireReason.allCases.filter(\.isMissed) == [
+                .misfire, .coalesced, .misfireLimit, .misfireWindow, .overload, .clockStepped,
+                .zoneChanged, .held, .expired,
+            ]
+        )
+    }
+
     @Test("Nothing is told of a job without places")
     func nowhere() throws {
         let rules = try Self.rules { $0.notifyOn = Self.all }

@@ -102,6 +102,49 @@ import Testing
         #expect(next == .handle(.onFailure))
     }
 
+    @Test("Nothing follows a run that was ended on purpose or never began, nor a handler's")
+    func notFollowed() throws {
+        let job = try StoredJob.sample { ($0.command, $0.onFailure) = (["x"], ["notify"]) }
+        func next(_ outcome: RunOutcome, _ change: (inout EndedRun) -> Void = { _ in })
+            -> RetryDecision
+        {
+            var ended = EndedRun(
+                fire: FireID(rawValue: 7),
+                fireDate: .start(10),
+                attempt: 1,
+                outcome: outcome,
+                endedAt: .start(11),
+                output: CapturedOutput()
+            )
+            change(&ended)
+            return RetryDecision(after: ended, failures: 1, job: job, defaults: RunDefaults())
+        }
+        #expect(next(.exited(1)) == .handle(.onFailure))
+        #expect(next(.notStarted("no such file")) == .handle(.onFailure))
+        #expect(next(.exited(1)) { $0.isStopped = true } == .done)
+        #expect(next(.exited(1)) { $0.handler = .onFailure } == .done)
+        #expect(next(.withdrawn) == .done)
+    }
+
+    @Test(
+        "A run has failed that did not succeed, unless it never began or was given back",
+        arguments: [
+            (.exited(3), nil, true, false), (.exited(0), nil, false, true),
+            // The codes are those of the job's own command.
+            (.exited(0), .onSuccess, true, false), (.exited(3), .onFailure, false, true),
+            (.finished, nil, true, false), (.released, nil, false, false),
+            (.withdrawn, nil, false, false), (.notStarted("no such file"), nil, false, true),
+            (.lost("its lease has ended"), nil, false, true), (.interrupted, nil, false, true),
+        ] as [(RunOutcome, RunHandler?, Bool, Bool)]
+    )
+    func failed(outcome: RunOutcome, handler: RunHandler?, isSuccess: Bool, isFailure: Bool) throws
+    {
+        let policy = try StoredJob.sample { ($0.command, $0.successCodes) = (["x"], [3]) }.policy
+            .run
+        #expect(policy.isSuccess(outcome, of: handler) == isSuccess)
+        #expect(policy.isFailure(outcome, of: handler) == isFailure)
+    }
+
     @Test(
         "The wait before an attempt is anything up to a bound, which doubles up to its maximum",
         arguments: [(2, 4), (3, 8), (4, 16), (5, 20), (6, 20), (1000, 20)] as [(Int, Int64)]
@@ -115,6 +158,18 @@ import Testing
         // Full jitter: the whole of it, not only its upper part.
         #expect(delays.contains { $0 < TimeSpan(microseconds: seconds * 100_000) })
         #expect(delays.contains { $0 > TimeSpan(microseconds: seconds * 900_000) })
+    }
+
+    @Test("Each failure doubles the bound of the wait before the next attempt", arguments: 1...4)
+    func waits(failures: Int) throws {
+        let job = try StoredJob.sample {
+            ($0.command, $0.retries, $0.backoff) = (["x"], 4, "10s..1h")
+        }
+        let fire = FireID(rawValue: 7)
+        let backoff = Backoff(first: .seconds(10), max: .seconds(3600))
+        let delay = RetryDecision.delay(before: failures + 1, of: fire, backoff)
+        let next = RetryDecision(.exited(1), failures: failures, of: fire, job: job)
+        #expect(next == .retry(after: delay))
     }
 
     @Test("The chance is the fire's and the attempt's: the same after a restart")

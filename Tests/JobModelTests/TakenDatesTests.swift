@@ -25,4 +25,21 @@ import Testing
             #expect(dates.contains(.start(30), of: job) && dates.contains(.start(120), of: job))
         }
     }
+
+    @Test("A fire that was moved to a date within them is none of them, though the schedule has it")
+    func movedInto() throws {
+        var job = try StoredJob.sample(ScheduleWords(cron: "* * * * *"))
+        (job.fireDate, job.movedFrom) = (.start(120), .start(240))
+        let dates = TakenDates(first: .start(60), last: .start(180))
+        #expect(!dates.contains(.start(120), of: job))
+        #expect(dates.contains(.start(180), of: job) && !dates.contains(.start(240), of: job))
+    }
+
+    @Test("Dates of a grid that was moved since are none of them, and none of those behind them")
+    func otherGrid() throws {
+        let job = try StoredJob.sample()
+        let dates = TakenDates(first: .start(10), last: .start(50))
+        #expect(dates.contains(.start(30), of: job))
+        #expect(!dates.contains(.start(35), of: job) && !dates.contains(.start(60), of: job))
+    }
 }

@@ -39,12 +39,19 @@ struct WindowTests {
 
     @Test("The next load comes ahead of the first date that waits")
     func wakesAhead() {
-        #expect(Self.loaded(next: 500).loadDate == Self.second(497))
+        let window = Self.loaded(next: 500)
+        #expect(window.loadDate == Self.second(497))
+        #expect(!window.isLoadDue(now: Self.second(496)) { _ in 0 })
+        #expect(window.isLoadDue(now: Self.second(497)) { _ in 0 })
     }
 
     @Test("While something waits, an hour is the longest time without a load")
     func rhythm() {
-        #expect(Self.loaded(next: 1_000_000).loadDate == Self.second(3700))
+        var window = Self.loaded(next: 1_000_000)
+        #expect(window.loadDate == Self.second(3700))
+        window.beginLoad(now: Self.second(3700))
+        window.loaded(WindowRest(nextWaiting: Self.second(1_000_000)))
+        #expect(window.loadDate == Self.second(7300))
     }
 
     @Test("The horizon moves on without a load while nothing waits before it")
@@ -70,11 +77,13 @@ struct WindowTests {
 
     @Test("The horizon stays where it is while a load is under way")
     func staysWhileLoading() {
-        var window = Self.loaded(next: nil)
+        var window = Self.loaded(next: nil, crowded: 103, isFilling: true)
         window.beginLoad(now: Self.second(200))
         window.extend(now: Self.second(300))
         #expect(window.horizon == Self.second(206))
-        #expect(window.loadDate == nil)
+        window.noteWaiting(for: Self.second(301), of: Self.ben)
+        #expect(window.loadDate == nil, "one load at a time")
+        #expect(!window.isLoadDue(now: Self.second(301)) { _ in 0 })
     }
 
     @Test("A job that turns out to wait is loaded for ahead of its date")
@@ -110,6 +119,13 @@ struct WindowTests {
         #expect(filling.isLoadDue(now: Self.second(100)) { _ in 51 })
     }
 
+    @Test("A load fills the places that are free, and none where more are armed than there are")
+    func room() {
+        let window = Self.loaded(next: 500)
+        #expect(window.load(armed: [Self.ann: 96, Self.ben: 1000]).room == 3000)
+        #expect(window.load(armed: [Self.ann: 5000]).room == 0)
+    }
+
     @Test("A step of the clock has the jobs of crowded users looked at, too")
     func steppedWhileCrowded() {
         var window = Self.loaded(next: nil, crowded: 103)
@@ -126,10 +142,12 @@ struct WindowTests {
 
     @Test("A load that failed is tried again a little later, not at once")
     func failed() {
-        var window = Self.loaded(next: nil)
-        window.beginLoad(now: Self.second(200))
-        window.loadFailed(now: Self.second(200))
-        #expect(!window.isLoadDue(now: Self.second(200)) { _ in 0 })
-        #expect(window.loadDate == Self.second(201))
+        for next in [nil, 1_000_000] as [Int64?] {
+            var window = Self.loaded(next: next, crowded: 103)
+            window.beginLoad(now: Self.second(200))
+            window.loadFailed(now: Self.second(200))
+            #expect(!window.isLoadDue(now: Self.second(200)) { _ in 0 })
+            #expect(window.loadDate == Self.second(201))
+        }
     }
 }

@@ -206,6 +206,16 @@ import Testing
         #expect(ask(&turns, watching, ["a6"]) == ["a6"], "pages of watchers are no requests")
     }
 
+    @Test("Pages of watchers are none of a user's requests, as they begin and as they end")
+    func pages() {
+        var turns = Turns(requestsPerUser: 2)
+        #expect(ask(&turns, page(), ["a1"]) == ["a1"])
+        let look = RequestLoad(kind: .lookup)
+        #expect(ask(&turns, look, ["a2", "a3", "a4"]) == ["a2", "a3"])
+        #expect(end(&turns, page(), "a1") == [])
+        #expect(end(&turns, look, "a2") == ["a4"])
+    }
+
     @Test("A part of a request in progress waits for its place, and for no room or end of another")
     func parts() {
         var turns = Turns(requestsPerUser: 1, bytesPerUser: 1000)
@@ -234,6 +244,8 @@ import Testing
         turns.hold(-301_000, of: 1001)
         #expect(turns.next() == "a2")
         #expect(!turns.isShortOfBytes(1001))
+        // A bulk may wait for others: it has none of the room that is kept for small requests.
+        #expect(ask(&turns, RequestLoad(kind: .bulk, bytes: 1), ["b2"]) == [])
     }
 
     @Test("Where several users hold much, each has a share of what all may hold, and never nothing")
@@ -270,6 +282,10 @@ import Testing
         #expect(end(&turns, lasting, "a1") == [])
         turns.hold(-lasting.bytes, of: ann.uid)
         #expect(turns.next() == "a3")
+        // What has lasted keeps nothing from that.
+        for _ in 1...2 { turns.end(lasting, of: ann.uid) }
+        turns.hold(-2 * lasting.bytes, of: ann.uid)
+        #expect(ask(&turns, RequestLoad(kind: .page, bytes: 99 << 20), ["a6"]) == ["a6"])
     }
 
     @Test("A little that others hold is no reason to hold less")

@@ -155,6 +155,20 @@ import TimerControl
         }
     }
 
+    @Test("A job that is changed, or whose end is undone, has its own key still")
+    func ownKey() async throws {
+        try await TestScheduler.with { test in
+            let job = try await apply(test, ApplyJobs(add: [definition()])).added[0].id
+            let change = JobRevision(id: job, definition: definition("other"))
+            let changed = try await apply(test, ApplyJobs(change: [change])).changed
+            #expect(changed.map(\.definition.key) == ["K"])
+            try await test.jobs(.invalidateJobs(InvalidateJobs(.ids([job]))))
+            let restored = try await test.jobs(.restoreJobs(.ids([job])))
+            #expect(restored.map(\.definition.key) == ["K"])
+            #expect(try await live(test) == [job])
+        }
+    }
+
     /// The live jobs' names with their keys, by their ids.
     private func keys(_ test: TestScheduler) async throws -> [String] {
         try await test.jobs(.listJobs(ListJobs())).sorted { $0.id < $1.id }.map {

@@ -140,10 +140,11 @@ import TimerControl
             #expect(job.fireDate == TestScheduler.start + .seconds(330))
             #expect(job.movedFrom == TestScheduler.start + .seconds(60))
             // What was paused for the maintenance goes on with its end, also where it was ended before it.
-            try await end(test, kept)
+            try await end(test, kept, paused)
             try await ask(test, .beginMaintenance(nil))
             let held = try await undo(test)
-            #expect(held.map(\.state) == [.paused] && held.map(\.maintenance) == [true])
+            #expect(held.map(\.state) == [.paused, .paused])
+            #expect(held.map(\.maintenance) == [false, true], "what its user has paused stays so")
             try await end(test, moved, kept, paused)
             try await ask(test, .endMaintenance(nil))
             #expect(try await undo(test).map(\.state) == [.scheduled, .paused, .scheduled])

@@ -64,6 +64,8 @@ import TimerControl
         Row(at: 10, isRunning: true, overlap: .replace, expected: .enqueue),
         Row(at: 10, isRunning: true, isQueued: true, overlap: .replace, expected: .enqueue),
         Row(at: 10, isRunning: true, overlap: .allow, expected: .fire),
+        // Of the command that the job had before it was changed: an event waits for no run.
+        Row(at: 10, isCommand: false, isRunning: true, expected: .fire),
         // Dates that are made up for one by one wait for each other.
         Row(at: 99, isRunning: true, misfire: .all, change: settled, expected: .waitForRun),
         Row(

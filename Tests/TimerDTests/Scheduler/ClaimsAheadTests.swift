@@ -35,6 +35,18 @@ struct ClaimsAheadTests {
         #expect(try Self.job(ahead: 0).movedOn(at: Self.moment)?.id == nil)
     }
 
+    @Test("It goes on by as many fires as have begun, up to the last claim and no further")
+    func movedOnBy() throws {
+        let job = try Self.job(ahead: 2)
+        #expect(job.movedOn(by: 0)?.claim?.fire == job.claim?.fire)
+        let last = try #require(job.movedOn(by: 2))
+        #expect(last.fires == job.fires + 2)
+        #expect(last.claim?.fire == FireID(rawValue: 11))
+        #expect(last.fireDate == job.ahead?.last?.date)
+        #expect(last.ahead?.isEmpty == true)
+        #expect(job.movedOn(by: 3)?.id == nil)
+    }
+
     @Test("It does not where the schedule says something else by now")
     func changed() throws {
         var counted = try Self.job(ahead: 2)

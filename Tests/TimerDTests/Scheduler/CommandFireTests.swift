@@ -71,6 +71,10 @@ import TimerControl
         changed.definitionRevision += 1
         let isElsewhere = [fires.noteChange(of: changed), fires.noteChange(of: changed)]
         #expect(isElsewhere == [true, false])
+        #expect(fires.isChanged(fire.job) && !fires.isChanged(changed))
+        // What has begun has it as it was then.
+        #expect(fires[fire.id]?.fire.job.policy.run.on == nil)
+        #expect(fires[fire.id]?.fire.job.definition.command == ["x"])
         fires.insert(fire, .waiting(.place))
         #expect(fires[fire.id]?.fire.job.policy.run.on == "b")
     }
@@ -162,9 +166,12 @@ import TimerControl
         var fires = CommandFires()
         fires.insert(fire, Self.state("running", fire))
         fires.noteStop(.owner, of: run)
+        fires.noteStop(.owner, of: run)
         fires.noteStop(.replace, of: run)
         #expect(fires[run]?.isStopped == true)
         #expect(fires[run]?.stoppedBy == .owner, "the first counts")
+        fires.noteRefused(.owner, of: run)
+        #expect(fires[run]?.stoppedBy == .owner, "of two that were told, one was refused")
         fires.noteRefused(.owner, of: run)
         #expect(fires[run]?.stoppedBy == .replace, "the other one was not refused")
         fires.noteRefused(.owner, of: run)
@@ -195,6 +202,10 @@ import TimerControl
         #expect(jobs(.ids([job]), ben) == [])
         #expect(jobs(.owner("1001"), root) == [job])
         #expect(jobs(.owner("1001"), ben) == [])
+        var renamed = first.job
+        (renamed.definition.name, renamed.definitionRevision) = ("copy", 2)
+        _ = fires.noteChange(of: renamed)
+        #expect(jobs(.name("copy"), ann) == [job])
         fires.remove(first.id)
         #expect(jobs(.name("backup"), ann) == [job])
         fires.remove(second.id)

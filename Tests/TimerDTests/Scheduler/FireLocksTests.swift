@@ -36,6 +36,7 @@ import TimerControl
         Row(selection: .owner("1001"), caller: ann, covers: true),
         Row(selection: .owner("1001"), caller: ben, covers: false),
         Row(selection: .owner("1002"), caller: root, covers: false),
+        Row(selection: .owner("1002"), caller: ann, covers: false),
     ]
 
     private static func job() throws -> StoredJob {
@@ -67,6 +68,18 @@ import TimerControl
         #expect(!fireLocks.covers(job))
     }
 
+    @Test(
+        "An administrator names a user's jobs by the user's name or uid",
+        arguments: [("ann", true), ("1001", true), ("ben", false), ("1002", false)]
+    )
+    func user(words: String, covers: Bool) throws {
+        var job = try Self.job()
+        job.owner = Owner(uid: 1001, name: "ann")
+        var fireLocks = FireLocks()
+        fireLocks.hold(.owner(words), caller: Self.root)
+        #expect(fireLocks.covers(job) == covers)
+    }
+
     @Test("All jobs of an owner are held, by uid and name")
     func owner() throws {
         let job = try Self.job()
@@ -77,6 +90,18 @@ import TimerControl
         #expect(fireLocks.covers(job))
         fireLocks.release(job.owner)
         #expect(!fireLocks.covers(job))
+    }
+
+    @Test("No job by rules that are over begins to fire, and any other one does")
+    func overRules() throws {
+        var job = try Self.job()
+        var fireLocks = FireLocks()
+        fireLocks.rules = [ZoneRulesID(rawValue: 1)]
+        #expect(!fireLocks.covers(job))
+        job.rules = ZoneRulesID(rawValue: 2)
+        #expect(!fireLocks.covers(job))
+        job.rules = ZoneRulesID(rawValue: 1)
+        #expect(fireLocks.covers(job))
     }
 
     @Test("No wall job begins to fire while the store has it follow a clock that was set back")

@@ -77,19 +77,42 @@ extension KnownRunsTests {
         }
     }
 
-    @Test("A fire that is told again fired at its date, while nobody says when its run began")
-    func firedAtDate() async throws {
+    @Test(
+        "A fire that is told again fired at its date, while nobody says when its run began; it is not missed",
+        arguments: [3, 600] as [Int64]
+    )
+    func firedAtDate(down: Int64) async throws {
         try await TestScheduler.with { test in
-            let job = try await test.add(ScheduleWords(in: "5s"), command: ["once"])
+            let job = try await test.add(ScheduleWords(in: "5s"), command: ["once"]) {
+                $0.misfire = .skip
+            }
             try await test.advance(by: .milliseconds(4_995))
             var known = KnownRuns(epoch: test.runner.known.epoch)
             known.silence = "it hangs"
-            let after = try await test.crashedAndDown(for: .seconds(3), known: known)
+            let after = try await test.crashedAndDown(for: .seconds(down), known: known)
             let date = TestScheduler.start + .seconds(5)
             #expect(after.sink.all(.fireFired).map(\.firedAt) == [date])
             #expect(try await after.history(job.id).map(\.firedAt) == [date])
             after.runner.end()
             try await after.close()
+        }
+    }
+
+    @Test("A fire by hand whose run was stored and never asked for begins, and is not told again")
+    func byHandAndNeverAsked() async throws {
+        try await TestScheduler.with { test in
+            test.runner.isHolding = true
+            let job = try await test.add(ScheduleWords(every: "1h"), command: ["backup"]).id
+            _ = try await test.scheduler.fire(.id(job), caller: TestScheduler.root)
+            try await test.settle()
+            try #require(test.runner.requests.count == 1)
+            let known = KnownRuns(epoch: test.runner.known.epoch)
+            let after = try await test.crashedAndDown(for: .seconds(5), known: known)
+            #expect(after.runner.requests.map(\.argv) == [["backup"]])
+            #expect(after.sink.all(.fireFired).isEmpty)
+            #expect(try await after.history(job).map(\.outcome) == [.exited])
+            try await after.close()
+            test.runner.end()
         }
     }
 }

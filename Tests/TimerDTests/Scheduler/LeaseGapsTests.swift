@@ -197,5 +197,10 @@ struct LeaseGapsTests {
         gaps.look(askedAt: late, firstEnd: late, firstDue: late, at: late)
         let endsLater = gaps.renewal(of: Self.second, lease: .seconds(60), endedAt: late)
         #expect(endsLater == nil)
+        // Also where another task that is due since the gap waits for its turn yet.
+        gaps = Self.late()
+        gaps.look(askedAt: late, firstEnd: late, firstDue: Self.at(45_000), at: late)
+        let besideOlder = gaps.renewal(of: Self.second, lease: .seconds(60), endedAt: late)
+        #expect(besideOlder == nil)
     }
 }

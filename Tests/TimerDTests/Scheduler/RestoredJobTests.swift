@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import Schedules
 import Testing
 import TimerControl
@@ -18,6 +19,20 @@ struct RestoredJobTests {
         try await test.history(job).sorted { $0.fireDate < $1.fireDate }.map { run in
             let first = (run.fireDate - TestScheduler.start).microseconds / 1_000_000
             return "\(run.reason?.rawValue ?? "\(run.state)") \(first) x\(run.dates ?? 1)"
+        }
+    }
+
+    @Test("A job that ends with a process or a connection does not come back")
+    func tied() async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(every: "1h")) { $0.whilePid = getpid() }.id
+            try await test.change(job, .invalidate)
+            let refused = await test.refusal(.restoreJobs(.ids([job])), as: 0)
+            #expect(
+                refused?.message
+                    == "job \(job) ends with a process or a connection, which cannot be undone"
+            )
+            #expect(try await test.job(job).state == .invalidated)
         }
     }
 

@@ -52,6 +52,11 @@ import TimerControl
         for number in 10...24 { queue.enter(number, of: number) }
         // Root keeps one of the 16.
         #expect(queue.limit(23) == Run.PlaceLimit(.maxRuns, 15, keptForRoot: 1))
+        // One place may be anybody's: then root keeps none.
+        #expect(RunQueue.Limits(all: 1, hasReserve: true).keptForRoot == nil)
+        let own = Self.queue(2, perUser: 2)
+        for number in 1...3 { own.enter(number, of: 7) }
+        #expect(own.limit(3) == Run.PlaceLimit(.maxRuns, 2))
         let lates = Self.queue(8)
         for number in 1...3 { lates.enter(number, of: 7, isLate: true) }
         #expect(lates.limit(3) == Run.PlaceLimit(.maxRuns, 2, late: true))
@@ -187,6 +192,16 @@ import TimerControl
         #expect(queue.taken == others)
     }
 
+    @Test("All together have no more than the limit, also where root has more than its reserve")
+    func rootBeyondReserve() {
+        let queue = Self.queue(4, hasReserve: true)
+        for number in 1...2 { #expect(queue.enter(number, of: 0)) }
+        for number in 3...4 { #expect(queue.enter(number, of: 1)) }
+        #expect(!queue.enter(5, of: 1))
+        #expect(queue.limit(5) == Run.PlaceLimit(.maxRuns, 4))
+        #expect(queue.leave(1) == [5])
+    }
+
     @Test("Without others root has all places, and not one more")
     func rootAlone() {
         for limit in [1, 2, 64] {
@@ -213,6 +228,17 @@ import TimerControl
         #expect(!queue.enter(500, of: 1))
         #expect(queue.leave(0) == [500], "before 99 that were there first")
         #expect(queue.leave(500) == [share])
+    }
+
+    @Test("What is due is held against it only while something late waits")
+    func dueBeforeLate() {
+        let queue = Self.queue(1)
+        for number in 0...9 { queue.enter(number, of: 1) }
+        for number in 0...4 { _ = queue.leave(number) }
+        queue.enter(100, of: 2, isLate: true)
+        var served = [5]
+        for _ in 1...4 { served += queue.leave(served[served.count - 1]) }
+        #expect(served == [5, 6, 7, 8, 100])
     }
 
     @Test("Of what is late one begins for each three that are due, however many of these come")

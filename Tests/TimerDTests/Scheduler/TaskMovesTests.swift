@@ -98,6 +98,18 @@ struct TaskMovesTests {
         }
     }
 
+    @Test("A task that its worker gives back has the priority that its job has by then")
+    func givenBack() async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(every: "1h")) { $0.queue = "old" }
+            _ = try await test.scheduler.fire(.id(job.id), caller: TestScheduler.root)
+            let task = try #require(try await test.reserve("old").first)
+            try await change(job, test) { $0.priority = 5 }
+            #expect(try await release(task, "0s", test).state == .ready)
+            #expect(try await test.reserve("old").map(\.priority) == [5])
+        }
+    }
+
     @Test(
         "A task that its worker has lost, or failed at, comes back into the queue that its job has by then"
     )

@@ -106,6 +106,9 @@ struct TaskTests {
             let first = try #require(try await test.reserve("mails").first)
             let told = try await test.fail(first, "no route")
             #expect(told.state == .delayed)
+            let backoff = Backoff(first: .seconds(10), max: .seconds(10))
+            let delay = RetryDecision.delay(before: 2, of: first.fire, backoff)
+            #expect(told.readyAt == test.clock.now().wall + delay)
             #expect(
                 try await test.fail(first, "no route") == told,
                 "said again, it is answered again"
@@ -139,7 +142,10 @@ struct TaskTests {
                 try await test.reserve("mails", lease: .seconds(10)).first
             )
             try await test.advance(by: .seconds(9))
-            _ = try await test.tell(first) { try $0.extend($1, lease: nil, TestScheduler.root) }
+            let told = try await test.tell(first) {
+                try $0.extend($1, lease: nil, TestScheduler.root)
+            }
+            #expect(told.leaseUntil == test.clock.now().wall + .seconds(10))
             try await test.advance(by: .seconds(9))
             #expect(try await test.reserve("mails").isEmpty)
             try await test.advance(by: .seconds(2))
