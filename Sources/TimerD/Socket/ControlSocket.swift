@@ -141,8 +141,6 @@ final class ControlSocket: Sendable {
         do {
             let channel = try await ServerBootstrap(group: loop)
                 .serverChannelOption(.autoRead, value: false)
-                // Taking the socket over, SwiftNIO calls listen(2) again.
-                .serverChannelOption(.backlog, value: SocketFile.queueLength)
                 .serverChannelInitializer { channel in
                     channel.eventLoop.makeCompletedFuture {
                         try channel.pipeline.syncOperations.addHandler(
@@ -160,6 +158,7 @@ final class ControlSocket: Sendable {
                 .childChannelInitializer { clients.admit($0) }
                 .withBoundSocket(file.descriptor)
                 .get()
+            file.restoreQueueLength()
             return Listener(file: file, channel: channel)
         } catch {
             file.remove()

@@ -107,6 +107,12 @@ struct SocketFile: Sendable {
     /// How many clients may wait to be accepted; one more that does not block is turned away (EAGAIN).
     static let queueLength: Int32 = 512
 
+    /// Has `queueLength` count again: SwiftNIO sets 128 for a socket that it takes over, before an option of the channel counts.
+    func restoreQueueLength() {
+        // Where that fails there is room for fewer.
+        _ = Glibc.listen(descriptor, Self.queueLength)
+    }
+
     /// Removes the file, if it is still the one that was made.
     ///
     /// To be called before the descriptor is closed: until then no other file has its inode.
