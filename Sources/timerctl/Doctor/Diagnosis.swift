@@ -170,13 +170,18 @@ enum Diagnosis {
                     + "database's path with '-runner' behind it"
             )
         }
+        // Without systemd there is no unit to change, as in a container.
+        let remedy =
+            facts.service == nil
+            ? "timerd-runner needs a control group of cgroup v2 that it may change, which a container rarely has"
+            : "Delegate=yes in the unit of timerd-runner"
         return .warning(
             "limits",
             groups.sentence,
             groups.perRun
                 ? "these limits have no effect until the control group of timerd-runner has all controllers"
-                : "Delegate=yes in the unit of timerd-runner; until then --memory-max is the address space of each "
-                    + "process, and the other limits have no effect"
+                : "\(remedy); until then --memory-max is the address space of each process, and the other limits "
+                    + "have no effect"
         )
     }
 
