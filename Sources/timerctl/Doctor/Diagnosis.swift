@@ -43,11 +43,16 @@ enum Diagnosis {
             socket.isSystemds
             ? "stop timerd.service and timerd.socket, and start both: runs go on"
             : "systemctl reload timerd, or kill -HUP \(socket.process.map { "\($0)" } ?? "its process"), has it"
-                + " listen anew"
+                + " listen anew" + (socket.process == nil ? "; else start timerd" : "")
+        // The list of sockets is that of the network, which containers may share; processes of another are not seen here.
+        let doubt =
+            socket.process == nil
+            ? ", or another container of this network has its own there, and no daemon runs here"
+            : ""
         return .broken(
             "socket",
             "the file of '\(facts.socketPath)' was removed or replaced: \(program) listens there, and nobody can"
-                + " connect",
+                + " connect" + doubt,
             facts.socketFile == .missing ? anew : "move '\(facts.socketPath)' away, then \(anew)"
         )
     }
