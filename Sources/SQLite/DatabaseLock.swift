@@ -11,7 +11,7 @@ import SystemPackage
 ///
 /// A lock on `<database>.lock` (flock(2)), which the kernel drops however its holder ends. The file
 /// stays: it is the lock that counts, and deleting the file would let two daemons each lock one of
-/// their own. In it is the holder's process id, for the message alone.
+/// their own. In it are the holder's process id and the namespace in which that counts, for the message alone.
 ///
 /// It also locks the file of the database itself, which may have other names: a hard link, or a mount of it
 /// elsewhere. That descriptor is closed by `release`, after SQLite's own: closing any descriptor of a file
@@ -48,9 +48,11 @@ package final class DatabaseLock: Sendable {
                 let reason = Errno(rawValue: number).text
                 throw Self.refusal(path, "cannot lock '\(lockPath)': \(reason)")
             }
-            // Empty for the instant between the holder's lock and its first write.
-            let name = holder.map { "process \($0)" } ?? "another process"
-            throw Self.refusal(path, "database '\(path)' is in use by \(name)", code: SQLITE_BUSY)
+            throw Self.refusal(
+                path,
+                "database '\(path)' is in use by \(Self.name(of: holder))",
+                code: SQLITE_BUSY
+            )
         }
         Self.writeHolder(file)
         self.path = path
@@ -77,7 +79,7 @@ package final class DatabaseLock: Sendable {
                 let reason = Errno(rawValue: number).text
                 return Self.refusal(path, "cannot lock '\(path)': \(reason)")
             }
-            let name = LockTable.holder(of: file).map { "process \($0)" } ?? "another process"
+            let name = Self.name(of: LockTable.holder(of: file))
             return Self.refusal(
                 path,
                 "database '\(path)' is in use by \(name) under another name",
@@ -118,8 +120,8 @@ package final class DatabaseLock: Sendable {
         for _ in 0..<200 {
             if flock(file, LOCK_EX | LOCK_NB) == 0 { return 0 }
             let number = errno
-            guard number == EWOULDBLOCK, let holder = holder(), kill(holder, 0) != 0,
-                errno == ESRCH
+            guard number == EWOULDBLOCK, let holder = holder(), holder != Self.foreign,
+                kill(holder, 0) != 0, errno == ESRCH
             else { return number }
             usleep(10_000)
         }
@@ -147,16 +149,40 @@ package final class DatabaseLock: Sendable {
         return String(cString: real)
     }
 
+    /// In place of a number that counts elsewhere: to name that one would be to name another process.
+    private static let foreign: Int32 = 0
+
+    /// Where the number of this process counts, such as "pid:[4026531836]"; empty where /proc does not tell.
+    private static var namespace: Substring {
+        var link = [CChar](repeating: 0, count: 64)
+        let count = readlink("/proc/self/ns/pid", &link, link.count)
+        let bytes = link.prefix(max(count, 0)).map(UInt8.init(bitPattern:))
+        return Substring(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Nil for the instant between the holder's lock and its first write.
     private static func readHolder(_ descriptor: Int32) -> Int32? {
-        var buffer = [UInt8](repeating: 0, count: 16)
+        var buffer = [UInt8](repeating: 0, count: 80)
         let count = pread(descriptor, &buffer, buffer.count, 0)
         guard count > 0 else { return nil }
-        return Int32(String(decoding: buffer.prefix(count).prefix { $0 != 0x0a }, as: UTF8.self))
+        let lines = String(decoding: buffer.prefix(count), as: UTF8.self).split(separator: "\n")
+        guard let pid = lines.first.flatMap({ Int32($0) }) else { return nil }
+        // A release before this one wrote its number alone.
+        guard lines.count > 1, !namespace.isEmpty else { return pid }
+        return lines[1] == namespace ? pid : foreign
+    }
+
+    private static func name(of holder: Int32?) -> String {
+        switch holder {
+        case nil: "another process"
+        case foreign: "a process that has no number here, as of another container"
+        case let pid?: "process \(pid)"
+        }
     }
 
     /// Writes the process id; if that fails, on a full disk for example, only the message lacks it.
     private static func writeHolder(_ descriptor: Int32) {
-        var text = "\(getpid())\n"
+        var text = "\(getpid())\n\(namespace)\n"
         ftruncate(descriptor, 0)
         text.withUTF8 { _ = pwrite(descriptor, $0.baseAddress, $0.count, 0) }
     }

@@ -45,6 +45,8 @@ enum ProcessSignals {
         // Nobody waits for the runner that the daemon may have started; and as the first process of a container
         // it has the children of others too: the kernel removes them at once, wait(2).
         signal(SIGCHLD, SIG_IGN)
+        // Those that had ended before are still there: of a script, say, that has become this program.
+        while waitpid(-1, nil, WNOHANG) > 0 {}
         let (readable, writable) = try makePipe()
         bell = writable
         for number in numbers { install(number) }

@@ -37,6 +37,7 @@ enum Program {
     }
 
     private static func prepare() {
+        StandardDescriptors.fill()
         ProcessSignals.block()
         // A write beyond the limit of a file's size (ulimit -f) is to be refused, as on a full disk, and not to end the
         // daemon without a word. The runner sets the signal back for itself and for commands.

@@ -1,22 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
-import Foundation
 import Logging
 import TimerD
 
 /// What the program does in place of serving clients.
 extension TimerDMain {
-    /// Makes the folder of a database at the default path, for its owner alone.
-    func makeFolder(of database: String) {
-        // try?: if it cannot be made, opening the database fails and says why.
-        try? FileManager.default.createDirectory(
-            at: URL(filePath: database).deletingLastPathComponent(),
-            withIntermediateDirectories: true,
-            attributes: [.posixPermissions: 0o700]
-        )
-    }
-
     func replaceDatabase(_ database: String, with backup: String) throws {
         do {
             let old = try DatabaseRestore(database: database).restore(backup)

@@ -171,9 +171,12 @@ struct TimerDMain: AsyncParsableCommand {
         }
         // Runs that are to be ended have their database already.
         if !endRuns,
-            configuration.database.parentFolder == DefaultPaths.current.database.parentFolder
+            configuration.database.parentFolder == DefaultPaths.current.database.parentFolder,
+            let refusal = DatabaseFolder.make(of: configuration.database),
+            configuration.shared == nil
         {
-            makeFolder(of: configuration.database)
+            if tasks.isEmpty { StartBackoff(Self.manager).wait(because: refusal, mayMend: true) }
+            throw Self.failure(refusal, serviceUnavailable)
         }
         if configuration.shared != nil, restore != nil || endRuns {
             throw Self.failure(
@@ -192,6 +195,10 @@ struct TimerDMain: AsyncParsableCommand {
         }
     }
 
+    private static var manager: ServiceManager {
+        ServiceManager(environment: ProcessInfo.processInfo.environment, pid: getpid())
+    }
+
     /// Runs the daemon until a signal ends it.
     private func serve(_ configuration: Configuration) async throws {
         let threshold = LogThreshold(configuration.logLevel)
@@ -200,7 +207,7 @@ struct TimerDMain: AsyncParsableCommand {
         let log = Logger(label: "timerd") {
             AdjustableLog(label: $0, threshold: threshold, journal: journal)
         }
-        let manager = ServiceManager(environment: environment, pid: getpid())
+        let manager = Self.manager
         let daemon = Daemon(configuration, manager: manager, log: log)
         // With the first process of a container all others end.
         if getpid() == 1 { daemon.endRunsAtStop() }

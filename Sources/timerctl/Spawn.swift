@@ -150,13 +150,10 @@ enum Spawn {
 
     /// Makes good what whoever started this program may have left in a state that programs are not to begin with.
     ///
-    /// One of 0, 1 and 2 that is closed would become the connection, and be handed on. It is filled, and fails as a closed
-    /// one does: it cannot be used the way that it is meant to be. Where SIGCHLD is ignored nobody learns how a program ended.
+    /// One of 0, 1 and 2 that is closed would become the connection, and be handed on. Where SIGCHLD is ignored nobody learns
+    /// how a program ended.
     static func prepare() {
         signal(SIGCHLD, SIG_DFL)
-        for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) == -1 {
-            // The lowest that is free, which this one is.
-            _ = open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY)
-        }
+        StandardDescriptors.fill()
     }
 }

@@ -150,6 +150,11 @@ import TimerWords
         facts.lostSocket?.isSystemds = true
         finding = Diagnosis.socket(facts, trouble: refused)
         #expect(finding.advice?.hasPrefix("stop timerd.service and timerd.socket") == true)
+        // Whose it is cannot be seen, as of another container with the same network.
+        facts.lostSocket = HostFacts.LostSocket(process: nil)
+        finding = Diagnosis.socket(facts, trouble: refused)
+        #expect(finding.text.contains("nobody can connect, or another container of this network"))
+        #expect(finding.advice?.hasSuffix("; else start timerd") == true)
     }
 
     @Test("A daemon whose environment cannot be read is not taken to have the asker's TZDIR")

@@ -179,8 +179,14 @@ import TimerWords
         groups = .init(perRun: false, controllers: [], lack: "cgroup v2 is not mounted")
         #expect(groups.sentence == "no control groups: cgroup v2 is not mounted")
         #expect(Diagnosis.groups(groups, facts).advice?.contains("Delegate=yes") == true)
-        // What the daemon's own unit lacks is no fault of the runner's.
         var facts = facts
+        let service = facts.service
+        facts.service = nil
+        let advice = Diagnosis.groups(groups, facts).advice
+        #expect(advice?.contains("control group of cgroup v2 that it may change") == true)
+        #expect(advice?.contains("Delegate") == false)
+        facts.service = service
+        // What the daemon's own unit lacks is no fault of the runner's.
         facts.service?.hasRunner = true
         let within = Diagnosis.groups(groups, facts)
         #expect(within.text.hasSuffix("started there, as systemd does not listen at its socket"))

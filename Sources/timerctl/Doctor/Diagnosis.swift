@@ -43,11 +43,16 @@ enum Diagnosis {
             socket.isSystemds
             ? "stop timerd.service and timerd.socket, and start both: runs go on"
             : "systemctl reload timerd, or kill -HUP \(socket.process.map { "\($0)" } ?? "its process"), has it"
-                + " listen anew"
+                + " listen anew" + (socket.process == nil ? "; else start timerd" : "")
+        // The list of sockets is that of the network, which containers may share; processes of another are not seen here.
+        let doubt =
+            socket.process == nil
+            ? ", or another container of this network has its own there, and no daemon runs here"
+            : ""
         return .broken(
             "socket",
             "the file of '\(facts.socketPath)' was removed or replaced: \(program) listens there, and nobody can"
-                + " connect",
+                + " connect" + doubt,
             facts.socketFile == .missing ? anew : "move '\(facts.socketPath)' away, then \(anew)"
         )
     }
@@ -170,13 +175,18 @@ enum Diagnosis {
                     + "database's path with '-runner' behind it"
             )
         }
+        // Without systemd there is no unit to change, as in a container.
+        let remedy =
+            facts.service == nil
+            ? "timerd-runner needs a control group of cgroup v2 that it may change, which a container rarely has"
+            : "Delegate=yes in the unit of timerd-runner"
         return .warning(
             "limits",
             groups.sentence,
             groups.perRun
                 ? "these limits have no effect until the control group of timerd-runner has all controllers"
-                : "Delegate=yes in the unit of timerd-runner; until then --memory-max is the address space of each "
-                    + "process, and the other limits have no effect"
+                : "\(remedy); until then --memory-max is the address space of each process, and the other limits "
+                    + "have no effect"
         )
     }
 

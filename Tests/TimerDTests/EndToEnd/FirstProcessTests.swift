@@ -67,6 +67,22 @@ struct FirstProcessTests {
         }
     }
 
+    @Test("What had ended before the daemon was there is reaped too, as of a script that became it")
+    func reapsOlder() async throws {
+        try await DaemonProcess.with { daemon in
+            await daemon.end(SIGTERM)
+            // It ends as soon as its parent is another program than the shell.
+            let child = "(while read name </proc/1/comm && [ \"$name\" = sh ]; do :; done) &"
+            let script = "\(child) exec \"$@\""
+            try await daemon.start(through: Self.namespace + ["sh", "-c", script, "sh"])
+            let first = try first(daemon)
+            try await eventually("no zombie is left of it") {
+                !allChildren(of: first).contains { isShell($0) }
+            }
+            try await stop(daemon)
+        }
+    }
+
     @Test("@reboot fires once for each start of the container, and elapsed time goes on")
     func reboot() async throws {
         try await DaemonProcess.with { daemon in

@@ -26,6 +26,18 @@ import Testing
         lock.release()
     }
 
+    @Test("A process of another container is not named by a number that is another's here")
+    func otherNamespace() throws {
+        try Data("\(getpid())\npid:[1]\n".utf8).write(to: path + ".lock")
+        let file = open(path + ".lock", O_RDWR | O_CLOEXEC)
+        defer { close(file) }
+        try #require(flock(file, LOCK_EX | LOCK_NB) == 0)
+        let name = "a process that has no number here, as of another container"
+        expectError("database '\(path)' is in use by \(name)") {
+            try DatabaseLock(database: path)
+        }
+    }
+
     @Test("Once released, by name or by being freed, it can be taken again")
     func releases() throws {
         let lock = try DatabaseLock(database: path)
