@@ -54,6 +54,15 @@ import TimerControl
         #expect(changes.isEmpty)
     }
 
+    @Test("Of two that are the same, one of them paused, the other is the line that stays")
+    func pausedOneGoes() {
+        var jobs = [Self.job(1, "Europe/Berlin"), Self.job(2, "Europe/Berlin")]
+        jobs[0].state = .paused
+        let changes = CrontabTextTests.changes(Self.text(["Europe/Berlin"]), jobs, isEdited: false)
+        #expect(changes.removals.map(\.id.rawValue) == [1])
+        #expect(changes.changes.isEmpty && changes.additions.isEmpty)
+    }
+
     @Test("Jobs of which all is another are taken oldest first, as ever")
     func othersInOrder() {
         let changes = CrontabTextTests.changes(

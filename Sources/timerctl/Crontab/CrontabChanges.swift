@@ -177,12 +177,15 @@ struct CrontabChanges {
             guard let entry = lines[imported.place] else { continue }
             let line = CrontabLine(entry)
             // Of many of one line the oldest are looked at, or thousands would be with each of thousands.
-            guard max(counts[line] ?? 0, unclaimed[line]?.count ?? 0) > 1,
-                let index = unclaimed[line]?.suffix(16).lastIndex(where: {
-                    $0.isFromCrontab && change(of: $0, to: imported, entry) == nil
-                })
-            else { continue }
-            same[entry.line] = unclaimed[line]?.remove(at: index)
+            guard max(counts[line] ?? 0, unclaimed[line]?.count ?? 0) > 1 else { continue }
+            let index = unclaimed[line].flatMap { jobs in
+                let alike = jobs.indices.suffix(16).lazy.filter {
+                    jobs[$0].isFromCrontab && change(of: jobs[$0], to: imported, entry) == nil
+                }
+                // Where one of two lines goes, the other goes on.
+                return alike.last { jobs[$0].state != .paused } ?? alike.last
+            }
+            if let index { same[entry.line] = unclaimed[line]?.remove(at: index) }
         }
         return same
     }
