@@ -121,7 +121,8 @@ import Testing
         arguments: [
             ("tomorrow", "2026-03-26"), ("next friday", "2026-03-27"), ("wed", "2026-04-01"),
             ("next week", "2026-04-01"), ("dec 24", "2026-12-24"), ("24.12.2026", "2026-12-24"),
-            ("today + 3 days", "2026-03-28"),
+            ("today + 3 days", "2026-03-28"), ("wed + 2 days", "2026-04-03"),
+            ("mar 26", "2026-03-26"), ("mar 25 + 2 days", "2026-03-27"),
         ]
     )
     func timeOfNow(text: String, day: String) throws {
@@ -216,6 +217,7 @@ import Testing
             ("24:00", "date '24:00': there is no time '24:00'; times are 00:00 to 23:59:59"),
             ("10:60", "date '10:60': there is no time '10:60'"),
             ("today", "date 'today' has no time; try 'today 09:00'"),
+            ("Mar 25", "date 'Mar 25' has no time; try 'Mar 25 09:00'"),
             ("yesterday", "date 'yesterday' has no time; try 'yesterday 09:00'"),
             ("Mon 2026-03-25 12:00", "date 'Mon 2026-03-25 12:00': that day is not a Monday"),
             ("next one", "date 'next one' is not understood; accepted are RFC 3339, "),

@@ -20,6 +20,10 @@ import TimerControl
             ),
             (["--name", "x", "+10m"], ["--at", "+10m", "--name", "x"]),
             (["4pm", "+", "3", "days", "--", "ls"], ["--at", "4pm + 3 days", "--", "ls"]),
+            (
+                ["10:00", "am", "UTC", "24", "Dec", "2027", "+", "1", "month", "2", "days"],
+                ["--at", "10:00 am UTC 24 Dec 2027 + 1 month 2 days"]
+            ),
             (["tomorrow", "noon", "--event"], ["--at", "tomorrow noon", "--event"]),
             (
                 ["09:00", "--tz", "UTC", "--shell", "a | b"],

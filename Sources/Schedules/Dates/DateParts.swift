@@ -57,6 +57,8 @@ struct DateParts {
         }
         let today = zone.localTime(at: now).date
         let days = try candidateDays(today: today)
+        // Without a time it would be now, or in a year's time, which at(1) does not mean.
+        if case .inYear = day, days[0] == today, time == nil, increment == nil { throw noTime() }
         let (time, timeNote) = try timeOfDay(zone.localTime(at: now))
         // If there is one candidate it is meant, even in the past; of several, the next is meant.
         let isNextMeant = days.count > 1
@@ -93,7 +95,7 @@ struct DateParts {
         case .date(_, isISO: true): return (0, nil)
         case .relative(...0) where increment == nil:
             // It would lie in the past, or be now.
-            throw ScheduleError(.badDate, "date '\(text)' has no time; try '\(text) 09:00'")
+            throw noTime()
         default:
             let time = floorDivide(now.microseconds, by: 86_400_000_000).remainder
             return (time - time % 1_000_000, "'\(text)' has no time; it is this time of day")
@@ -158,8 +160,9 @@ struct DateParts {
             return days
         case nil:
             // A week and a day reach the next such day even if today's time has passed; a third
-            // week is for zones that skipped a day.
-            return ((isNextWeekday ? 1 : 0)...15).map { first + $0 }
+            // week is for zones that skipped a day. Today at this time is none, whatever is added to it.
+            let isTodayNone = isNextWeekday || time == nil
+            return ((isTodayNone ? 1 : 0)...15).map { first + $0 }
                 .filter { weekday == nil || CivilDate.weekday(daysSince1970: $0) == weekday }
                 .map(CivilDate.init(daysSince1970:))
         }
@@ -194,6 +197,10 @@ struct DateParts {
         }
         let (date, note) = other.chosen(local)
         return (date, note ?? other.outOfSeason(abbreviation, date))
+    }
+
+    private func noTime() -> ScheduleError {
+        ScheduleError(.badDate, "date '\(text)' has no time; try '\(text) 09:00'")
     }
 
     /// It lies behind the last date there is.

@@ -113,11 +113,17 @@ struct DateArgument: ParsableArguments {
     @Argument(help: .hidden) var fifth: String?
     @Argument(help: .hidden) var sixth: String?
     @Argument(help: .hidden) var seventh: String?
-    /// "10:00 24 Dec 2026 UTC + 3 days" has eight words.
     @Argument(help: .hidden) var eighth: String?
+    @Argument(help: .hidden) var ninth: String?
+    @Argument(help: .hidden) var tenth: String?
+    /// "10:00 am UTC 24 Dec 2026 + 1 month 2 days" has eleven words.
+    @Argument(help: .hidden) var eleventh: String?
 
     var words: [String] {
-        [first, second, third, fourth, fifth, sixth, seventh, eighth].compactMap(\.self)
+        let all = [
+            first, second, third, fourth, fifth, sixth, seventh, eighth, ninth, tenth, eleventh,
+        ]
+        return all.compactMap(\.self)
     }
 
     var text: String { words.joined(separator: " ") }

@@ -146,9 +146,10 @@ struct CrontabChanges {
         keeping kept: inout Set<JobID>
     ) {
         let lines = Dictionary(uniqueKeysWithValues: entries.map { ("line \($0.line)", $0) })
+        let same = Self.takeSame(imported, lines, &unclaimed)
         for imported in imported {
             guard let entry = lines[imported.place],
-                let job = unclaimed[CrontabLine(entry)]?.popLast()
+                let job = same[entry.line] ?? unclaimed[CrontabLine(entry)]?.popLast()
             else {
                 additions.append(imported)
                 continue
@@ -160,6 +161,33 @@ struct CrontabChanges {
             }
             if let change = Self.change(of: job, to: imported, entry) { changes.append(change) }
         }
+    }
+
+    /// Takes the jobs that lines are with nothing of them another, by the numbers of the lines.
+    ///
+    /// Ahead of all others: of a line that stands there twice, in two zones, each is the job that it was, whichever goes.
+    private static func takeSame(
+        _ imported: [ImportedJob],
+        _ lines: [String: Crontab.Entry],
+        _ unclaimed: inout [CrontabLine: [Job]]
+    ) -> [Int: Job] {
+        let counts = Dictionary(lines.values.map { (CrontabLine($0), 1) }, uniquingKeysWith: +)
+        var same: [Int: Job] = [:]
+        for imported in imported {
+            guard let entry = lines[imported.place] else { continue }
+            let line = CrontabLine(entry)
+            // Of many of one line the oldest are looked at, or thousands would be with each of thousands.
+            guard max(counts[line] ?? 0, unclaimed[line]?.count ?? 0) > 1 else { continue }
+            let index = unclaimed[line].flatMap { jobs in
+                let alike = jobs.indices.suffix(16).lazy.filter {
+                    jobs[$0].isFromCrontab && change(of: jobs[$0], to: imported, entry) == nil
+                }
+                // Where one of two lines goes, the other goes on.
+                return alike.last { jobs[$0].state != .paused } ?? alike.last
+            }
+            if let index { same[entry.line] = unclaimed[line]?.remove(at: index) }
+        }
+        return same
     }
 
     /// Notes what the text's user may not expect to end with it.
