@@ -59,6 +59,27 @@ actor TopLink {
         }
     }
 
+    /// Has the last line say where an answer takes long, and that it has come: a daemon that is stuck closes nothing.
+    private func tellingOfSilence<Value>(_ body: () async throws -> Value) async throws -> Value {
+        let silence = Task { [socket, signals] in
+            // try?: cancelled, the answer is there.
+            guard (try? await Task.sleep(for: .seconds(10))) != nil else { return false }
+            signals.tell(
+                .refused("the daemon at '\(socket)' has not answered for 10 s; it is waited for")
+            )
+            return true
+        }
+        let result: Result<Value, any Error>
+        do {
+            result = .success(try await body())
+        } catch {
+            result = .failure(error)
+        }
+        silence.cancel()
+        if await silence.value { signals.tell(.done("the daemon answers again")) }
+        return try result.get()
+    }
+
     func close() async {
         following?.cancel()
         await daemon.client.close()
@@ -71,7 +92,7 @@ actor TopLink {
         isFetching = true
         defer { isFetching = false }
         do {
-            signals.tell(.lists(try await lists(rows: rows)))
+            signals.tell(.lists(try await tellingOfSilence { try await lists(rows: rows) }))
         } catch {
             let failure = Failure(answering: error)
             // One that has gone away is said by `watch`.
@@ -87,10 +108,11 @@ actor TopLink {
         var lists = TopLists(status: try await daemon.ask(.status, for: StatusReply.self).value)
         lists.runs = try await daemon.runs(Top.openRuns, atMost: Top.rows).page.runs
         var request = Top.nextJobs
-        request.limit = rows
-        let page = try await daemon.ask(.listJobs(request), for: JobsReply.self).value
-        lists.jobs = page.jobs
-        lists.hasMoreJobs = page.cursor != nil
+        request.limit = nil
+        // A page ends by its bytes as well, behind few jobs that are large; one job more tells whether there are more.
+        let jobs = try await daemon.jobs(request, atMost: rows + 1)
+        lists.jobs = Array(jobs.prefix(rows))
+        lists.hasMoreJobs = jobs.count > rows
         var failed = ListRuns()
         failed.failed = true
         lists.failed = try await daemon.runs(failed, atMost: 100).page.runs
@@ -173,9 +195,12 @@ actor TopLink {
     func act(_ action: TopAction, _ sentences: LocalDate) {
         let before = lastAction
         lastAction = Task {
-            await before?.value
             do {
-                signals.tell(.done(try await carryOut(action, sentences)))
+                let done = try await tellingOfSilence {
+                    await before?.value
+                    return try await carryOut(action, sentences)
+                }
+                signals.tell(.done(done))
             } catch {
                 signals.tell(.refused(Failure(answering: error).message))
             }
