@@ -64,6 +64,13 @@ import Testing
         #expect(shell != .fish || !script.contains("(timerctl complete "))
     }
 
+    @Test("Where a queue is asked for, the daemon's are offered")
+    func queues() {
+        let script = CompletionScript.completed(Timerctl.completionScript(for: .bash))
+        #expect(script.contains("'--queue')\n"))
+        #expect(!script.contains("'--queue')\n        return\n"))
+    }
+
     @Test("Help stays as it is")
     func help() {
         let help = Timerctl.helpMessage(for: QueueCommand.self)
