@@ -59,14 +59,12 @@ actor TopLink {
         }
     }
 
-    /// Has the last line say where an answer takes long, and that it has come: a daemon that is stuck closes nothing.
+    /// Has it said where an answer takes long: a daemon that is stuck closes nothing.
     private func tellingOfSilence<Value>(_ body: () async throws -> Value) async throws -> Value {
         let silence = Task { [socket, signals] in
             // try?: cancelled, the answer is there.
             guard (try? await Task.sleep(for: .seconds(10))) != nil else { return false }
-            signals.tell(
-                .refused("the daemon at '\(socket)' has not answered for 10 s; it is waited for")
-            )
+            signals.tell(.silent("the daemon at '\(socket)' has not answered for 10 s"))
             return true
         }
         let result: Result<Value, any Error>
@@ -76,7 +74,7 @@ actor TopLink {
             result = .failure(error)
         }
         silence.cancel()
-        if await silence.value { signals.tell(.done("the daemon answers again")) }
+        if await silence.value { signals.tell(.answered) }
         return try result.get()
     }
 

@@ -50,6 +50,8 @@ extension TopModel {
         var lines: [TopLine] = []
         if let lost {
             lines.append(TopLine("no daemon, trying again: \(lost)", .red, in: terminal))
+        } else if let silent {
+            lines.append(TopLine("waiting: \(silent)", .red, in: terminal))
         }
         if let lists {
             let frame = TopFrame(

@@ -301,9 +301,10 @@ struct TopCommandTests {
             #expect(await top.shows("> next"))
             kill(daemon.pid, SIGSTOP)
             top.type("f")
-            #expect(await top.shows("has not answered for 10 s"))
+            #expect(await top.shows("waiting: the daemon at"))
             kill(daemon.pid, SIGCONT)
             #expect(await top.shows("fired, fire"))
+            #expect(await top.waits { !top.lines.contains { $0.contains("waiting: the") } })
             top.type("q")
             #expect(await top.end() == 0)
         }

@@ -199,6 +199,16 @@ import TimerControl
         #expect(model.press(.character("p")) == [.act(.resume(Self.id(1)))])
     }
 
+    @Test("That an answer takes long stands above, whatever keys come, until it is there")
+    func silence() {
+        var model = Self.model()
+        _ = model.take(.silent("no answer"))
+        _ = model.press(.down)
+        #expect(text(&model).first == "waiting: no answer")
+        _ = model.take(.answered)
+        #expect(text(&model).first != "waiting: no answer")
+    }
+
     @Test("A filter that none of the jobs has which were looked at does not say that no job has it")
     func filterBeyond() {
         var lists = Self.lists()
