@@ -105,12 +105,8 @@ actor TopLink {
     private func lists(rows: Int) async throws -> TopLists {
         var lists = TopLists(status: try await daemon.ask(.status, for: StatusReply.self).value)
         lists.runs = try await daemon.runs(Top.openRuns, atMost: Top.rows).page.runs
-        var request = Top.nextJobs
-        request.limit = nil
-        // A page ends by its bytes as well, behind few jobs that are large; one job more tells whether there are more.
-        let jobs = try await daemon.jobs(request, atMost: rows + 1)
-        lists.jobs = Array(jobs.prefix(rows))
-        lists.hasMoreJobs = jobs.count > rows
+        let pages = try await jobs(rows: rows)
+        (lists.jobs, lists.hasMoreJobs) = (pages.jobs, !pages.isOver)
         var failed = ListRuns()
         failed.failed = true
         lists.failed = try await daemon.runs(failed, atMost: 100).page.runs
@@ -125,6 +121,22 @@ actor TopLink {
         for job in lists.jobs { lists.tags[job.id] = job.definition.tags }
         lists.tags.merge(tags) { one, _ in one }
         return lists
+    }
+
+    /// How many pages are read: of small jobs they hold as many as a filter looks at, of large ones some megabytes.
+    private static let mostPages = 8
+
+    /// The jobs that come next: a page ends by its bytes as well, behind few jobs that are large.
+    private func jobs(rows: Int) async throws -> JobPages {
+        var request = Top.nextJobs
+        var pages = JobPages()
+        for _ in 1...Self.mostPages where !pages.isOver && pages.jobs.count < rows {
+            request.limit = rows - pages.jobs.count
+            let page = try await daemon.ask(.listJobs(request), for: JobsReply.self).value
+            let isNew = pages.add(page.jobs)
+            pages.turn(&request, to: page.cursor, isNew)
+        }
+        return pages
     }
 
     func open(_ job: JobID, _ run: RunID?) async {

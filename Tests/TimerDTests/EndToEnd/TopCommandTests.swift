@@ -280,6 +280,7 @@ struct TopCommandTests {
                     "\(number)h",
                     "--name",
                     name,
+                    "--event",
                     "--user-info",
                     info
                 )
