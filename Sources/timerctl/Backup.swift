@@ -19,7 +19,10 @@ struct Backup: AsyncParsableCommand {
             """
     )
 
-    @Argument(help: ArgumentHelp("The copy, on the daemon's machine.", valueName: "file"))
+    @Argument(
+        help: ArgumentHelp("The copy, on the daemon's machine.", valueName: "file"),
+        completion: .file()
+    )
     var file: String
 
     @Flag(help: "Replace an earlier backup of that name, or an empty file.")

@@ -188,6 +188,17 @@ import TimerControl
         #expect(other.schedule == ScheduleWords(at: "2026-12-24T08:00:00.000000Z"))
     }
 
+    @Test("A text whose editor ends its lines with CR LF is the same text")
+    func editedLineEnds() throws {
+        let edited = try EditedJob(
+            job(schedule: ScheduleWords(in: "1h")) { $0.definition.command = ["a"] },
+            now: testNow,
+            zone: berlin
+        )
+        let saved = edited.page(edited.text).replacing("\n", with: "\r\n")
+        #expect(EditedJob.text(of: saved) == edited.text)
+    }
+
     @Test("A copy is what the other is, without what is that one's alone")
     func copied() throws {
         let other = job(7) {

@@ -64,6 +64,26 @@ import Testing
         #expect(shell != .fish || !script.contains("(timerctl complete "))
     }
 
+    @Test("Where a queue is asked for, the daemon's are offered")
+    func queues() {
+        let script = CompletionScript.completed(Timerctl.completionScript(for: .bash))
+        #expect(script.contains("'--queue')\n"))
+        #expect(!script.contains("'--queue')\n        return\n"))
+    }
+
+    @Test(
+        "Where a file is asked for, files are offered",
+        arguments: ["backup", "import_crontab", "crontab"]
+    )
+    func files(command: String) throws {
+        let script = CompletionScript.completed(Timerctl.completionScript(for: .bash))
+        let body = try #require(script.split(separator: "\n_timerctl_\(command)() {\n").last)
+        let positional = try #require(
+            body.split(separator: "case \"${positional_number}\" in\n").dropFirst().first
+        )
+        #expect(positional.hasPrefix("    1)\n        __timerctl_add_completions -f\n"))
+    }
+
     @Test("Help stays as it is")
     func help() {
         let help = Timerctl.helpMessage(for: QueueCommand.self)

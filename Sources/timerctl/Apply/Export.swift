@@ -29,7 +29,7 @@ struct Export: AsyncParsableCommand {
     @Option(help: "Only the jobs that 'apply' gave this label.", completion: .labels)
     var label: String?
 
-    @Option(help: "Only jobs with this tag.")
+    @Option(help: "Only jobs with this tag.", completion: .tags)
     var tag: String?
 
     @Flag(help: "Write the JSON schema of such files instead, for editors.")

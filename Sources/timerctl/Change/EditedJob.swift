@@ -73,9 +73,11 @@ struct EditedJob {
     /// Begins a line that is not the user's own comment.
     private static let mark = "#: "
 
-    /// The text of a page without the remarks.
+    /// The text of a page without the remarks, with the ends of lines that it was shown with.
+    ///
+    /// To Swift a CR LF is one character, and no end of a line: with an editor that saves so all would be one remark.
     static func text(of page: String) -> String {
-        page.split(separator: "\n", omittingEmptySubsequences: false)
+        page.replacing("\r\n", with: "\n").split(separator: "\n", omittingEmptySubsequences: false)
             .filter { !$0.hasPrefix(mark.dropLast()) }.joined(separator: "\n")
     }
 

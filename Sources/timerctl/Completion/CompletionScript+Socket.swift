@@ -92,7 +92,7 @@ extension CompletionScript {
         """#
     )
 
-    private static func lines(_ text: String) -> [String] {
+    static func lines(_ text: String) -> [String] {
         text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
     }
 }

@@ -5,7 +5,7 @@ import ArgumentParser
 /// The scripts for the completion of shells, as ArgumentParser writes them, and what they leave out.
 enum CompletionScript {
     /// A script that knows the other names of commands and the options that may come before one, that asks the daemon of
-    /// `--socket`, and in zsh words with a colon; any other text as it is.
+    /// `--socket`, and in bash and zsh words with a colon; any other text as it is.
     static func completed(_ text: String) -> String {
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
             let indent = String(line.prefix { $0 == " " })
@@ -19,9 +19,15 @@ enum CompletionScript {
     private static func replacement(of line: String) -> [String] {
         switch line {
         // bash
-        case "#!/bin/bash": [line, ""] + bashSocket
+        case "#!/bin/bash": [line, ""] + bashSocket + [""] + bashColons
+        case #"local -r cur="${2}""#, #"local -r prev="${3}""#:
+            [line.replacing("local -r ", with: "local ")]
         case #"local -a unparsed_words=("${COMP_WORDS[@]:1:${COMP_CWORD}}")"#:
-            [line, #"local -x TIMERD_SOCKET="${TIMERD_SOCKET-}""#, "__timerctl_read_socket"]
+            [
+                line, #"local -x TIMERD_SOCKET="${TIMERD_SOCKET-}""#, "__timerctl_read_socket",
+                "local parted=''", "__timerctl_join_colons",
+            ]
+        case #"COMPREPLY+=("${completion}")"#: [#"COMPREPLY+=("${completion#"${parted}"}")"#]
         case "local -a non_repeating_flags=(--version -h --help)":
             ["local -a non_repeating_flags=(--json --version -h --help)"]
         case "local -a non_repeating_options=()": ["local -a non_repeating_options=(--socket)"]

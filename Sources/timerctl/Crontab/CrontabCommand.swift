@@ -45,7 +45,10 @@ struct CrontabCommand: AsyncParsableCommand {
     @Flag(help: "Show what would be done, have the daemon try it, and keep nothing.")
     var dryRun = false
 
-    @Argument(help: ArgumentHelp("A crontab; - is standard input.", valueName: "file"))
+    @Argument(
+        help: ArgumentHelp("A crontab; - is standard input.", valueName: "file"),
+        completion: .file()
+    )
     var file: String?
 
     @OptionGroup var common: CommonOptions

@@ -22,7 +22,10 @@ struct ImportCrontab: AsyncParsableCommand {
             """
     )
 
-    @Argument(help: ArgumentHelp("The crontab; - is standard input.", valueName: "file"))
+    @Argument(
+        help: ArgumentHelp("The crontab; - is standard input.", valueName: "file"),
+        completion: .file()
+    )
     var file: String
 
     @Flag(help: "Read a user behind the schedule; assumed of /etc/crontab and /etc/cron.d/*.")

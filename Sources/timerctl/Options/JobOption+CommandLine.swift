@@ -116,6 +116,7 @@ extension JobOption {
         case .files: .file()
         case .zone: .zones
         case .label where self == .on: .hosts
+        case .label where self == .queue: .queues
         default: nil
         }
     }

@@ -18,9 +18,9 @@ struct QueueWork: AsyncParsableCommand {
             any other it has failed, and the last line of standard error is the reason. Where it \
             cannot be started its task goes back, and the worker ends with exit status 1.
 
-            SIGTERM and SIGINT (Ctrl-C) let what runs come to its end, and the daemon be told; where \
-            it does not answer that is tried for 30 s at most. A second one ends the commands, and \
-            their tasks go back.
+            SIGTERM, SIGINT (Ctrl-C) and SIGHUP (a terminal that goes) let what runs come to its end, \
+            and the daemon be told; where it does not answer that is tried for 30 s at most. A second \
+            SIGTERM or SIGINT, or SIGQUIT (Ctrl-\\), ends the commands, and their tasks go back.
 
             Examples:
               timerctl queue work mails -- ./send-mail

@@ -5,7 +5,10 @@ import Glibc
 import Locks
 import TimerControl
 
-/// Stops a worker at SIGTERM and SIGINT: gently at the first, at once at the second.
+/// Stops a worker at SIGTERM, SIGINT and SIGHUP: gently at the first, at once at the second, and at SIGQUIT.
+///
+/// Its commands are in process groups of their own, which no key and no end of a terminal reaches: a worker that died
+/// of these signals would leave them to run beside the next one that has the task.
 final class WorkerSignals {
     /// Kept for as long as the worker is to hear of signals.
     private let source: (any DispatchSourceRead)?
@@ -13,10 +16,13 @@ final class WorkerSignals {
     init(_ worker: TimerWorker) {
         let stops = Stops()
         source = SignalPipe.source(
-            of: [SIGTERM, SIGINT],
+            of: [SIGTERM, SIGINT, SIGQUIT] + (SignalPipe.isIgnored(SIGHUP) ? [] : [SIGHUP]),
             on: DispatchQueue(label: "signals")
-        ) { _ in
-            guard stops.isFirst() else { return worker.stopNow() }
+        ) { number in
+            let isFirst = stops.isFirst()
+            // The shell and the kernel both tell that a terminal has gone: that is no second signal.
+            if number == SIGHUP, !isFirst { return }
+            guard isFirst, number != SIGQUIT else { return worker.stopNow() }
             Output.tell("stopping once what runs has ended; a second signal ends it")
             worker.stop()
         }

@@ -38,13 +38,13 @@ struct Top: AsyncParsableCommand {
     func run() async throws {
         let daemon = try await Daemon.connect(common)
         if common.json { return try await printJSON(daemon) }
+        // One that refuses, or does not answer, is said before the screen is taken, and as long as a signal ends this.
+        _ = try await daemon.ask(.status, for: StatusReply.self)
         let signals = TopSignals()
         guard let screen = TerminalScreen(signals) else {
             let frame = try await Self.frame(daemon)
             return try Output.write(frame.text(for: .current))
         }
-        // One that refuses, or does not answer, is said before the screen is taken.
-        _ = try await daemon.ask(.status, for: StatusReply.self)
         let link = TopLink(daemon: daemon, socket: common.socketPath, signals)
         let watching = Task { await link.watch() }
         defer {

@@ -59,6 +59,25 @@ actor TopLink {
         }
     }
 
+    /// Has it said where an answer takes long: a daemon that is stuck closes nothing.
+    private func tellingOfSilence<Value>(_ body: () async throws -> Value) async throws -> Value {
+        let silence = Task { [socket, signals] in
+            // try?: cancelled, the answer is there.
+            guard (try? await Task.sleep(for: .seconds(10))) != nil else { return false }
+            signals.tell(.silent("the daemon at '\(socket)' has not answered for 10 s"))
+            return true
+        }
+        let result: Result<Value, any Error>
+        do {
+            result = .success(try await body())
+        } catch {
+            result = .failure(error)
+        }
+        silence.cancel()
+        if await silence.value { signals.tell(.answered) }
+        return try result.get()
+    }
+
     func close() async {
         following?.cancel()
         await daemon.client.close()
@@ -71,7 +90,7 @@ actor TopLink {
         isFetching = true
         defer { isFetching = false }
         do {
-            signals.tell(.lists(try await lists(rows: rows)))
+            signals.tell(.lists(try await tellingOfSilence { try await lists(rows: rows) }))
         } catch {
             let failure = Failure(answering: error)
             // One that has gone away is said by `watch`.
@@ -86,11 +105,8 @@ actor TopLink {
     private func lists(rows: Int) async throws -> TopLists {
         var lists = TopLists(status: try await daemon.ask(.status, for: StatusReply.self).value)
         lists.runs = try await daemon.runs(Top.openRuns, atMost: Top.rows).page.runs
-        var request = Top.nextJobs
-        request.limit = rows
-        let page = try await daemon.ask(.listJobs(request), for: JobsReply.self).value
-        lists.jobs = page.jobs
-        lists.hasMoreJobs = page.cursor != nil
+        let pages = try await jobs(rows: rows)
+        (lists.jobs, lists.hasMoreJobs) = (pages.jobs, !pages.isOver)
         var failed = ListRuns()
         failed.failed = true
         lists.failed = try await daemon.runs(failed, atMost: 100).page.runs
@@ -105,6 +121,22 @@ actor TopLink {
         for job in lists.jobs { lists.tags[job.id] = job.definition.tags }
         lists.tags.merge(tags) { one, _ in one }
         return lists
+    }
+
+    /// How many pages are read: of small jobs they hold as many as a filter looks at, of large ones some megabytes.
+    private static let mostPages = 8
+
+    /// The jobs that come next: a page ends by its bytes as well, behind few jobs that are large.
+    private func jobs(rows: Int) async throws -> JobPages {
+        var request = Top.nextJobs
+        var pages = JobPages()
+        for _ in 1...Self.mostPages where !pages.isOver && pages.jobs.count < rows {
+            request.limit = rows - pages.jobs.count
+            let page = try await daemon.ask(.listJobs(request), for: JobsReply.self).value
+            let isNew = pages.add(page.jobs)
+            pages.turn(&request, to: page.cursor, isNew)
+        }
+        return pages
     }
 
     func open(_ job: JobID, _ run: RunID?) async {
@@ -173,9 +205,12 @@ actor TopLink {
     func act(_ action: TopAction, _ sentences: LocalDate) {
         let before = lastAction
         lastAction = Task {
-            await before?.value
             do {
-                signals.tell(.done(try await carryOut(action, sentences)))
+                let done = try await tellingOfSilence {
+                    await before?.value
+                    return try await carryOut(action, sentences)
+                }
+                signals.tell(.done(done))
             } catch {
                 signals.tell(.refused(Failure(answering: error).message))
             }

@@ -38,7 +38,7 @@ extension TopModel {
     }
 
     private mutating func pressInFilter(_ key: TopKey) -> [Request] {
-        let before = rowsWanted
+        let (before, old) = (rowsWanted, filter)
         switch key {
         case .escape: (filter, isFiltering) = ("", false)
         case .enter: isFiltering = false
@@ -52,7 +52,8 @@ extension TopModel {
             move(by: Self.move(key, room: room) ?? 0)
         default: break
         }
-        selectFirst()
+        // All lines are looked at for that: a filter that stays as it is, as under a long paste, marks nothing else.
+        if filter != old || key == .enter { selectFirst() }
         return before == rowsWanted ? [] : [.refresh]
     }
 

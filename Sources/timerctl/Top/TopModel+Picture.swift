@@ -50,6 +50,8 @@ extension TopModel {
         var lines: [TopLine] = []
         if let lost {
             lines.append(TopLine("no daemon, trying again: \(lost)", .red, in: terminal))
+        } else if let silent {
+            lines.append(TopLine("waiting: \(silent)", .red, in: terminal))
         }
         if let lists {
             let frame = TopFrame(
@@ -90,11 +92,15 @@ extension TopModel {
     // MARK: - The list
 
     private mutating func listLines(_ terminal: Terminal, room: Int) -> [TopLine] {
-        guard lists != nil else { return [] }
+        guard let lists else { return [] }
         let rows = rows
         if rows.isEmpty {
             let why = filter.isEmpty ? "" : " with '\(filter)' in its name or tags"
-            return [TopLine("  nothing \(view.words)\(why)", in: terminal)]
+            let words =
+                view == .coming && lists.hasMoreJobs
+                ? "  none of the next \(lists.jobs.count) jobs has '\(filter)' in its name or tags; there are more"
+                : "  nothing \(view.words)\(why)"
+            return [TopLine(words, in: terminal)]
         }
         let height = max(1, room - 1)
         var offset = min(offsets[view] ?? 0, max(0, rows.count - height))

@@ -27,6 +27,8 @@ struct TopModel {
     var help: Int?
     /// Why there is no daemon; nil while there is one.
     var lost: String?
+    /// That the daemon does not answer what it was asked; nil while it does.
+    var silent: String?
     var dates: LocalDate
     /// The lines of the last picture, as they stood there.
     var shown: [TopRow.ID: TopRow] = [:]
@@ -70,6 +72,9 @@ struct TopModel {
         case refused(String)
         case lost(String)
         case connected
+        /// What was asked waits for its answer, for long; and that one has come.
+        case silent(String)
+        case answered
     }
 
     // MARK: - Answers
@@ -82,6 +87,8 @@ struct TopModel {
         case .done(let text): message = Message(text: text)
         case .refused(let text): message = Message(text: text, isTrouble: true)
         case .lost(let text): lost = text
+        case .silent(let text): silent = text
+        case .answered: silent = nil
         case .connected:
             lost = nil
             return [.refresh] + (page?.reopened() ?? [])

@@ -224,7 +224,7 @@ struct HandsTests {
     func completion() async throws {
         let folder = try TemporaryFolder()
         try await DaemonProcess.with { daemon in
-            for name in ["backup", "base"] {
+            for name in ["backup", "base", "x:one", "x:two"] {
                 try await daemon.timerctl(
                     "add",
                     "--every",
@@ -240,7 +240,7 @@ struct HandsTests {
             try #"""
             . ./script
             c() {
-                COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMP_LINE="$*" COMP_POINT=${#COMP_LINE}
+                COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMP_LINE="${line-$*}" COMP_POINT=${#COMP_LINE}
                 COMPREPLY=()
                 _timerctl timerctl "${COMP_WORDS[$COMP_CWORD]}" "${COMP_WORDS[$COMP_CWORD - 1]}"
                 echo "${COMPREPLY[*]}"
@@ -252,6 +252,9 @@ struct HandsTests {
             c timerctl queue ls --so
             c timerctl logs --name b
             c timerctl pause --tag nb
+            # To bash the ":" is a word, too.
+            line='timerctl show x:o' c timerctl show x : o
+            line='timerctl list --tag nx:' c timerctl list --tag nx :
             socket=$TIMERD_SOCKET
             export TIMERD_SOCKET=/nonexistent
             c timerctl --socket "$socket" show ba
@@ -279,6 +282,8 @@ struct HandsTests {
                     --socket
                     backup base
                     nbackup nbase
+                    one
+                    one two
                     backup base
                     nbackup nbase
                     backup base

@@ -216,6 +216,31 @@ struct QueueLifeTests {
         }
     }
 
+    @Test("A worker whose terminal goes lets its command end, and at SIGQUIT ends it")
+    func terminalSignals() async throws {
+        try await DaemonProcess.with { daemon in
+            try await daemon.timerctl("add", "--in", "0s", "--queue", "mails")
+            let shell = Shell(variables: ["TIMERD_SOCKET": daemon.socket], folder: daemon.folder)
+            let work = "timerctl queue work mails --once -- sh -c"
+            let hungUp = try await shell("\(work) 'kill -HUP $PPID; kill -HUP $PPID; touch done'")
+            #expect(hungUp.isDone, "\(hungUp.errors)")
+            let client = try await ControlClient.connect(to: daemon.socket)
+            #expect(try await client.listTasks().tasks.isEmpty)
+            try await daemon.timerctl("add", "--in", "0s", "--queue", "mails")
+            let quit = try await shell("\(work) 'echo $$ >pid; kill -QUIT $PPID; exec sleep 60'")
+            #expect(quit.isDone, "\(quit.errors)")
+            // Its task goes back as it tells so, or as its connection is over.
+            var order = ReserveTasks(queues: ["mails"])
+            order.wait = "1min"
+            var tasks: [QueuedTask] = []
+            while tasks.isEmpty { tasks = try await client.reserveTasks(order) }
+            #expect(tasks.count == 1)
+            let gone = try await shell("! kill -0 $(cat pid)")
+            #expect(gone.isDone)
+            await client.close()
+        }
+    }
+
     @Test(
         "A task that is tied to a connection stays with its worker over a stop and a kill of the daemon",
         arguments: [SIGTERM, SIGKILL]

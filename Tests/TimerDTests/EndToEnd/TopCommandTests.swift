@@ -267,6 +267,64 @@ struct TopCommandTests {
         }
     }
 
+    @Test("Jobs that are more than the daemon's page holds are there, for a filter too")
+    func largeJobs() async throws {
+        try await DaemonProcess.with { daemon in
+            // A page ends at 256 KiB.
+            let info = "\"\(String(repeating: "x", count: 40_000))\""
+            for number in 1...9 {
+                let name = "job-\(number)"
+                try await daemon.timerctl(
+                    "add",
+                    "--every",
+                    "\(number)h",
+                    "--name",
+                    name,
+                    "--event",
+                    "--user-info",
+                    info
+                )
+            }
+            let top = try Self.top(daemon)
+            #expect(await top.shows("[2 coming 1/9]"))
+            top.type("/job-9")
+            #expect(await top.shows("[2 coming 1/1]"))
+            top.type("\u{3}")
+            #expect(await top.end() == 0)
+        }
+    }
+
+    @Test("A daemon that does not answer is said, and what was asked of it is done later")
+    func stuck() async throws {
+        try await DaemonProcess.with { daemon in
+            try await daemon.timerctl("add", "--every", "1h", "--name", "alpha", "--event")
+            let top = try Self.top(daemon)
+            #expect(await top.shows("> next"))
+            kill(daemon.pid, SIGSTOP)
+            top.type("f")
+            #expect(await top.shows("waiting: the daemon at"))
+            kill(daemon.pid, SIGCONT)
+            #expect(await top.shows("fired, fire"))
+            #expect(await top.waits { !top.lines.contains { $0.contains("waiting: the") } })
+            top.type("q")
+            #expect(await top.end() == 0)
+        }
+    }
+
+    @Test("As long as the daemon has not answered once, a signal ends it")
+    func interrupted() async throws {
+        try await DaemonProcess.with { daemon in
+            kill(daemon.pid, SIGSTOP)
+            let top = try Self.top(daemon)
+            #expect(await top.waits { top.isConnected })
+            kill(top.pid, SIGINT)
+            let status = await top.end()
+            kill(daemon.pid, SIGCONT)
+            // With 69 it would have waited for an answer all the same.
+            #expect(status != nil && status != 69)
+        }
+    }
+
     @Test("A daemon that goes away is said, and found again by itself")
     func lost() async throws {
         try await DaemonProcess.with { daemon in

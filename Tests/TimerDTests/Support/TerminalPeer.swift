@@ -167,6 +167,18 @@ final class TerminalPeer: @unchecked Sendable {
         return text?.split(separator: ") ").last?.first
     }
 
+    /// Whether the program has a socket.
+    var isConnected: Bool {
+        let folder = "/proc/\(pid)/fd"
+        // try?: it may have gone, or not be there yet.
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+        return names.contains { name in
+            let path = "\(folder)/\(name)"
+            let target = try? FileManager.default.destinationOfSymbolicLink(atPath: path)
+            return target?.hasPrefix("socket:") == true
+        }
+    }
+
     /// Returns whether `condition` comes to hold; looked at often, for a while.
     func waits(_ condition: () -> Bool) async -> Bool {
         let end = ContinuousClock.now + .seconds(60)

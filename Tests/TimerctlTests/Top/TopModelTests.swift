@@ -199,6 +199,32 @@ import TimerControl
         #expect(model.press(.character("p")) == [.act(.resume(Self.id(1)))])
     }
 
+    @Test("That an answer takes long stands above, whatever keys come, until it is there")
+    func silence() {
+        var model = Self.model()
+        _ = model.take(.silent("no answer"))
+        _ = model.press(.down)
+        #expect(text(&model).first == "waiting: no answer")
+        _ = model.take(.answered)
+        #expect(text(&model).first != "waiting: no answer")
+    }
+
+    @Test("A filter that none of the jobs has which were looked at does not say that no job has it")
+    func filterBeyond() {
+        var lists = Self.lists()
+        lists.hasMoreJobs = true
+        var model = Self.model(lists)
+        for key in "/zz" { _ = model.press(.character(key)) }
+        #expect(
+            text(&model).contains {
+                $0.hasPrefix("  none of the next 5 jobs has 'zz' in its name or tags")
+            }
+        )
+        lists.hasMoreJobs = false
+        _ = model.take(.lists(lists))
+        #expect(text(&model).contains { $0.hasPrefix("  nothing is to come with 'zz'") })
+    }
+
     @Test("A filter takes names and tags as they are typed; esc shows all again")
     func filter() {
         var model = Self.model()

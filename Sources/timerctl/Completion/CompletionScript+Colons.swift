@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What bash parts at colons: without this what follows the colon of a name or a tag is taken for a word of its own.
+extension CompletionScript {
+    static let bashColons = lines(
+        #"""
+        # Joins the words that bash has parted at the colons of names and tags; it adds what is behind them.
+        __timerctl_join_colons() {
+            local -a joined=()
+            local word
+            for word in "${unparsed_words[@]}"; do
+                if [[ "${#joined[@]}" -gt 0 && -n "${word}" && ("${word}" = :* || "${joined[-1]}" = *:) &&
+                    "${COMP_LINE}" = *"${joined[-1]}${word}"* ]]; then
+                    joined[-1]+="${word}"
+                else
+                    joined+=("${word}")
+                fi
+            done
+            if [[ "${#joined[@]}" -gt 1 && "${joined[-1]}" != "${unparsed_words[-1]}" ]]; then
+                cur="${joined[-1]}"
+                prev="${joined[-2]}"
+                parted="${cur%"${cur##*:}"}"
+            fi
+            unparsed_words=("${joined[@]}")
+        }
+        """#
+    )
+}
