@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import HTTPTypes
 import TimerControl
 import TimerWords
 
@@ -101,6 +102,16 @@ enum Route: Hashable, Sendable {
         case .add, .change, .actOnJob, .actOnRun, .actOnQueue: (true, true)
         case .actOnJobs: (false, true)
         default: (true, false)
+        }
+    }
+
+    /// What is accepted for it, as an answer names it.
+    ///
+    /// A stream has no head of its own: it would be begun for that.
+    var allowed: [HTTPRequest.Method] {
+        switch self {
+        case .events, .output, .outputStream: [.get]
+        default: (methods.get ? [.get, .head] : []) + (methods.post ? [.post] : [])
         }
     }
 }

@@ -35,6 +35,9 @@ struct Responder {
                 {
                     throw NIOTooManyBytesError(maxBytes: WebLimits.body)
                 }
+                if request.headers[.expect]?.lowercased() == "100-continue" {
+                    try await writer.writeInformationalHead(HTTPResponse(status: .continue))
+                }
                 let body = try await request.body.collect(upTo: WebLimits.body)
                 switch read(request, body) {
                 case .success(let fields): form = fields
@@ -54,9 +57,6 @@ struct Responder {
             if let refusal { refusal } else { try await self.answer(request.head, form) }
         if case .stream(let stream) = answer {
             defer { site.streams.giveBack() }
-            guard request.method == .get else {
-                return try await write(.notAllowed("GET"), request, writer)
-            }
             return try await stream.serve(request, writer, channel)
         }
         try await write(answer, request, writer)

@@ -61,11 +61,8 @@ struct Site: Sendable {
             return TroublePage(visit: visit).answer(error, in: nil)
         }
         let isPost = request.method == .post
-        guard isPost ? route.methods.post : route.methods.get && request.method.isReading else {
-            return .notAllowed(
-                [route.methods.get ? "GET, HEAD" : nil, route.methods.post ? "POST" : nil]
-                    .compactMap(\.self).joined(separator: ", ")
-            )
+        guard route.allowed.contains(request.method) else {
+            return .notAllowed(route.allowed.map(\.rawValue).joined(separator: ", "))
         }
         if isPost, let refusal = access.refusal(ofForm: visit.field("csrf")) {
             return RefusalPage.answer(refusal, assets)
