@@ -64,10 +64,10 @@ struct Site: Sendable {
         guard route.allowed.contains(request.method) else {
             return .notAllowed(route.allowed.map(\.rawValue).joined(separator: ", "))
         }
-        if isPost, let refusal = access.refusal(ofForm: visit.field("csrf")) {
-            return RefusalPage.answer(refusal, assets)
-        }
         do {
+            if isPost, let refusal = access.refusal(ofForm: visit.field("csrf")) {
+                return try await visit.again(route) ?? RefusalPage.answer(refusal, assets)
+            }
             return isPost
                 ? try await visit.carryOut(route)
                 : try await visit.show(route, since: request.lastEventID)
