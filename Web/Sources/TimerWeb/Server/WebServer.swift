@@ -89,7 +89,7 @@ public final class WebServer: Service {
             configuration: HTTP1Channel.Configuration(
                 additionalChannelHandlers: [
                     Connections.Entry(connections), SecurityHeaders(), RequestDeadline(),
-                    Departure(), TargetHost.Installer(),
+                    Departure(), RequestHead.Installer(),
                 ],
                 idleTimeout: WebLimits.idle,
                 httpDecoderConfiguration: .init(
