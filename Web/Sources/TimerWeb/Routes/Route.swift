@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import HTML
 import HTTPTypes
 import TimerControl
 import TimerWords
@@ -102,6 +103,14 @@ enum Route: Hashable, Sendable {
         case .add, .change, .actOnJob, .actOnRun, .actOnQueue: (true, true)
         case .actOnJobs: (false, true)
         default: (true, false)
+        }
+    }
+
+    /// Whether a form only asks what it would do, and so changes nothing.
+    func isTry(_ form: [Link.Field]) -> Bool {
+        switch self {
+        case .add, .change: form.first { $0.name == "do" }?.value == "preview"
+        default: false
         }
     }
 

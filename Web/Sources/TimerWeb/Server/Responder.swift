@@ -62,9 +62,13 @@ struct Responder {
         try await write(answer, request, writer)
     }
 
-    /// A page is given up where nobody waits for it any more; what a form asks for is done all the same.
+    /// A page is given up where nobody waits for it any more, and what a form would do; what one asks for is done all the
+    /// same.
     private func answer(_ head: HTTPRequest, _ form: [Link.Field]) async throws -> Answer {
-        guard head.method.isReading else { return await site.answer(head, form) }
+        let route = head.path.flatMap(Link.init(parsing:)).flatMap { Route($0.path) }
+        guard head.method.isReading || route?.isTry(form) == true else {
+            return await site.answer(head, form)
+        }
         let departure = try await channel.pipeline.handler(type: Departure.self).get()
         return await departure.cancelling { [site] in await site.answer(head, form) }
     }
