@@ -51,6 +51,14 @@ class Forms(unittest.TestCase):
         self.assertIn("a 'quoted' name", words)
         self.assertEqual(words[words.index("--") + 1:], ["printf", "%s\\n", "two words", "$HOME"])
 
+    def test_a_form_takes_the_key_of_a_fresh_page(self):
+        """As behind a proxy, where the page may be started anew below what is typed."""
+        self.scene.open("/add")
+        key = self.browser.run("return document.querySelector('[name=csrf]').value")
+        self.browser.run("document.querySelector('[name=csrf]').value = 'before';"
+                         "void import(new URL('fresh.js', document.querySelector('script[type=module]').src)).then(({ read }) => read(location.href))")
+        self.browser.until(f"document.querySelector('[name=csrf]').value === {key!r}", "the new key")
+
     def test_what_is_wrong_stands_at_its_field_while_one_types(self):
         self.scene.open("/add")
         self.kind("cron")

@@ -86,11 +86,20 @@ export async function read(address, request = {}) {
     }
     if (!(answer.headers.get("content-type") ?? "").startsWith("text/html") || isOver) return null;
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-    return page.body.dataset.seq === undefined ? null : page;
+    if (page.body.dataset.seq === undefined) return null;
+    takeKey(page);
+    return page;
   } catch (error) {
     if (error.name === "AbortError") throw error;
     return null;  // the server is away: the stream says so, and begins anew
   }
+}
+
+/** Has the forms of this page go with the key of a fresh one: it is another where the server was started anew. */
+function takeKey(page) {
+  const key = page.querySelector("input[name=csrf]")?.value;
+  if (!key) return;
+  for (const field of document.querySelectorAll("input[name=csrf]")) field.value = key;
 }
 
 /** Puts the live parts of `page` in place of those that are shown; of a page of trouble only what it says, above them. */

@@ -22,14 +22,34 @@ extension Visit {
         return try await form(draft, job, session.client)
     }
 
+    /// The form of a job as it was filled in, in place of one that was made before this program was started; nil for
+    /// others, in which nothing is typed.
+    ///
+    /// Behind a proxy alone: on a port who was let in by another start is not let in.
+    func again(_ route: Route) async throws -> Answer? {
+        guard site.access.isProxied else { return nil }
+        return switch route {
+        case .add: try await carryOutForm(changing: nil, isStale: true)
+        case .change(let id): try await carryOutForm(changing: id, isStale: true)
+        default: nil
+        }
+    }
+
     /// What a form has sent: tried, or carried out.
-    func carryOutForm(changing id: JobID?) async throws -> Answer {
+    ///
+    /// `isStale`: whether it lacks this program's key. Then it is not carried out.
+    func carryOutForm(changing id: JobID?, isStale: Bool = false) async throws -> Answer {
         let outcome = try await site.daemon.connected { session -> FormOutcome in
             let client = session.client
             let job = try await id.mapAsync { try await changeable($0, client) }
             let isSaved = field("do") != "preview"
             let draft = JobDraft(self.form, zone: dates.zone)
             let form = try await self.form(draft, job, client, isSaved: isSaved)
+            if isSaved && isStale {
+                var errors = form.errors
+                errors.add(nil, "the page was started anew meanwhile: send the form once more")
+                return .again(form.refused(errors), session.status)
+            }
             guard isSaved, form.errors.isEmpty else { return .again(form, session.status) }
             do {
                 let (saved, notes) = try await save(form, client)

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import HTML
+import HTTPTypes
 import TimerControl
 import TimerWords
 
@@ -101,6 +103,24 @@ enum Route: Hashable, Sendable {
         case .add, .change, .actOnJob, .actOnRun, .actOnQueue: (true, true)
         case .actOnJobs: (false, true)
         default: (true, false)
+        }
+    }
+
+    /// Whether a form only asks what it would do, and so changes nothing.
+    func isTry(_ form: [Link.Field]) -> Bool {
+        switch self {
+        case .add, .change: form.first { $0.name == "do" }?.value == "preview"
+        default: false
+        }
+    }
+
+    /// What is accepted for it, as an answer names it.
+    ///
+    /// A stream has no head of its own: it would be begun for that.
+    var allowed: [HTTPRequest.Method] {
+        switch self {
+        case .events, .output, .outputStream: [.get]
+        default: (methods.get ? [.get, .head] : []) + (methods.post ? [.post] : [])
         }
     }
 }

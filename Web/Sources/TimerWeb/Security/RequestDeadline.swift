@@ -54,16 +54,27 @@ final class RequestDeadline: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     /// Tells of bytes before the parser has made a head of them.
+    ///
+    /// The last byte of what comes at once goes on alone: one request may end in it and the next one begin, and where that
+    /// ended before the last byte, another one has begun.
     private final class FirstByte: ChannelInboundHandler, RemovableChannelHandler {
         typealias InboundIn = ByteBuffer
+        typealias InboundOut = ByteBuffer
 
         private let tell: (ChannelHandlerContext) -> Void
 
         init(_ tell: @escaping (ChannelHandlerContext) -> Void) { self.tell = tell }
 
         func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+            var last = unwrapInboundIn(data)
+            if let others = last.readSlice(length: last.readableBytes - 1),
+                others.readableBytes > 0
+            {
+                tell(context)
+                context.fireChannelRead(wrapInboundOut(others))
+            }
             tell(context)
-            context.fireChannelRead(data)
+            context.fireChannelRead(wrapInboundOut(last))
         }
     }
 }

@@ -18,7 +18,9 @@ final class SecurityHeaders: ChannelOutboundHandler, RemovableChannelHandler {
         data: NIOAny,
         promise: EventLoopPromise<Void>?
     ) {
-        guard case .head(var head) = unwrapOutboundIn(data) else {
+        // One that only says that a body may come is no answer.
+        guard case .head(var head) = unwrapOutboundIn(data), head.status.kind != .informational
+        else {
             return context.write(data, promise: promise)
         }
         Self.add(to: &head.headerFields)

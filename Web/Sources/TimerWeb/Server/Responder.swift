@@ -35,6 +35,9 @@ struct Responder {
                 {
                     throw NIOTooManyBytesError(maxBytes: WebLimits.body)
                 }
+                if request.headers[.expect]?.lowercased() == "100-continue" {
+                    try await writer.writeInformationalHead(HTTPResponse(status: .continue))
+                }
                 let body = try await request.body.collect(upTo: WebLimits.body)
                 switch read(request, body) {
                 case .success(let fields): form = fields
@@ -54,17 +57,18 @@ struct Responder {
             if let refusal { refusal } else { try await self.answer(request.head, form) }
         if case .stream(let stream) = answer {
             defer { site.streams.giveBack() }
-            guard request.method == .get else {
-                return try await write(.notAllowed("GET"), request, writer)
-            }
             return try await stream.serve(request, writer, channel)
         }
         try await write(answer, request, writer)
     }
 
-    /// A page is given up where nobody waits for it any more; what a form asks for is done all the same.
+    /// A page is given up where nobody waits for it any more, and what a form would do; what one asks for is done all the
+    /// same.
     private func answer(_ head: HTTPRequest, _ form: [Link.Field]) async throws -> Answer {
-        guard head.method.isReading else { return await site.answer(head, form) }
+        let route = head.path.flatMap(Link.init(parsing:)).flatMap { Route($0.path) }
+        guard head.method.isReading || route?.isTry(form) == true else {
+            return await site.answer(head, form)
+        }
         let departure = try await channel.pipeline.handler(type: Departure.self).get()
         return await departure.cancelling { [site] in await site.answer(head, form) }
     }

@@ -14,7 +14,7 @@ public final class WebServer: Service {
     private let logger: Logger
     private let onReady: @Sendable (String) -> Void
     /// Known once the port is.
-    private let site = Locked<Site?>(nil)
+    let site = Locked<Site?>(nil)
 
     /// `onReady` is called with the page's address once it can be asked for.
     public init(
@@ -89,7 +89,7 @@ public final class WebServer: Service {
             configuration: HTTP1Channel.Configuration(
                 additionalChannelHandlers: [
                     Connections.Entry(connections), SecurityHeaders(), RequestDeadline(),
-                    Departure(), TargetHost.Installer(),
+                    Departure(), RequestHead.Installer(),
                 ],
                 idleTimeout: WebLimits.idle,
                 httpDecoderConfiguration: .init(

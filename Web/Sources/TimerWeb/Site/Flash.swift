@@ -16,6 +16,12 @@ struct Flash: Sendable {
         var fields: [Link.Field] = []
     }
 
+    /// About what it takes.
+    fileprivate var bytes: Int {
+        let fields = undo?.fields.map { $0.name.utf8.count + $0.value.utf8.count } ?? []
+        return fields.reduce(content.rendered.count, +)
+    }
+
     /// The field of an address that names one.
     static let field = "flash"
 
@@ -31,15 +37,24 @@ struct Flash: Sendable {
 /// The flashes that were not shown yet: the newest of them.
 final class Flashes: Sendable {
     private static let most = 200
+    /// Bytes of all but the newest: an undo of many jobs, or of a change, has as many as a form.
+    static let mostBytes = 4 << 20
 
-    private let kept = Locked<[(key: String, flash: Flash)]>([])
+    private let kept = Locked<[(key: String, flash: Flash, bytes: Int)]>([])
 
     /// Keeps one for the page that is shown next; answers its key.
     func keep(_ flash: Flash) -> String {
         let key = String(UInt64.random(in: .min ... .max), radix: 36)
+        let bytes = flash.bytes
         kept.withLock { kept in
-            kept.append((key, flash))
-            if kept.count > Self.most { kept.removeFirst() }
+            var (rest, count) = (Self.mostBytes, 0)
+            for older in kept.suffix(Self.most - 1).reversed() {
+                rest -= older.bytes
+                if rest < 0 { break }
+                count += 1
+            }
+            kept.removeFirst(kept.count - count)
+            kept.append((key, flash, bytes))
         }
         return key
     }

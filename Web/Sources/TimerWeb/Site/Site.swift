@@ -61,16 +61,13 @@ struct Site: Sendable {
             return TroublePage(visit: visit).answer(error, in: nil)
         }
         let isPost = request.method == .post
-        guard isPost ? route.methods.post : route.methods.get && request.method.isReading else {
-            return .notAllowed(
-                [route.methods.get ? "GET, HEAD" : nil, route.methods.post ? "POST" : nil]
-                    .compactMap(\.self).joined(separator: ", ")
-            )
-        }
-        if isPost, let refusal = access.refusal(ofForm: visit.field("csrf")) {
-            return RefusalPage.answer(refusal, assets)
+        guard route.allowed.contains(request.method) else {
+            return .notAllowed(route.allowed.map(\.rawValue).joined(separator: ", "))
         }
         do {
+            if isPost, let refusal = access.refusal(ofForm: visit.field("csrf")) {
+                return try await visit.again(route) ?? RefusalPage.answer(refusal, assets)
+            }
             return isPost
                 ? try await visit.carryOut(route)
                 : try await visit.show(route, since: request.lastEventID)

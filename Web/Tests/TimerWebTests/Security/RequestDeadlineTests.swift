@@ -22,9 +22,13 @@ import Testing
         return channel
     }
 
-    /// Sends one request whole, and answers it.
-    private func exchange(_ channel: EmbeddedChannel) throws {
-        try channel.writeInbound(ByteBuffer(string: "GET / HTTP/1.1\r\nHost: x\r\n\r\n"))
+    /// Sends one request whole, with the beginning of another, and answers it.
+    private func exchange(_ channel: EmbeddedChannel, and next: String = "") throws {
+        try channel.writeInbound(ByteBuffer(string: "GET / HTTP/1.1\r\nHost: x\r\n\r\n\(next)"))
+        try answer(channel)
+    }
+
+    private func answer(_ channel: EmbeddedChannel) throws {
         let head = HTTPResponse(status: .ok, headerFields: [.contentLength: "0"])
         try channel.writeOutbound(HTTPResponsePart.head(head))
         try channel.writeOutbound(HTTPResponsePart.end(nil))
@@ -62,6 +66,23 @@ import Testing
         }
         #expect(channel.isActive)
         try channel.writeInbound(ByteBuffer(string: "P"))
+        advance(channel, 1)
+        #expect(!channel.isActive)
+    }
+
+    @Test("What comes in the same bytes as the end of another request has its time from then on")
+    func behind() throws {
+        let channel = try connected()
+        try exchange(channel, and: "G")
+        advance(channel, 9)
+        try channel.writeInbound(ByteBuffer(string: "ET / HTTP/1.1\r\nHost: x\r\n\r\n"))
+        try answer(channel)
+        // It had come whole: nothing is under way.
+        advance(channel, 30)
+        #expect(channel.isActive)
+        try exchange(channel, and: "GET / HTT")
+        advance(channel, 9)
+        #expect(channel.isActive)
         advance(channel, 1)
         #expect(!channel.isActive)
     }

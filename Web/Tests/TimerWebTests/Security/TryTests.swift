@@ -164,8 +164,41 @@ import Testing
             #expect(reply.status == 503)
             #expect(reply.body.isEmpty)
             let head = try await server.client.get("/events", cookie: server.cookie, method: "HEAD")
-                .status
-            #expect(head == 405)
+            #expect(head.status == 405)
+        }
+    }
+
+    @Test("Whatever is not accepted somewhere is answered with the same that is")
+    func allowed() async throws {
+        try await TestServer.run { server in
+            for (path, methods) in [
+                ("/events", "GET"), ("/runs/1/output.txt", "GET"), ("/jobs", "GET, HEAD"),
+                ("/jobs/act", "POST"),
+            ] {
+                let head = try await server.client.get(path, cookie: server.cookie, method: "HEAD")
+                if head.status == 405 { #expect(head.field("Allow") == methods) }
+                let method = methods == "POST" ? "GET" : "POST"
+                let other =
+                    method == "GET"
+                    ? try await server.get(path)
+                    : try await server.client.post(path, "", cookie: server.cookie)
+                #expect(other.field("Allow") == methods)
+            }
+        }
+    }
+
+    @Test("Who waits with a form until it may come is told to send it, unless it has no right to")
+    func expecting() async throws {
+        try await TestServer.run { server in
+            let head = "POST /jobs/act HTTP/1.1\r\nHost: \(server.host)\r\nConnection: close\r\n"
+            let form =
+                "Content-Type: application/x-www-form-urlencoded\r\nExpect: 100-Continue\r\n"
+                + "Content-Length: 8\r\n\r\ncsrf=%zz"
+            let key = "Cookie: \(server.cookie)\r\nOrigin: http://\(server.host)\r\n"
+            let text = try await server.client.exchange(head + key + form)
+            #expect(text.hasPrefix("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 400 "))
+            let refused = try await server.client.exchange(head + form)
+            #expect(refused.hasPrefix("HTTP/1.1 403 "))
         }
     }
 

@@ -42,13 +42,15 @@ import Testing
 
     @Test(
         "What a browser waits for no more is not asked of the daemon any more",
-        .timeLimit(.minutes(2))
+        .timeLimit(.minutes(2)),
+        arguments: [nil, "/add", "/jobs/1/change"] as [String?]
     )
-    func gone() async throws {
+    func gone(_ form: String?) async throws {
         try await SilentDaemon.run { path, all in
             try await TestServer.run(socket: path, patience: patience) { server in
-                let (client, head) = (server.client, request(server, "/jobs"))
-                let asking = Task { try await client.connected(head) { _ in true } }
+                let bytes = form.map { preview(server, $0) } ?? request(server, "/jobs")
+                let client = server.client
+                let asking = Task { try await client.connected(bytes) { _ in true } }
                 var told = all.makeAsyncIterator()
                 let first = await told.next()
                 asking.cancel()
@@ -76,6 +78,14 @@ import Testing
                 #expect(status == 503)
             }
         }
+    }
+
+    /// What a form asks for while one types.
+    private func preview(_ server: TestServer, _ path: String) -> String {
+        let body = "csrf=\(server.key)&do=preview"
+        return "POST \(path) HTTP/1.1\r\nHost: \(server.host)\r\nCookie: \(server.cookie)\r\n"
+            + "Origin: http://\(server.host)\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+            + "Content-Length: \(body.utf8.count)\r\n\r\n\(body)"
     }
 
     private func request(_ server: TestServer, _ path: String) -> String {

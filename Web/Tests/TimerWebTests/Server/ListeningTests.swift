@@ -132,17 +132,6 @@ import Testing
         let error = await #expect(throws: WebError.self) { try await server.run() }
         #expect(error?.description.contains("is not a socket") == true)
     }
-
-    @Test(
-        "The host of a target is told, where it has one",
-        arguments: [
-            ("/", nil), ("/http://evil.example/", nil), ("http://evil.example/x", "evil.example"),
-            ("HTTP://evil.example:80?x", "evil.example:80"), ("*", nil), ("evil.example:443", nil),
-        ] as [(String, String?)]
-    )
-    func target(_ target: String, _ host: String?) {
-        #expect(TargetHost.host(of: target) == host)
-    }
 }
 
 /// A folder of a test's own.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Locks
 import Logging
 import Schedules
 import ServiceLifecycle
@@ -14,6 +15,8 @@ struct TestServer {
     let host: String
     let client: RawClient
     let cookie: String
+    /// Of its forms.
+    let key: String
     /// Has it stop, as SIGTERM does.
     let stop: @Sendable () async -> Void
 
@@ -51,6 +54,7 @@ struct TestServer {
                 host: host,
                 client: client,
                 cookie: String(cookie),
+                key: try #require(server.site.withLock { $0?.access.form.text }),
                 stop: { await group.triggerGracefulShutdown() }
             )
             do {

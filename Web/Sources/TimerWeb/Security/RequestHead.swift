@@ -5,22 +5,26 @@ import NIOHTTP1
 import NIOHTTPTypes
 import NIOHTTPTypesHTTP1
 
-/// Has the host of a request's target count where it has one, as RFC 9112 (3.2.2) says: "GET http://evil.example/".
+/// Puts into a request's head what is lost behind it: so this stands before what makes requests of bytes.
 ///
-/// What makes requests of bytes keeps the path of such a target alone: so this stands before it.
-final class TargetHost: ChannelInboundHandler, RemovableChannelHandler {
+/// Of a target with a host, such as "GET http://evil.example/", the path alone is kept: the host counts, as RFC 9112 (3.2.2)
+/// says. Of the version nothing is kept, and the word "close" is looked for as it is written here.
+final class RequestHead: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias InboundOut = HTTPServerRequestPart
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        guard case .head(var head) = unwrapInboundIn(data), let host = Self.host(of: head.uri)
-        else {
+        guard case .head(var head) = unwrapInboundIn(data) else {
             return context.fireChannelRead(data)
         }
-        // Others that are there stay: two hosts are refused.
-        let others = head.headers["host"].dropFirst()
-        head.headers.replaceOrAdd(name: "host", value: host)
-        for other in others { head.headers.add(name: "host", value: other) }
+        if let host = Self.host(of: head.uri) {
+            // Others that are there stay: two hosts are refused.
+            let others = head.headers["host"].dropFirst()
+            head.headers.replaceOrAdd(name: "host", value: host)
+            for other in others { head.headers.add(name: "host", value: other) }
+        }
+        // Who waits for the connection's end to know that of the answer has it.
+        if !head.isKeepAlive { head.headers.replaceOrAdd(name: "connection", value: "close") }
         context.fireChannelRead(wrapInboundOut(.head(head)))
     }
 
@@ -38,7 +42,7 @@ final class TargetHost: ChannelInboundHandler, RemovableChannelHandler {
             let pipeline = context.pipeline.syncOperations
             do {
                 let codec = try pipeline.handler(type: HTTP1ToHTTPServerCodec.self)
-                try pipeline.addHandler(TargetHost(), position: .before(codec))
+                try pipeline.addHandler(RequestHead(), position: .before(codec))
             } catch {
                 // Without it a host could be hidden: rather no connection.
                 context.close(promise: nil)

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import NIOCore
+import NIOEmbedded
+import NIOHTTP1
+import NIOHTTPTypes
+import NIOHTTPTypesHTTP1
+import Testing
+
+@testable import TimerWeb
+
+/// What of a request's head is not lost.
+@Suite struct RequestHeadTests {
+    @Test(
+        "The host of a target is told, where it has one",
+        arguments: [
+            ("/", nil), ("/http://evil.example/", nil), ("http://evil.example/x", "evil.example"),
+            ("HTTP://evil.example:80?x", "evil.example:80"), ("*", nil), ("evil.example:443", nil),
+        ] as [(String, String?)]
+    )
+    func target(_ target: String, _ host: String?) {
+        #expect(RequestHead.host(of: target) == host)
+    }
+
+    @Test(
+        "Who wants the connection to end with the answer is told from who does not",
+        arguments: [
+            ("1.1", nil, false), ("1.1", "close", true), ("1.1", "Close", true),
+            ("1.1", "keep-alive", false), ("1.1", "foo, CLOSE", true), ("1.0", nil, true),
+            ("1.0", "Keep-Alive", false), ("1.0", "foo", true),
+        ] as [(String, String?, Bool)]
+    )
+    func connection(_ version: String, _ words: String?, _ ends: Bool) throws {
+        let channel = EmbeddedChannel()
+        let pipeline = channel.pipeline.syncOperations
+        try pipeline.configureHTTPServerPipeline(withPipeliningAssistance: false)
+        try pipeline.addHandler(HTTP1ToHTTPServerCodec(secure: false))
+        try pipeline.addHandler(RequestHead.Installer())
+        let field = words.map { "Connection: \($0)\r\n" } ?? ""
+        try channel.writeInbound(
+            ByteBuffer(string: "GET / HTTP/\(version)\r\nHost: x\r\n\(field)\r\n")
+        )
+        guard case .head(let head) = try channel.readInbound(as: HTTPRequestPart.self) else {
+            Issue.record("no request came")
+            return
+        }
+        // The word that the server looks for.
+        #expect((head.headerFields[.connection] == "close") == ends)
+    }
+}
