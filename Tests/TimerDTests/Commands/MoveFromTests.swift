@@ -32,6 +32,27 @@ import TimerControl
         }
     }
 
+    @Test(
+        "A date may be moved up to its job's until, and no further",
+        arguments: [ScheduleWords(every: "1h"), ScheduleWords(cron: "0 * * * *")]
+    )
+    func until(_ words: ScheduleWords) async throws {
+        try await TestScheduler.with { test in
+            let end = TestScheduler.start + .seconds(7200)
+            var definition = JobDefinition(schedule: words)
+            definition.until = end.rfc3339
+            let job = try await test.jobs(.addJobs(AddJobs(definition)), as: 0)[0]
+            func request(_ date: Timestamp) -> Request {
+                .setFireDate(SetFireDate(job: .id(job.id), fireDate: date.rfc3339))
+            }
+            let refusal = await test.refusal(request(end + .seconds(1)), as: 0)
+            #expect(refusal?.reason == .badSchedule)
+            #expect(refusal?.message.contains("after the job's until '\(end.rfc3339)'") == true)
+            #expect(try await test.jobs(.getJob(.id(job.id)), as: 0)[0].fireDate == job.fireDate)
+            #expect(try await test.jobs(request(end), as: 0)[0].fireDate == end)
+        }
+    }
+
     @Test("Dates are dropped from the one that was seen, and none in its place", arguments: [1, 3])
     func skip(_ count: Int) async throws {
         try await TestScheduler.with { test in
