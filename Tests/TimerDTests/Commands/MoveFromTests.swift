@@ -33,6 +33,30 @@ import TimerControl
     }
 
     @Test(
+        "A date of elapsed time may be seen off by less than a second, one of the wall clock by nothing",
+        arguments: [true, false]
+    )
+    func seenOff(isElapsed: Bool) async throws {
+        try await TestScheduler.with { test in
+            let words =
+                isElapsed ? ScheduleWords(every: "1h") : ScheduleWords(cron: "0 * * * *")
+            let definition = JobDefinition(schedule: words)
+            let job = try await test.jobs(.addJobs(AddJobs(definition)), as: 0)[0]
+            let date = try #require(job.fireDate)
+            func refusal(seen: Timestamp) async -> ControlError.Reason? {
+                let later = (TestScheduler.start + .seconds(1800)).rfc3339
+                let move = SetFireDate(job: .id(job.id), fireDate: later, from: seen)
+                return await test.refusal(.setFireDate(move), as: 0)?.reason
+            }
+            #expect(await refusal(seen: date - .seconds(1)) == .conflict)
+            #expect(await refusal(seen: date + .seconds(1)) == .conflict)
+            let near = date + TimeSpan(microseconds: 999_999)
+            #expect(await refusal(seen: near) == (isElapsed ? nil : .conflict))
+            if !isElapsed { #expect(await refusal(seen: date) == nil) }
+        }
+    }
+
+    @Test(
         "A date may be moved up to its job's until, and no further",
         arguments: [ScheduleWords(every: "1h"), ScheduleWords(cron: "0 * * * *")]
     )
