@@ -32,6 +32,51 @@ import TimerControl
         }
     }
 
+    @Test(
+        "A date of elapsed time may be seen off by less than a second, one of the wall clock by nothing",
+        arguments: [true, false]
+    )
+    func seenOff(isElapsed: Bool) async throws {
+        try await TestScheduler.with { test in
+            let words =
+                isElapsed ? ScheduleWords(every: "1h") : ScheduleWords(cron: "0 * * * *")
+            let definition = JobDefinition(schedule: words)
+            let job = try await test.jobs(.addJobs(AddJobs(definition)), as: 0)[0]
+            let date = try #require(job.fireDate)
+            func refusal(seen: Timestamp) async -> ControlError.Reason? {
+                let later = (TestScheduler.start + .seconds(1800)).rfc3339
+                let move = SetFireDate(job: .id(job.id), fireDate: later, from: seen)
+                return await test.refusal(.setFireDate(move), as: 0)?.reason
+            }
+            #expect(await refusal(seen: date - .seconds(1)) == .conflict)
+            #expect(await refusal(seen: date + .seconds(1)) == .conflict)
+            let near = date + TimeSpan(microseconds: 999_999)
+            #expect(await refusal(seen: near) == (isElapsed ? nil : .conflict))
+            if !isElapsed { #expect(await refusal(seen: date) == nil) }
+        }
+    }
+
+    @Test(
+        "A date may be moved up to its job's until, and no further",
+        arguments: [ScheduleWords(every: "1h"), ScheduleWords(cron: "0 * * * *")]
+    )
+    func until(_ words: ScheduleWords) async throws {
+        try await TestScheduler.with { test in
+            let end = TestScheduler.start + .seconds(7200)
+            var definition = JobDefinition(schedule: words)
+            definition.until = end.rfc3339
+            let job = try await test.jobs(.addJobs(AddJobs(definition)), as: 0)[0]
+            func request(_ date: Timestamp) -> Request {
+                .setFireDate(SetFireDate(job: .id(job.id), fireDate: date.rfc3339))
+            }
+            let refusal = await test.refusal(request(end + .seconds(1)), as: 0)
+            #expect(refusal?.reason == .badSchedule)
+            #expect(refusal?.message.contains("after the job's until '\(end.rfc3339)'") == true)
+            #expect(try await test.jobs(.getJob(.id(job.id)), as: 0)[0].fireDate == job.fireDate)
+            #expect(try await test.jobs(request(end), as: 0)[0].fireDate == end)
+        }
+    }
+
     @Test("Dates are dropped from the one that was seen, and none in its place", arguments: [1, 3])
     func skip(_ count: Int) async throws {
         try await TestScheduler.with { test in

@@ -34,4 +34,27 @@ import TimerControl
             try await after.close()
         }
     }
+
+    @Test("A job whose claimed fire is gone waits for its next date without one, and fires at each")
+    func gone() async throws {
+        try await TestScheduler.with { test in
+            test.runner.isHolding = true
+            let job = try await test.add(ScheduleWords(every: "4s"), command: ["sleep"]) {
+                $0.overlap = .allow
+            }
+            try await test.advance(by: .seconds(5))
+            #expect(test.runner.heldCount == 1, "only jobs of which a fire is open are looked at")
+            try await HeldJobsTests.change(
+                test,
+                "DELETE FROM fires WHERE job_id = ?1 AND state = 'claimed'",
+                job.id
+            )
+            let after = try await test.crashed()
+            try await after.advance(by: .seconds(12))
+            #expect(after.fired(job.id) == [8, 12, 16])
+            #expect(try await after.job(job.id).fires == 4)
+            try await after.close()
+            test.runner.end()
+        }
+    }
 }

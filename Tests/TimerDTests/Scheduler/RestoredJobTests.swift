@@ -7,8 +7,8 @@ import TimerControl
 
 @testable import TimerD
 
-/// What an undo makes of the dates of a job: what it would have been had the job lived.
-@Suite("The dates of a job that is brought back", .timeLimit(.minutes(2)))
+/// What an undo makes of a job, and of its dates: what it would have been had the job lived.
+@Suite("A job that is brought back", .timeLimit(.minutes(2)))
 struct RestoredJobTests {
     private static func restore(_ test: TestScheduler, _ job: JobID) async throws {
         _ = try await test.scheduler.restore(.ids([job]), caller: TestScheduler.root)
@@ -81,6 +81,49 @@ struct RestoredJobTests {
             #expect(try await test.job(job).rules != before)
         }
     }
+
+    @Test(
+        "It counts by its state, and as held if it is",
+        arguments: [true, false]
+    )
+    func broughtBack(isHeld: Bool) async throws {
+        try await TestScheduler.with { test in
+            test.runner.isHolding = true
+            let id = try await test.add(ScheduleWords(every: "1h"), command: ["x"]).id
+            try await test.advance(by: .seconds(3601))
+            try await test.change(id, .invalidate)
+            let damage = "UPDATE fires SET waits_for = 'moon' WHERE job_id = ?1"
+            if isHeld { try await HeldJobsTests.change(test, damage, id) }
+            let after = try await test.crashed()
+            func live() async throws -> [Int] {
+                let jobs = try await after.store.reader.read { try Queries($0).liveJobs() }
+                return [jobs.scheduled, jobs.paused, jobs.held]
+            }
+            #expect(try await live() == [0, 0, 0])
+            _ = try await after.jobs(.restoreJobs(.ids([id])))
+            #expect(try await live() == [1, 0, isHeld ? 1 : 0])
+            after.runner.end()
+            try await after.close()
+            test.runner.end()
+        }
+    }
+
+    @Test("A job that has finished since it was brought back is none that its user has ended")
+    func finishedSince() async throws {
+        try await TestScheduler.with { test in
+            let ended = try await test.add(ScheduleWords(every: "1h")).id
+            let back = try await test.add(ScheduleWords(in: "30s")).id
+            for job in [ended, back] {
+                try await test.change(job, .invalidate)
+                try await test.advance(by: .seconds(1))
+            }
+            try await Self.restore(test, back)
+            try await test.advance(by: .seconds(60))
+            #expect(try await test.job(back).state == .finished)
+            #expect(try await test.jobs(.restoreJobs(nil)).map(\.id) == [ended])
+        }
+    }
+
     @Test("Without a job it is what was ended last, also where that was by a clock that was ahead")
     func lastByClocks() async throws {
         try await TestScheduler.with { test in

@@ -92,6 +92,23 @@ struct StrayRunsTests {
         }
     }
 
+    @Test("Unknown is a run without a row: none that is over here, and no try of a notice")
+    func unknown() async throws {
+        try await TestScheduler.with { test in
+            _ = try await test.add(ScheduleWords(in: "10s"), command: ["backup"])
+            try await test.advance(by: .seconds(11))
+            try await test.settle()
+            let over = try #require(test.runner.requests.first?.run)
+            var known = known
+            for run in [over, -65_537] { known.runs[run] = known.runs[500] }
+            let after = try await test.crashedAndDown(for: .zero, known: known)
+            let all = [-65_537, over, 500].map(RunID.init(rawValue:))
+            #expect(after.recovered.strays == all)
+            #expect(after.recovered.unknown == [RunID(rawValue: 500)])
+            try await after.close()
+        }
+    }
+
     @Test("A daemon that leaves its runs to the next one leaves those without a row, too")
     func straysGoOn() async throws {
         try await TestScheduler.with { test in

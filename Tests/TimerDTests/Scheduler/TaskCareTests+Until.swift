@@ -65,6 +65,24 @@ extension TaskCareTests {
         }
     }
 
+    @Test("After a step of the clock all tasks go by it, however many there are")
+    func manyAfterStep() async throws {
+        try await TestScheduler.with { test in
+            let until = (TestScheduler.start + .seconds(7200)).rfc3339
+            let new = try (0..<150).map { _ in
+                var definition = JobDefinition(schedule: ScheduleWords(in: "0s"))
+                (definition.queue, definition.until) = ("mails", until)
+                return try NewJob(definition, owner: 0, at: test.clock.now(), zone: .utc)
+            }
+            _ = try await test.scheduler.add(new, replace: false, caller: TestScheduler.root)
+            #expect(try await test.queue("mails")?.ready == 150)
+            test.clock.step(by: .seconds(3600))
+            _ = await test.scheduler.clockStepped()
+            try await test.advance(by: .seconds(3601))
+            #expect(try await test.queue("mails")?.ready == 0)
+        }
+    }
+
     /// Makes 1000 tasks of jobs whose `until` has passed, and one of a job without behind them, and has `rest` put each out of
     /// the workers' reach; returns the first of them.
     private func behindThousand(
