@@ -165,6 +165,9 @@ package struct RequestLoad: Hashable, Sendable {
     /// up.
     static let small = 16_384
 
+    /// Who holds less matters to nobody else.
+    static let muchHeld = 65_536
+
     /// What takes nothing but so much memory, for as long as its client likes.
     private init(waitingWith bytes: Int) {
         self.init(kind: bytes > Self.small ? .largeWaiting : .waiting, bytes: bytes, lasts: true)

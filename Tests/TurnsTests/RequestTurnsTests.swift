@@ -206,9 +206,7 @@ import Testing
     func bytes() {
         var turns = Turns(requestsPerUser: 1000, bytesPerUser: 1000)
         let load = RequestLoad(kind: .lookup, bytes: 300_000)
-        #expect(!turns.holdsTooMuch(1001))
         #expect(ask(&turns, load, ["a1"]) == ["a1"], "the first one whatever it takes")
-        #expect(turns.holdsTooMuch(1001) && !turns.holdsTooMuch(1002))
         #expect(ask(&turns, load, ["a2", "b1"]) == ["b1"])
         #expect(ask(&turns, RequestLoad(kind: .write, bytes: 1000), ["a3"]) == ["a3"])
         #expect(turns.isShortOfBytes(1001))
@@ -219,6 +217,17 @@ import Testing
         #expect(!turns.isShortOfBytes(1001))
         // A bulk may wait for others: it has none of the room that is kept for small requests.
         #expect(ask(&turns, RequestLoad(kind: .bulk, bytes: 1), ["b2"]) == [])
+    }
+
+    @Test("Three times what a user may hold is too much, without lines whose requests wait")
+    func tooMuch() {
+        var turns = Turns(requestsPerUser: 1000)
+        turns.hold(48 << 20, of: ann.uid)
+        #expect(!turns.holdsTooMuch(ann.uid))
+        turns.hold(99 << 20, read: 99 << 20, of: ann.uid)
+        #expect(!turns.holdsTooMuch(ann.uid))
+        turns.hold(1, of: ann.uid)
+        #expect(turns.holdsTooMuch(ann.uid) && !turns.holdsTooMuch(ben.uid))
     }
 
     @Test("Where several users hold much, each has a share of what all may hold, and never nothing")

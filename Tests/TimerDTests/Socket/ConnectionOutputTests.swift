@@ -20,6 +20,7 @@ import TimerControl
         output.add(10)
         #expect(output.kept == 10)
     }
+
     @Test(
         "Whoever takes nothing of answers that are far larger than was reckoned is cut off",
         .timeLimit(.minutes(3))
