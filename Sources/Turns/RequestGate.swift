@@ -244,7 +244,8 @@ package final class RequestGate: Sendable {
     }
 
     private func lookAtHoarders(_ uid: UInt32) {
-        loop.assumeIsolated().scheduleTask(in: .seconds(1)) {
+        // Others do not wait, but memory is held that nobody has reckoned with.
+        loop.assumeIsolated().scheduleTask(in: .nanoseconds(patience.nanoseconds / 10)) {
             for client in self.state.value.hoarders[uid]?.look() ?? []
             where self.state.value.turns.holdsTooMuch(uid) {
                 client.cutOff("it takes nothing, and its user's connections hold too much")
