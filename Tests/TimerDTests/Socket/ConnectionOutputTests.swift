@@ -27,23 +27,28 @@ import TimerControl
         arguments: [false, true]
     )
     func largeAnswers(isReading: Bool) async throws {
-        let (gate, begun) = (Gate(), Tally())
-        let large = Echo(method: String(repeating: "x", count: Limits.line))
-        try await TestSocket.with { _, _ in
+        let (gate, first) = (Gate(), Gate())
+        let (begun, written) = (Tally(), Tally())
+        try await TestSocket.with { request, _ in
             begun.add()
-            await gate.pass()
-            return .success(large)
+            await (request == .pauseJobs(.ids([JobID(rawValue: 1)])) ? first : gate).pass()
+            return .success(LargeAnswer(written: written))
         } settings: {
             // However slow the machine is, who reads has taken something by the next look.
             if isReading { $0.patience = .hours(1) }
         } _: { server in
             let client = try await server.connect()
             try await client.setReading(isReading)
-            let pause = #"{"jsonrpc":"2.0","id":1,"method":"job.pause","params":{"id":1}}"# + "\n"
-            client.post(String(repeating: pause, count: 64))
-            // None is answered before all have begun.
+            let pauses = (1...64).map {
+                #"{"jsonrpc":"2.0","id":1,"method":"job.pause","params":{"id":\#($0)}}"# + "\n"
+            }
+            client.post(pauses.joined())
+            // None is answered before all have begun, and none is sent before all but the first are there.
             await begun.reach(64)
             gate.open()
+            await written.reach(63)
+            try await server.connect().close()
+            first.open()
             if isReading {
                 for _ in 1...64 { #expect(await client.next() != nil) }
                 return
@@ -54,5 +59,15 @@ import TimerControl
             }
             withExtendedLifetime(client) {}
         }
+    }
+}
+
+private struct LargeAnswer: Encodable, Sendable {
+    var written: Tally
+
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(String(repeating: "x", count: Limits.line))
+        written.add()
     }
 }
