@@ -194,10 +194,7 @@ final class PostgresHome: SharedHome {
     }
 
     /// `holder`: becomes who is no node and keeps the commit waiting, where that is seen.
-    private func commitStatus(
-        within limit: Duration,
-        _ holder: inout LockHolder?
-    ) -> CommitStatus {
+    private func commitStatus(within limit: Duration, _ holder: inout LockHolder?) -> CommitStatus {
         let former = backend
         do throws(PostgresError) {
             let connection = try open(within: limit)
