@@ -23,8 +23,8 @@ package protocol CommandRunner: Sendable {
     func expect(_ run: Int64, at place: RunPlace)
 
     /// Returns once it is known of runs that a runner was told to begin whether they have begun; `whereOffered`: also of those
-    /// that another node is only about to be told. One of this host that hangs, or whose PAM session is being opened, is waited for
-    /// no longer than two seconds in all.
+    /// that another node is only about to be told. A runner of this host that hangs, or a run whose PAM session is being opened,
+    /// is waited for no longer than two seconds in all.
     func awaitBegins(of runs: [Int64], whereOffered: Bool) async
 
     /// Notes up to where each run's output was forwarded; a later daemon continues there.

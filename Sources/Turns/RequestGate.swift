@@ -11,10 +11,14 @@ package protocol RequestGateClient: AnyObject {
 
 /// A connection as the gate sees it, with the bytes that it holds; used on the event loop.
 package protocol ReplyHolder: AnyObject {
+    /// How many bytes the other end has taken so far.
+    var takenBytes: Int { get }
     /// How many bytes the other end has taken and sent so far.
     var movedBytes: Int { get }
-    /// Closes the connection and logs why: it holds memory that others wait for.
-    func cutOff()
+    /// How many bytes are held of replies that are made; none once it is closed.
+    var heldBytes: Int { get }
+    /// Closes the connection and logs why.
+    func cutOff(_ reason: String)
 }
 
 /// Lets requests begin as `RequestTurns` decides, and cuts off stalled clients whose memory others wait for.
@@ -40,6 +44,8 @@ package final class RequestGate: Sendable {
         var holders: [UInt32: [ObjectIdentifier: Holder]] = [:]
         /// Users with a client that waits; their holders are looked at from time to time.
         var watched: Set<UInt32> = []
+        /// Of users whose connections hold too much together.
+        var hoarders: [UInt32: Hoarders] = [:]
         var isGranting = false
         /// Goes off when the first rest ends for which a client waits.
         var restTimer: (deadline: NIODeadline, task: Scheduled<Void>)?
@@ -120,11 +126,6 @@ package final class RequestGate: Sendable {
         if bytes < 0 || read > 0 || unread < 0 { letIn() }
     }
 
-    /// Whether the user's connections hold so much that one which holds much has to go.
-    package func holdsTooMuch(_ user: User) -> Bool {
-        state.value.turns.holdsTooMuch(user.uid)
-    }
-
     /// The client waits no longer.
     package func cancel(_ client: any RequestGateClient, _ kind: RequestLoad.Kind, of user: User) {
         let id = ObjectIdentifier(client)
@@ -195,7 +196,11 @@ package final class RequestGate: Sendable {
         loop.assumeIsolated().scheduleTask(in: time) {
             let isShort = self.state.value.turns.isShortOfBytes(uid)
             let stalled = self.look(at: uid)
-            if isShort { for client in stalled { client.cutOff() } }
+            if isShort {
+                for client in stalled {
+                    client.cutOff("it takes and sends nothing, and others of its user wait")
+                }
+            }
             if self.state.value.turns.isWaiting(uid) {
                 self.lookAgain(at: uid, in: min(.seconds(1), self.patience))
             } else {
@@ -219,5 +224,37 @@ package final class RequestGate: Sendable {
             }
         }
         return stalled
+    }
+
+    // MARK: - Too many bytes
+
+    /// Has connections of the user cut off where they hold too much together, now that this one holds more.
+    ///
+    /// The requests have been carried out by now, so that no bound on what begins helps any more. Many answers come at
+    /// once, before any socket could take one: who takes what it gets is seen only later, and stays.
+    package func grew(_ client: any ReplyHolder, of user: User) {
+        guard state.value.turns.holdsTooMuch(user.uid) else { return }
+        let isNew = state.value.hoarders[user.uid] == nil
+        state.value.hoarders[user.uid, default: Hoarders()].add(client)
+        guard isNew else { return }
+        for holder in (state.value.holders[user.uid] ?? [:]).values {
+            state.value.hoarders[user.uid]?.add(holder.client)
+        }
+        lookAtHoarders(user.uid)
+    }
+
+    private func lookAtHoarders(_ uid: UInt32) {
+        // Others do not wait, but memory is held that nobody has reckoned with.
+        loop.assumeIsolated().scheduleTask(in: .nanoseconds(patience.nanoseconds / 10)) {
+            for client in self.state.value.hoarders[uid]?.look() ?? []
+            where self.state.value.turns.holdsTooMuch(uid) {
+                client.cutOff("it takes nothing, and its user's connections hold too much")
+            }
+            if self.state.value.turns.holdsTooMuch(uid) {
+                self.lookAtHoarders(uid)
+            } else {
+                self.state.value.hoarders[uid] = nil
+            }
+        }
     }
 }

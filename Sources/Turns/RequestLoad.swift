@@ -13,7 +13,7 @@ package struct RequestLoad: Hashable, Sendable {
         /// Changes in the store's queue, one place for each job and for each eight of its tags; other changes wait for
         /// them.
         case write
-        /// Single rows in the reader's queue.
+        /// Single rows in the reader's queue; not what waits then for something else, which would keep the place.
         case lookup
         /// Pages that are read, parsed and encoded.
         case page
@@ -61,7 +61,8 @@ package struct RequestLoad: Hashable, Sendable {
 
         /// How many of these places a user may have; not so for root and the daemon's user.
         ///
-        /// A row may have 1 MiB, which takes milliseconds: 64 of them would keep everybody's next read for a second.
+        /// A row may have 1 MiB: where one user had all 64 places for such rows, another's `status` took 13 to 18 s in a debug
+        /// build.
         var ofUser: Int { self == .lookup ? 8 : .max }
 
         /// Whether it counts among a user's requests in progress.
@@ -164,6 +165,9 @@ package struct RequestLoad: Hashable, Sendable {
     /// up.
     static let small = 16_384
 
+    /// Who holds less matters to nobody else.
+    static let muchHeld = 65_536
+
     /// What takes nothing but so much memory, for as long as its client likes.
     private init(waitingWith bytes: Int) {
         self.init(kind: bytes > Self.small ? .largeWaiting : .waiting, bytes: bytes, lasts: true)
@@ -214,10 +218,11 @@ package struct RequestLoad: Hashable, Sendable {
         case .setFireDate, .fireJob, .setQueue: self.init(kind: .write, bytes: Self.row)
         case .listJobs, .listRuns, .listNotices, .listTasks, .listQueues, .jobDates:
             self.init(kind: .page, bytes: Limits.pageBytes)
-        case .getJob, .getRun, .killRun, .listNodes, .listUploads:
-            self.init(kind: .lookup, bytes: 16 * Self.row)
-        case .readOutput(let request):
-            self.init(kind: request.wait == true ? .light : .lookup, bytes: 184_320)
+        case .getJob, .getRun, .listUploads: self.init(kind: .lookup, bytes: 16 * Self.row)
+        // They wait for a runner or for PostgreSQL, perhaps a minute.
+        case .killRun, .listNodes: self.init(kind: .light, bytes: 16 * Self.row)
+        // It waits for the place that `workOf` says.
+        case .readOutput: self.init(kind: .light, bytes: 184_320)
         case .previewSchedule: self.init(kind: .check, bytes: 32 * Self.row)
         case .status, .metrics: self.init(kind: .lookup, bytes: 8 * Self.row)
         case .reserveTasks(let request):

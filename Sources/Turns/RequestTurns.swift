@@ -84,7 +84,7 @@ package struct RequestTurns<Waiter: Hashable> {
     /// If several users hold `much`, each may hold an equal share of this, but never less than `leastBytes`.
     static var bytesOfAll: Int { 24 << 20 }
     /// Less is no reason for others to hold less: a few workers or watchers hold it for as long as they like.
-    static var much: Int { 65_536 }
+    static var much: Int { RequestLoad.muchHeld }
     static var leastBytes: Int { 2 << 20 }
     /// What small requests may take beyond a user's share, so that a user with many long replies on their way
     /// can still manage jobs.
@@ -165,9 +165,11 @@ package struct RequestTurns<Waiter: Hashable> {
 
     /// Whether the user's connections hold more than requests that were reckoned right ever do.
     ///
-    /// A change of one job is reckoned with little, and its answer may have 1 MiB.
+    /// A change of one job is reckoned with little, and its answer may have 1 MiB. A line that was read may be larger by
+    /// itself, and goes as its requests begin.
     func holdsTooMuch(_ uid: UInt32) -> Bool {
-        uses[uid, default: Use()].bytes > 3 * bytesPerUser
+        let use = uses[uid, default: Use()]
+        return use.bytes - use.read > 3 * bytesPerUser
     }
 
     /// Whether a request of the user waits.

@@ -92,7 +92,8 @@ import TimerControl
         Row(request: .subscribe(Subscribe()), kind: .waiting),
         Row(request: .checkDatabase, kind: .light),
         Row(request: .backUp(BackUp(file: "/b")), kind: .light),
-        Row(request: .listNodes, kind: .lookup),
+        Row(request: .listNodes, kind: .light),
+        Row(request: .killRun(KillRun(RunID(rawValue: 1))), kind: .light),
         Row(request: .drainNode(DrainNode(name: "alpha")), kind: .light),
     ]
 
@@ -149,9 +150,9 @@ import TimerControl
     @Test("A run's output takes the place of all outputs only as it is told")
     func output() {
         var read = ReadOutput(id: RunID(rawValue: 1))
-        for (wait, kind) in [(nil, .lookup), (true, .light)] as [(Bool?, Kind)] {
+        for wait in [nil, true] {
             read.wait = wait
-            #expect(RequestLoad(of: .readOutput(read), lineBytes: 100).kind == kind)
+            #expect(RequestLoad(of: .readOutput(read), lineBytes: 100).kind == .light)
             let work = RequestLoad(workOf: .readOutput(read))
             #expect(work == RequestLoad(kind: .output))
             #expect(work?.kind.isRequest == false, "the request counts already")

@@ -6,17 +6,17 @@ import Testing
 @testable import Turns
 
 @Suite("Whose turn it is") struct RequestTurnsTests {
-    private typealias Turns = RequestTurns<String>
+    typealias Turns = RequestTurns<String>
 
-    private let ann = Turns.User(uid: 1001, isAdministrator: false)
-    private let ben = Turns.User(uid: 1002, isAdministrator: false)
-    private let cem = Turns.User(uid: 1003, isAdministrator: false)
-    private let root = Turns.User(uid: 0, isAdministrator: true)
+    let ann = Turns.User(uid: 1001, isAdministrator: false)
+    let ben = Turns.User(uid: 1002, isAdministrator: false)
+    let cem = Turns.User(uid: 1003, isAdministrator: false)
+    let root = Turns.User(uid: 0, isAdministrator: true)
 
-    private func page() -> RequestLoad { RequestLoad(kind: .events) }
+    func page() -> RequestLoad { RequestLoad(kind: .events) }
 
     /// Has all of them ask; those who may begin at once.
-    private func ask(
+    func ask(
         _ turns: inout Turns,
         _ load: RequestLoad,
         _ names: [String]
@@ -24,7 +24,7 @@ import Testing
         names.filter { turns.take(load, for: user($0), $0) }
     }
 
-    private func user(_ name: String) -> Turns.User {
+    func user(_ name: String) -> Turns.User {
         switch name.first {
         case "a": ann
         case "b": ben
@@ -34,7 +34,7 @@ import Testing
     }
 
     /// Ends one of `name`'s, and tells who begins for it.
-    private func end(_ turns: inout Turns, _ load: RequestLoad, _ name: String) -> [String] {
+    func end(_ turns: inout Turns, _ load: RequestLoad, _ name: String) -> [String] {
         turns.end(load, of: user(name).uid)
         var began: [String] = []
         while let next = turns.next() { began.append(next) }
@@ -176,23 +176,6 @@ import Testing
         #expect(ask(&turns, list, ["a3"]) == [])
     }
 
-    @Test("Of single rows a user has a part of the places, also alone, so that others wait for few")
-    func lookups() {
-        var turns = Turns(requestsPerUser: 1000)
-        let lookup = RequestLoad(kind: .lookup)
-        let all = lookup.kind.places
-        let names = { (user: String) in (1...all).map { "\(user)\($0)" } }
-        let part = lookup.kind.ofUser
-        #expect(part < all)
-        #expect(ask(&turns, lookup, names("a")).count == part)
-        #expect(ask(&turns, lookup, ["b1"]) == ["b1"], "others pass")
-        #expect(end(&turns, lookup, "b1") == [])
-        #expect(end(&turns, lookup, "a1") == ["a\(part + 1)"])
-        for number in 2...all { _ = end(&turns, lookup, "a\(number)") }
-        #expect(turns.waitingCount == 0)
-        #expect(ask(&turns, lookup, names("r")).count == all, "root may have all that are free")
-    }
-
     @Test("A user at the limit of requests waits for an own one, and keeps nobody else")
     func requests() {
         var turns = Turns(requestsPerUser: 2)
@@ -204,16 +187,6 @@ import Testing
         #expect(ask(&turns, light, ["a4", "a5"]) == ["a4"])
         let watching = RequestLoad(kind: .events)
         #expect(ask(&turns, watching, ["a6"]) == ["a6"], "pages of watchers are no requests")
-    }
-
-    @Test("Pages of watchers are none of a user's requests, as they begin and as they end")
-    func pages() {
-        var turns = Turns(requestsPerUser: 2)
-        #expect(ask(&turns, page(), ["a1"]) == ["a1"])
-        let look = RequestLoad(kind: .lookup)
-        #expect(ask(&turns, look, ["a2", "a3", "a4"]) == ["a2", "a3"])
-        #expect(end(&turns, page(), "a1") == [])
-        #expect(end(&turns, look, "a2") == ["a4"])
     }
 
     @Test("A part of a request in progress waits for its place, and for no room or end of another")
@@ -233,9 +206,7 @@ import Testing
     func bytes() {
         var turns = Turns(requestsPerUser: 1000, bytesPerUser: 1000)
         let load = RequestLoad(kind: .lookup, bytes: 300_000)
-        #expect(!turns.holdsTooMuch(1001))
         #expect(ask(&turns, load, ["a1"]) == ["a1"], "the first one whatever it takes")
-        #expect(turns.holdsTooMuch(1001) && !turns.holdsTooMuch(1002))
         #expect(ask(&turns, load, ["a2", "b1"]) == ["b1"])
         #expect(ask(&turns, RequestLoad(kind: .write, bytes: 1000), ["a3"]) == ["a3"])
         #expect(turns.isShortOfBytes(1001))
@@ -246,6 +217,17 @@ import Testing
         #expect(!turns.isShortOfBytes(1001))
         // A bulk may wait for others: it has none of the room that is kept for small requests.
         #expect(ask(&turns, RequestLoad(kind: .bulk, bytes: 1), ["b2"]) == [])
+    }
+
+    @Test("Three times what a user may hold is too much, without lines whose requests wait")
+    func tooMuch() {
+        var turns = Turns(requestsPerUser: 1000)
+        turns.hold(48 << 20, of: ann.uid)
+        #expect(!turns.holdsTooMuch(ann.uid))
+        turns.hold(99 << 20, read: 99 << 20, of: ann.uid)
+        #expect(!turns.holdsTooMuch(ann.uid))
+        turns.hold(1, of: ann.uid)
+        #expect(turns.holdsTooMuch(ann.uid) && !turns.holdsTooMuch(ben.uid))
     }
 
     @Test("Where several users hold much, each has a share of what all may hold, and never nothing")

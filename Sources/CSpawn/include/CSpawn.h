@@ -55,7 +55,7 @@ struct cspawn_report {
 };
 
 /// Starts a program that serves the listening socket `listener`, which is its descriptor 3; 0, 1 and 2 are
-/// `null`, /dev/null open for both, and there are no others; `keeps_errors`: 2 is the caller's, if that is open. It has a
+/// `null`, /dev/null open for reading and writing, and there are no others; `keeps_errors`: 2 is the caller's, if that is open. It has a
 /// session of its own: a signal of the caller's terminal is not meant for it. Returns 0 or the errno.
 int cspawn_program(const char *path, char *const *argv, int null, int listener, int keeps_errors, int32_t *pid);
 

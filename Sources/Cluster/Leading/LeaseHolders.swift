@@ -25,7 +25,8 @@ package enum LeaseHolders {
         SELECT held.pid::bigint, 'timerd.' || class.relname
         FROM pg_locks AS held JOIN pg_stat_activity AS activity ON activity.pid = held.pid
             JOIN pg_class AS class ON class.oid = held.relation
-        WHERE held.granted AND held.locktype = 'relation' AND held.database = activity.datid
+        WHERE activity.datname = current_database()
+            AND held.granted AND held.locktype = 'relation' AND held.database = activity.datid
             AND class.relnamespace = to_regnamespace('timerd')
             AND class.relname IN ('lease', 'nodes', 'store')
             AND (held.mode = 'AccessExclusiveLock' OR (class.relname = ANY ($1::text[])

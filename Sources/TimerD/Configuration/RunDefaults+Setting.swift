@@ -10,7 +10,7 @@ extension RunDefaults {
             + options.map { "'\($0)' (\($0.form.accepted))" }.joined(separator: ", ")
     }
 
-    /// The name in such an object that is not accepted, or whose value is not; nil where that is none alone.
+    /// The name in such an object that is not accepted, or whose value is not; nil where each is accepted by itself.
     static func refusedName(inJSON text: String) -> String? {
         // try?: what is no object has no names.
         guard case .object(let members)? = try? JSONValue(parsing: Array(text.utf8)) else {

@@ -248,7 +248,7 @@ public struct SettingError: Error, Hashable, Sendable, CustomStringConvertible {
         if setting == .database, let reason = SharedJobs.mistake(in: value) {
             return Self(description: "\(place) is no address of PostgreSQL: \(reason)")
         }
-        // A variable's words are in quotes here.
+        // `shown(ofWords:)` has put a variable's words in quotes.
         let json = value.hasPrefix("'") ? String(value.dropFirst().dropLast()) : value
         let name = setting == .defaults ? RunDefaults.refusedName(inJSON: json) : nil
         let found = name.map { "\(value), of which '\($0)' is not accepted; " } ?? "\(value), "

@@ -93,20 +93,7 @@ extension Connection {
         guard change != 0 || readChange != 0 || unreadChange != 0 else { return }
         (output.accounted, output.accountedBacklog, output.accountedUnread) = (held, read, unread)
         environment.gate.hold(change, read: readChange, unread: unreadChange, of: user)
-        if change > 0, environment.gate.holdsTooMuch(user) { cutOffIfTooMuch() }
-    }
-
-    /// Has the connection cut off if answers that were reckoned with less fill it, and others of its user.
-    ///
-    /// Their requests have been carried out by now, so that no bound on what begins helps any more.
-    private func cutOffIfTooMuch() {
-        // Behind what this may be called from, which goes on with the connection.
-        context?.eventLoop.assumeIsolated().execute {
-            guard self.phase != .gone, self.environment.gate.holdsTooMuch(self.user),
-                self.replies.pendingBytes + self.output.kept > Self.pendingLimit / 16
-            else { return }
-            self.cutOff("its user takes too little of what is answered")
-        }
+        if change > 0 { environment.gate.grew(self, of: user) }
     }
 
     /// The bytes of a line that is here and waits to be read, where that is more than any connection may hold.
@@ -225,11 +212,11 @@ extension Connection: RequestGateClient {
 }
 
 extension Connection: ReplyHolder {
-    var movedBytes: Int { output.written - bufferedBytes + output.received }
+    var takenBytes: Int { output.written - bufferedBytes }
+    var movedBytes: Int { takenBytes + output.received }
+    var heldBytes: Int { phase == .gone ? 0 : replies.pendingBytes + output.kept }
 
-    func cutOff() { cutOff("it takes and sends nothing, and others of its user wait") }
-
-    private func cutOff(_ reason: String) {
+    func cutOff(_ reason: String) {
         environment.log.notice(
             "connection cut off",
             metadata: [

@@ -115,7 +115,7 @@ import Testing
     }
 
     @Test(
-        "The reason of an end is on standard error, also where that is the journal's: of a record it would not know whose",
+        "The reason of an end goes to standard error, also under the journal, with its level",
         arguments: ["timerd --check-config", "timerd"]
     )
     func journal(command: String) async throws {

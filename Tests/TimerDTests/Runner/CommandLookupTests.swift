@@ -44,6 +44,25 @@ import Testing
         #expect(refusal.message == "\(words): no such file or directory")
     }
 
+    @Test(
+        "Why a PAM session was not opened is told in the words of the report, else that its process has ended",
+        arguments: [
+            ("it took longer than 60 s", "it took longer than 60 s"),
+            ("", "the process that was to open it has ended"),
+        ]
+    )
+    func session(head: String, why: String) {
+        var request = TestRunner.request(["ls"])
+        request.user = "ann"
+        var report = cspawn_report()
+        report.step = Int32(cspawn_step_session_opening.rawValue)
+        (report.error, report.file) = (0, -1)
+        withUnsafeMutableBytes(of: &report.head) { $0.copyBytes(from: head.utf8) }
+        report.head_count = Int32(head.utf8.count)
+        let refusal = CommandLookup(request).refusal(report)
+        #expect(refusal.message == "cannot open a PAM session for 'ann': \(why)")
+    }
+
     @Test("That a user has as many processes as may be is told as the reason")
     func processes() {
         var report = cspawn_report()

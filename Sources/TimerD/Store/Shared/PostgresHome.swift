@@ -164,13 +164,18 @@ final class PostgresHome: SharedHome {
         var holder: LockHolder?
         repeat {
             let left = Duration.microseconds(max(end - Fence.now(), 1000))
-            switch commitStatus(within: left, &holder) {
+            // Of this look: a later one may have another reason.
+            var found: LockHolder?
+            let status = commitStatus(within: left, &found)
+            holder = holder ?? found
+            switch status {
             case .stored: return nil
             case .notStored: return error.behind(holder)
             case .superseded: throw lose(Self.unknown("another node leads", error), database)
             case .setBack: throw lose(Self.unknown(Self.otherCommit, error), database)
             case .unknown(let reason):
-                if doubt == nil { onDoubt(reason.behind(holder).message) }
+                let reason = reason.behind(found)
+                if doubt == nil { onDoubt(reason.message) }
                 doubt = reason
                 // The server may be starting anew; nobody else waits for this thread in vain, for nothing can be stored.
                 usleep(pause)
@@ -180,8 +185,7 @@ final class PostgresHome: SharedHome {
         guard fence.isOpen else {
             throw lose(Self.unknown("this node leads no more", error), database)
         }
-        let reason = (doubt ?? error).behind(holder)
-        throw leave(Self.unknown("PostgreSQL has not said so in time", reason), database)
+        throw leave(Self.unknown("PostgreSQL has not said so in time", doubt ?? error), database)
     }
 
     private enum CommitStatus {
@@ -190,10 +194,7 @@ final class PostgresHome: SharedHome {
     }
 
     /// `holder`: becomes who is no node and keeps the commit waiting, where that is seen.
-    private func commitStatus(
-        within limit: Duration,
-        _ holder: inout LockHolder?
-    ) -> CommitStatus {
+    private func commitStatus(within limit: Duration, _ holder: inout LockHolder?) -> CommitStatus {
         let former = backend
         do throws(PostgresError) {
             let connection = try open(within: limit)

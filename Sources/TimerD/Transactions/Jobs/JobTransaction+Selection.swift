@@ -83,7 +83,9 @@ extension JobTransaction {
     private func noLiveJob(named name: String, _ owner: OwnerID, _ caller: Caller) throws
         -> ControlError
     {
-        let last = try jobs.newestID(named: name, owner: owner).flatMap { try job($0) }
+        // Its state is all that is told.
+        let last = try jobs.newestID(named: name, owner: owner)
+            .flatMap { try jobs.jobWithoutUserInfo($0, of: owner) }
         return ControlError.noLiveJob(named: name, last: last, caller)
     }
 

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The connections of a user that hold much, from when they hold too much together until they do no more.
+struct Hoarders {
+    private struct Hoarder {
+        var holder: any ReplyHolder
+        /// `takenBytes` at the last look.
+        var taken: Int
+    }
+
+    private var hoarders: [ObjectIdentifier: Hoarder] = [:]
+
+    /// Has the next look tell whether this one has taken something since now, if it is not among them yet.
+    mutating func add(_ holder: any ReplyHolder) {
+        let id = ObjectIdentifier(holder)
+        guard hoarders[id] == nil else { return }
+        hoarders[id] = Hoarder(holder: holder, taken: holder.takenBytes)
+    }
+
+    /// Those that hold much and have taken nothing since the last look, who holds most comes first.
+    mutating func look() -> [any ReplyHolder] {
+        var stalled: [any ReplyHolder] = []
+        for (id, hoarder) in hoarders {
+            let taken = hoarder.holder.takenBytes
+            if hoarder.holder.heldBytes <= RequestLoad.muchHeld {
+                hoarders[id] = nil
+            } else if taken != hoarder.taken {
+                hoarders[id]?.taken = taken
+            } else {
+                stalled.append(hoarder.holder)
+            }
+        }
+        return stalled.sorted { $0.heldBytes > $1.heldBytes }
+    }
+}
