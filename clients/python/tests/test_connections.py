@@ -715,6 +715,36 @@ class ConnectionTests(unittest.TestCase):
                 finally:
                     running.kill()
 
+    def test_who_is_interrupted_anywhere_as_it_tries_again_may_close_what_tries(self):
+        # As a signal handler does, ahead of each step in turn that leads into the pause and through it.
+        program = """
+            import sys, timerd
+            timerd.client.Attempts.after = lambda *_: 0.001
+            timerd.watcher.Backoff.next = lambda _: 0.001
+            def close_at(step, one, run):
+                left = [step]
+                def profile(frame, event, argument):
+                    left[0] -= 1
+                    if left[0] == 0:
+                        sys.setprofile(None)
+                        one.close()
+                sys.setprofile(profile)
+                try:
+                    run()
+                except timerd.ConnectionFailed:
+                    pass
+                finally:
+                    sys.setprofile(None)
+            for step in range(1, 400):
+                client = timerd.Client("/nonexistent/s.sock", patience=600, timeout=None)
+                close_at(step, client, lambda: client.get(1))
+                watcher = timerd.Watcher("/nonexistent/s.sock")
+                close_at(step, watcher, lambda: next(watcher, None))
+            print("closed")
+        """
+        running = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=LIMIT)
+        self.assertEqual(running.stdout, b"closed\n")
+
     def test_a_daemon_that_has_gone_with_a_request_leaves_it_lost_and_not_unsent(self):
         def gone():
             def serve(connection):
