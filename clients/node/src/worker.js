@@ -122,7 +122,7 @@ export class Worker extends EventEmitter {
       }
       this.#quietAt = performance.now() + quietTime
       const tasks = reserved(await this.#reserving.call('task.reserve', { queues, count: room, lease, wait, whileConnected: true },
-        { generation: this.#bound, signal: this.#stopping.signal, late }))
+        { generation: this.#bound, signal: this.#stopping.signal, late }), late)
       this.#tries = 0
       for (const task of tasks) this.#start(task)
     } catch (error) {

@@ -366,6 +366,18 @@ script('An answer of another kind is a ProtocolError, and one that nobody waits 
   const get = client.get(1)
   ;(await fake.take('job.get')).reply({ job: { id: 1 } })
   assert.deepEqual(await get, { id: 1 })
+  assert.deepEqual(fake.left, [])
+})
+
+script('Tasks beside one that cannot be read go back at once', async (fake, client) => {
+  for (const options of [{}, { wait: '1h' }, { wait: '1h', whileConnected: true }]) {
+    const reserve = client.reserve('mails', { count: 3, ...options })
+    ;(await fake.take('task.reserve')).reply({ tasks: [{ fire: 1, token: 2 }, { fire: 3, token: [] }, { fire: 4, token: 5 }] })
+    await assert.rejects(reserve, ProtocolError)
+    const release = await fake.take('task.release')
+    assert.deepEqual(release.params.tasks, [{ fire: 1, token: 2 }, { fire: 4, token: 5 }])
+    release.reply({ tasks: [{ fire: 1, state: 'ready' }, { fire: 4, state: 'ready' }] })
+  }
 })
 
 test('A worker whose daemon answers with something of another kind goes on', { timeout: 120_000 }, async () => {
@@ -377,12 +389,16 @@ test('A worker whose daemon answers with something of another kind goes on', { t
   try {
     ;(await fake.take('daemon.status')).reply({})
     for (const answer of [null, { tasks: [null] }, { tasks: [{ fire: 1 }] }]) (await fake.take('task.reserve')).reply(answer)
+    ;(await fake.take('task.reserve')).reply({ tasks: [{ fire: 8, token: 80 }, null] })
+    const release = await fake.take('task.release')
+    assert.deepEqual(release.params.tasks, [{ fire: 8, token: 80 }])
+    release.reply({ tasks: [{ fire: 8, state: 'ready' }] })
     ;(await fake.take('task.reserve')).reply({ tasks: [task(1)] })
     ;(await fake.take('task.finish')).reply({ tasks: [null] })
     const done = once(worker, 'done')
     ;(await fake.take('task.finish')).reply({ tasks: [{ fire: 1, state: 'done' }] })
     await done
-    assert.ok(troubles.length === 4 && troubles.every((error) => error instanceof ProtocolError), troubles.join())
+    assert.ok(troubles.length === 5 && troubles.every((error) => error instanceof ProtocolError), troubles.join())
   } finally {
     fake.close()
     await worker.stop({ grace: 0 })

@@ -649,6 +649,43 @@ class ConnectionTests(unittest.TestCase):
         release = ("task.release", {"tasks": [{"fire": 2, "token": 9}]})
         self.assertEqual(said[-3:], [(0, *release), (1, *release), (1, "job.get", {"id": 4})])
 
+    def test_tasks_beside_one_that_cannot_be_read_are_given_back(self):
+        def serve(connection):
+            while True:
+                request = connection.request()
+                if request is None:
+                    return
+                said.append((request["method"], request["params"]))
+                if request["method"] == "task.reserve":
+                    tasks = [{"fire": 1, "token": 8, "queue": "q"}, {"fire": 2, "token": []}, {"fire": 3, "token": 9, "queue": 4}]
+                    connection.send(id=request["id"], result={"tasks": tasks})
+                elif request["method"] == "task.release":
+                    connection.send(id=request["id"], result={"tasks": [{"fire": 1, "state": "ready"}, {"fire": 3, "state": "ready"}]})
+                    released.set()
+                else:
+                    connection.send(id=request["id"], result={"job": request["params"]})
+
+        said, released = [], threading.Event()
+        back = ("task.release", {"tasks": [{"fire": 1, "token": 8}, {"fire": 3, "token": 9}]})
+        server = Server(self, serve)
+        with timerd.Client(server.path, timeout=LIMIT) as client:
+            with self.assertRaises(timerd.ProtocolError):
+                client.reserve("q")
+            client.get(7)
+        self.assertEqual(said[1:], [back, ("job.get", {"id": 7})])
+
+        async def work(wait):
+            async with timerd.AsyncClient(server.path, timeout=LIMIT) as client:
+                with self.assertRaises(timerd.ProtocolError):
+                    await client.reserve("q", wait=wait, while_connected=True)
+                await asyncio.get_running_loop().run_in_executor(None, released.wait, LIMIT)
+
+        for wait in (0, "1h"):
+            said.clear()
+            released.clear()
+            self.run_async(work(wait))
+            self.assertEqual(said[1:], [back])
+
     def test_tasks_that_came_with_what_failed_are_given_back_with_the_next_call(self):
         def serve(connection):
             request = connection.request()

@@ -12,8 +12,8 @@ from typing import Any, Deque, Iterator, List, Mapping, Optional, Sequence, Tupl
 
 from .call import Call, waits
 from .connection import Connection
-from .conversation import LONGEST_NUMBER, Conversation
-from .errors import ConnectionFailed, ConnectionLost, Refused, TimedOut
+from .conversation import LONGEST_NUMBER, Conversation, handles
+from .errors import ConnectionFailed, ConnectionLost, ProtocolError, Refused, TimedOut
 from .forks import mind_forks
 from .methods import Methods
 from .paths import default_socket
@@ -111,7 +111,13 @@ class Client(Methods):
         return self._main.wait_for_end(wake)
 
     def carry_out(self, call: Call[T]) -> T:
-        return call.value(self._ask([(call.method, call.params)], None)[0])
+        answer = self._ask([(call.method, call.params)], None)[0]
+        try:
+            return call.value(answer)
+        except ProtocolError:  # of one task; those beside it are nobody's, and go back with the next call
+            late = handles(call.method, answer)
+            self._ungiven.extend([late] if late else [])
+            raise
 
     def _ask(self, asks: Sequence[Ask], timeout: Optional[float]) -> List[Any]:
         limit, does_wait = time_limit(asks, self.timeout if timeout is None else timeout, timeout is None)
