@@ -43,8 +43,12 @@ extension Job {
     /// Whether `run` had attempts left and none follows, as `kill`, a newer fire or the job's end has dropped them.
     ///
     /// By the `retries` of now: where they were raised since, also of a run that had none left. `runs`: the job's, all
-    /// newer ones of the same fire among them.
-    public func hasDroppedAttempts(after run: Run, among runs: [Run]) -> Bool {
+    /// newer ones of the same fire among them. `status`: of the daemon, whose defaults may have its retries.
+    public func hasDroppedAttempts(
+        after run: Run,
+        among runs: [Run],
+        _ status: StatusReply?
+    ) -> Bool {
         guard run.state == .done, !run.isOpen, run.failed == true, run.handler == nil,
             run.stopped != true, run.stoppedBy == nil
         else { return false }
@@ -52,7 +56,14 @@ extension Job {
         let isFollowed = runs.contains {
             $0.fire == run.fire && ($0.state != .done || ($0.attempt ?? 1) > (run.attempt ?? 1))
         }
-        return !isFollowed && (run.attempt ?? 1) <= (definition.retries ?? 0)
+        return !isFollowed && (run.attempt ?? 1) <= retries(status)
+    }
+
+    private func retries(_ status: StatusReply?) -> Int {
+        if let retries = definition.retries { return retries }
+        guard definition.command != nil, case .integer(let retries)? = status?.defaults?["retries"]
+        else { return 0 }
+        return Int(clamping: retries)
     }
 }
 

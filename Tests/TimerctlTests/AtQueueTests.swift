@@ -75,26 +75,27 @@ import TimerWords
             failed(3, 1), failed(2, 2), failed(2, 1), failed(1, 3), failed(1, 2), failed(1, 1),
         ]
         #expect(
-            runs.map { live.hasDroppedAttempts(after: $0, among: runs) }
+            runs.map { live.hasDroppedAttempts(after: $0, among: runs, nil) }
                 == [true, true, false, false, false, false]
         )
         let page = JobPage(job: live, runs: runs, dates: testDates).text(for: .plain)
         #expect(page.ranges(of: "not tried again").count == 2)
         #expect(!page.contains("as its job was ended"))
         let waiting = run(.waiting) { ($0.attempt, $0.waitsFor) = (1, .retry) }
-        #expect(!live.hasDroppedAttempts(after: waiting, among: [waiting]))
+        #expect(!live.hasDroppedAttempts(after: waiting, among: [waiting], nil))
     }
 
     @Test("The runs of a job say as its page does which had attempts left that were dropped")
     func attemptsDroppedAmongRuns() {
         let live = job { $0.definition.retries = 2 }
-        func lines(_ runs: [Run], _ unlisted: [Run]? = [], of job: Job? = nil) -> [Bool] {
+        func lines(_ runs: [Run], _ attempts: [FireID: [Run]]? = nil, of job: Job? = nil) -> [Bool]
+        {
             let table = Runs.table(
                 of: runs,
                 isOfOneJob: true,
                 dates: testDates,
                 one: job ?? live,
-                unlisted: unlisted
+                attempts: attempts ?? Dictionary(grouping: runs, by: \.fire)
             )
             return table.text(for: .plain).split(separator: "\n").dropFirst()
                 .map { $0.hasSuffix("; not tried again") }
@@ -105,8 +106,35 @@ import TimerWords
         #expect(lines(runs, of: other) == [false, false, false, false])
         // Among failures alone the attempt that went well is not listed.
         let success = run(.done) { ($0.fire, $0.attempt) = (FireID(rawValue: 2), 3) }
-        #expect(lines(runs, [success]) == [true, false, false, false])
-        #expect(lines(runs, nil) == [false, false, false, false], "what followed is not known")
+        let attempts = Dictionary(grouping: runs + [success], by: \.fire)
+        #expect(lines(runs, attempts) == [true, false, false, false])
+        var known = FireAttempts(runs, firstPage: [], of: live, nil)
+        #expect(known.toAsk == [3, 2].map { FireID(rawValue: $0) })
+        #expect(lines(runs, known.known) == [false, false, false, false], "nothing is known yet")
+        known.learn([failed(3, 1)], of: FireID(rawValue: 3))
+        #expect(lines(runs, known.known) == [true, false, false, false], "fire 2 is kept no more")
+    }
+
+    @Test("Of a fire that is not on the first page of a list attempts may have begun since")
+    func attemptsOverPages() {
+        let live = job { $0.definition.retries = 2 }
+        let first = [failed(9, 1), failed(2, 2)]
+        let attempts = FireAttempts(
+            first + [failed(2, 1), failed(1, 1)],
+            firstPage: first,
+            of: live,
+            nil
+        )
+        #expect(attempts.known.keys.map(\.rawValue).sorted() == [2, 9])
+        #expect(attempts.toAsk == [FireID(rawValue: 1)])
+    }
+
+    @Test("Of very many fires with attempts that may have been dropped the newest are asked for")
+    func attemptsOfManyFires() {
+        let live = job { $0.definition.retries = 2 }
+        let runs = (1...1000).reversed().map { failed($0, 1) }
+        let asked = FireAttempts(runs, firstPage: [], of: live, nil).toAsk
+        #expect(asked == (969...1000).reversed().map { FireID(rawValue: $0) })
     }
 
     @Test("Between two attempts a fire is not over, and after the last one it is")

@@ -19,14 +19,14 @@ import TimerControl
         }
     }
 
-    private func sentence(
-        _ run: Run,
-        _ attempts: [Run] = [],
-        hasCommand: Bool? = true
-    ) -> String {
-        let tried = job { $0.definition.retries = 2 }
-        let all = attempts.isEmpty ? [run] : attempts
-        return NoAlert(run: run, attempts: all, job: tried, hasCommand: hasCommand).sentence
+    /// Of a job that is tried three times.
+    private func sentence(_ run: Run, _ attempts: [Run]? = [], hasCommand: Bool = true) -> String {
+        let tried = job {
+            ($0.definition.command, $0.definition.retries) = (["true"], 2)
+            $0.definition.onFailure = hasCommand ? ["mail"] : nil
+        }
+        let all = attempts?.isEmpty == true ? [run] : attempts
+        return NoAlert(run: run, attempts: all, job: tried, status: TopTests.status).sentence
     }
 
     @Test("Where none has followed a run that failed, it is said why, as far as that is known")
@@ -46,12 +46,47 @@ import TimerControl
             sentence(first, [attempt(2, failed: false), first])
                 == "\(none): its fire did not fail, as run 2 went well"
         )
-        #expect(sentence(first) == "\(none): what was still to be tried of its fire was dropped")
+        let dropped = "by its retries of now, what was still to be tried of its fire was dropped"
+        #expect(sentence(first) == "\(none): \(dropped)")
         let last = attempt(3)
         #expect(
             sentence(last)
                 == "no on-failure command has followed run 3, or its run is no longer kept"
         )
+    }
+
+    @Test("Where the other attempts of its fire are not known, no reason is told that goes by them")
+    func unknown() {
+        #expect(
+            sentence(attempt(1), nil)
+                == "no on-failure command has followed run 1, or its run is no longer kept"
+        )
+    }
+
+    @Test("A fire whose last attempt went well did not fail, also while its success is told")
+    func success() {
+        let alert = run(.running) { ($0.fire, $0.onSuccess) = (attempt(1).fire, true) }
+        #expect(
+            sentence(attempt(1), [alert, attempt(2, failed: false), attempt(1)])
+                == "no on-failure command has followed run 1: its fire did not fail, as run 2 went "
+                + "well"
+        )
+    }
+
+    @Test("Attempts that the daemon's defaults give were dropped as those of the job are")
+    func defaults() {
+        var status = TopTests.status
+        status.defaults = ["retries": .integer(2)]
+        let silent = job {
+            ($0.definition.command, $0.definition.onFailure) = (["true"], ["mail"])
+        }
+        let first = attempt(1)
+        let dropped = NoAlert(run: first, attempts: [first], job: silent, status: status)
+        #expect(dropped.sentence.hasSuffix("what was still to be tried of its fire was dropped"))
+        #expect(!silent.hasDroppedAttempts(after: first, among: [first], nil))
+        #expect(!silent.hasDroppedAttempts(after: attempt(3), among: [attempt(3)], status))
+        let event = job { $0.definition.command = nil }
+        #expect(!event.hasDroppedAttempts(after: first, among: [first], status))
     }
 
     @Test("A run that did not fail has none, nor has one of such a command")

@@ -54,15 +54,22 @@ import TimerControl
     @Test("A change to other dates tells that a moved date, or dropped ones, count no more")
     func lost() {
         let cron = ScheduleWords(cron: "0 5 * * *", tz: "UTC")
-        func note(_ next: String, _ change: (inout JobDefinition) -> Void) -> String? {
+        func note(
+            _ next: String,
+            isTrial: Bool = false,
+            _ change: (inout JobDefinition) -> Void
+        ) -> String? {
             let job = job(schedule: cron) { $0.fireDate = date(next) }
             var new = job.definition
             change(&new)
-            return job.lostDates(as: new, now: testNow, zone: berlin)
+            return job.lostDates(as: new, now: testNow, zone: berlin, isTrial: isTrial)
         }
         let dropped = "2026-12-03T05:00:00Z"
         let lost = note(dropped) { $0.schedule.tz = "Asia/Tokyo" }
         #expect(lost?.hasPrefix("that its next date was moved, or") == true)
+        #expect(lost?.hasSuffix(", counts no more") == true)
+        let trial = note(dropped, isTrial: true) { $0.schedule.tz = "Asia/Tokyo" }
+        #expect(trial?.hasSuffix(", would count no more") == true)
         #expect(note(dropped) { $0.schedule = ScheduleWords(every: "1h") } == lost)
         #expect(note(dropped) { $0.timeout = "5s" } == nil, "the dates are the same")
         #expect(note("2026-12-02T05:00:00Z") { $0.schedule.tz = "Asia/Tokyo" } == nil)

@@ -12,7 +12,7 @@ struct Change: AsyncParsableCommand, JobCommand {
         abstract: "Change a job: its schedule, its command, any option of add.",
         discussion: """
             What is not stated stays as it is. The job keeps its id and its history. With another \
-            schedule, or as an event, a command or of a queue where it was none, its dates, 'fires' \
+            schedule, or once it becomes an event, a command or a job of a queue, its dates, 'fires' \
             and --count begin anew. Runs in progress go on as they \
             began. Tags and variables that are stated take the place of all that were there, but for \
             the tags by which 'apply', 'crontab' and 'import' find the job again.
@@ -94,15 +94,25 @@ struct Change: AsyncParsableCommand, JobCommand {
             local: .local,
             script: script
         )
-        let lost = old.lostDates(as: changed.definition, now: .now, zone: .local)
-        for note in changed.notes + [lost].compactMap(\.self) { Output.complain("note: \(note)") }
+        for note in changed.notes { Output.complain("note: \(note)") }
         // Of what is held a change may be the end of that, whatever it says.
         guard !old.state.isLive || old.held != nil || changed.isAnother else {
             try Output.write(common.json ? found.jsonLine("job") : "\(old.title): no changes\n")
             return StandardInput.tellIfLeft()
         }
         let revision = JobRevision(of: old, changed.definition)
-        try await daemon.change(revision, dryRun: general.dryRun, json: common.json) { new in
+        let lost = old.lostDates(
+            as: changed.definition,
+            now: .now,
+            zone: .local,
+            isTrial: general.dryRun
+        )
+        try await daemon.change(
+            revision,
+            dryRun: general.dryRun,
+            json: common.json,
+            notes: [lost].compactMap(\.self)
+        ) { new in
             general.quiet ? nil : new.nextFireSentence(in: .local, after: old)
         }
         StandardInput.tellIfLeft()
@@ -110,11 +120,12 @@ struct Change: AsyncParsableCommand, JobCommand {
 }
 
 extension Daemon {
-    /// Makes a job what is said, and prints it; `sentence` goes to standard error.
+    /// Makes a job what is said, and prints it; `notes`, once that is done, and `sentence` go to standard error.
     func change(
         _ revision: JobRevision,
         dryRun: Bool = false,
         json: Bool,
+        notes: [String] = [],
         sentence: (Job) -> String?
     ) async throws {
         let request = Request.applyJobs(ApplyJobs(change: [revision], dryRun: dryRun))
@@ -139,7 +150,7 @@ extension Daemon {
                 "note: job \(revision.id) cannot be read; \(other) its place, without its history"
             )
         }
-        for note in answer.value.notes ?? [] { Output.complain("note: \(note)") }
+        for note in notes + (answer.value.notes ?? []) { Output.complain("note: \(note)") }
         if let sentence = sentence(job) { Output.tell(sentence) }
     }
 }

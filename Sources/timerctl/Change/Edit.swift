@@ -86,9 +86,9 @@ struct Edit: AsyncParsableCommand {
             Output.complain("note: line \(note.place.line): \(note.text)")
         }
         let lost = edited.job.lostDates(as: declared.definition, now: .now, zone: .local)
-        if let lost { Output.complain("note: \(lost)") }
         let revision = JobRevision(of: edited.job, declared.definition)
-        try await daemon.change(revision, json: common.json) { new in
+        let notes = [lost].compactMap(\.self)
+        try await daemon.change(revision, json: common.json, notes: notes) { new in
             for change in changes { Output.tell("    \(Printable.escaped(change))") }
             return new.nextFireSentence(in: .local, after: edited.job)
         }

@@ -4,8 +4,8 @@ import Schedules
 import TimerControl
 import TimerWords
 
-/// What was done to jobs since they were added that their definitions do not say, and what is shown of none: a file or a
-/// copy has none of it.
+/// What was done to jobs since they were added that their definitions do not say, and the URLs, which no reply shows whole: a
+/// file or a copy has none of it.
 struct UnstatedHistory {
     /// Those whose next date is not their schedule's.
     private(set) var otherDates: [Job] = []
@@ -66,11 +66,19 @@ extension Job {
     }
 
     /// What of that goes, in a sentence, where the job becomes `new`, with other dates; nil where nothing does.
-    func lostDates(as new: JobDefinition, now: Timestamp, zone: Zone) -> String? {
+    ///
+    /// `isTrial`: it would become that.
+    func lostDates(
+        as new: JobDefinition,
+        now: Timestamp,
+        zone: Zone,
+        isTrial: Bool = false
+    ) -> String? {
         guard hasOtherNextDate(now: now, zone: zone),
             !definition.hasDates(of: new, now: now, zone: zone)
         else { return nil }
-        return "that its next date was moved, or dates ahead were dropped, counts no more"
+        let counts = isTrial ? "would count" : "counts"
+        return "that its next date was moved, or dates ahead were dropped, \(counts) no more"
     }
 }
 

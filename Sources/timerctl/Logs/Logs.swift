@@ -108,7 +108,7 @@ struct Logs: AsyncParsableCommand {
         if !common.json { tell(of: end.run, wroteNothing: end.wroteNothing) }
         guard onFailure || !common.json else { return }
         let attempts = try await attempts(beside: end.run, &daemon)
-        guard let alert = attempts.first(where: { $0.onFailure == true }) else {
+        guard let alert = attempts?.first(where: { $0.onFailure == true }) else {
             if onFailure, !common.json { await tellNoAlert(of: end.run, attempts, daemon) }
             return
         }
@@ -243,18 +243,16 @@ struct Logs: AsyncParsableCommand {
     }
 
     /// Says why there is nothing of an on-failure command, which was asked for.
-    private func tellNoAlert(of run: Run, _ attempts: [Run], _ daemon: Daemon) async {
+    private func tellNoAlert(of run: Run, _ attempts: [Run]?, _ daemon: Daemon) async {
         // try?: without them less is said.
         let job = try? await daemon.ask(.getJob(.id(run.job)), for: JobReply.self).value.job
         let status = try? await daemon.ask(.status, for: StatusReply.self).value
-        let hasCommand = job.flatMap { $0.hasAlert(status) }
-        Output.tell(
-            NoAlert(run: run, attempts: attempts, job: job, hasCommand: hasCommand).sentence
-        )
+        Output.tell(NoAlert(run: run, attempts: attempts, job: job, status: status).sentence)
     }
 
-    /// All that is kept of a failed run's fire, its on-failure command with it; empty of any other run.
-    private func attempts(beside run: Run, _ daemon: inout Daemon) async throws -> [Run] {
+    /// All that is kept of a failed run's fire, its on-failure command with it; empty of any other run, nil where it is not
+    /// known.
+    private func attempts(beside run: Run, _ daemon: inout Daemon) async throws -> [Run]? {
         guard run.failed == true, run.handler == nil else { return [] }
         var request = ListRuns()
         (request.fire, request.limit) = (run.fire, 100)
@@ -263,7 +261,7 @@ struct Logs: AsyncParsableCommand {
         } catch {
             // Meanwhile it may be no longer kept.
             guard error.isRefusal else { throw error }
-            return []
+            return nil
         }
     }
 

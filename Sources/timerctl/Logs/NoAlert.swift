@@ -6,12 +6,12 @@ import TimerWords
 /// Why no on-failure command is shown behind a run; pure.
 struct NoAlert {
     var run: Run
-    /// All that is kept of its fire.
-    var attempts: [Run]
+    /// All that is kept of its fire; nil where that is not known.
+    var attempts: [Run]?
     /// Nil where it is not known.
     var job: Job?
-    /// Whether its job has such a command now, also by the daemon's defaults; nil where that is not known.
-    var hasCommand: Bool?
+    /// The daemon's, whose defaults may have what the job does not say; nil where it is not known.
+    var status: StatusReply?
 
     var sentence: String {
         let number = run.id.map { "run \($0)" } ?? "the run"
@@ -27,19 +27,24 @@ struct NoAlert {
     }
 
     private var reason: String? {
-        if hasCommand == false { return "job \(run.job) has none" }
-        if attempts.contains(where: \.isOpen) {
-            return "it follows the last attempt, and its fire is not over"
-        }
+        if job?.hasAlert(status) == false { return "job \(run.job) has none" }
+        guard let attempts else { return nil }
         let later = attempts.filter { $0.handler == nil && ($0.attempt ?? 1) > (run.attempt ?? 1) }
-        if ([run] + later).contains(where: { $0.stopped == true || $0.stoppedBy != nil }) {
-            return "none follows a run that was ended"
-        }
+        // Ahead of what is open: its on-success command may run.
         if let success = later.first(where: { $0.state == .done && $0.failed != true }) {
             return "its fire did not fail\(success.id.map { ", as run \($0) went well" } ?? "")"
         }
-        guard job?.hasDroppedAttempts(after: run, among: attempts) == true else { return nil }
-        return "what was still to be tried of its fire was dropped"
+        if attempts.contains(where: \.isOpen) {
+            return "it follows the last attempt, and its fire is not over"
+        }
+        if ([run] + later).contains(where: { $0.stopped == true || $0.stoppedBy != nil }) {
+            return "none follows a run that was ended"
+        }
+        guard job?.hasDroppedAttempts(after: run, among: attempts, status) == true else {
+            return nil
+        }
+        // They may have been raised since.
+        return "by its retries of now, what was still to be tried of its fire was dropped"
     }
 }
 

@@ -26,7 +26,7 @@ struct TaskCommand: Sendable {
                 do throws(Errno) {
                     // Each on a thread of its own, which waits for the process.
                     try SystemThread.start(named: "task-\(task.fire)") {
-                        // Of a command that leaves its input unread.
+                        // Of a command that leaves its input unread; also where SwiftNIO has not set SIGPIPE to be ignored.
                         SystemThread.blockBrokenPipeSignal()
                         done.resume(returning: process.run(arguments, for: task, unstartable))
                     }

@@ -91,6 +91,7 @@ struct Runs: AsyncParsableCommand {
         let daemon = try await Daemon.connect(common)
         var runs: [Run] = []
         var found = RunsFound(number, now: dates.now)
+        var firstPage: [Run]?
         repeat {
             request.limit = found.limit
             let page = try await daemon.ask(.listRuns(request), for: RunsReply.self)
@@ -98,6 +99,7 @@ struct Runs: AsyncParsableCommand {
                 common.json
                 ? zip(page.value.runs, page.lines("runs")).map { RunsFound.Row(run: $0, line: $1) }
                 : page.value.runs.map { RunsFound.Row(run: $0) }
+            firstPage = firstPage ?? page.value.runs
             let come = found.take(rows)
             if common.json {
                 try Output.write(come.map(\.line).joined())
@@ -112,12 +114,16 @@ struct Runs: AsyncParsableCommand {
         if common.json { return try Output.write(found.ahead.map(\.line).joined()) }
         let all = runs + found.ahead.map(\.run)
         let one = await oneJob(of: all, daemon)
+        // try?: the list is whole without the defaults that it may have.
+        let status =
+            one == nil ? nil : try? await daemon.ask(.status, for: StatusReply.self).value
         let table = Self.table(
             of: all,
             isOfOneJob: job != nil || name != nil,
             dates: dates,
             one: one,
-            unlisted: await unlisted(beside: all, of: one, daemon)
+            attempts: await attempts(of: all, of: one, firstPage: firstPage ?? [], status, daemon),
+            status: status
         )
         // Ahead of a pager that may be open for long.
         let standstill = await one?.standstill(of: all, daemon, dates)
@@ -132,22 +138,24 @@ struct Runs: AsyncParsableCommand {
         return try? await daemon.ask(.getJob(.id(first.job)), for: JobReply.self).value.job
     }
 
-    /// What the list leaves out of fires of the one job: without it a run seems to have none behind it; nil where that is not
-    /// known.
-    private func unlisted(beside runs: [Run], of one: Job?, _ daemon: Daemon) async -> [Run]? {
-        // What follows a run is newer, and any other list has it.
-        guard let one, failed || outcome != nil else { return [] }
-        let own = runs.filter { $0.job == one.id }
-        let last = own.filter { one.hasDroppedAttempts(after: $0, among: runs) }
-        var unlisted: [Run] = []
-        for fire in Set(last.map(\.fire)) {
+    private func attempts(
+        of runs: [Run],
+        of one: Job?,
+        firstPage: [Run],
+        _ status: StatusReply?,
+        _ daemon: Daemon
+    ) async -> [FireID: [Run]] {
+        guard let one else { return [:] }
+        let isWhole = !failed && outcome == nil
+        var attempts = FireAttempts(runs, firstPage: isWhole ? firstPage : [], of: one, status)
+        for fire in attempts.toAsk {
             var request = ListRuns()
             request.fire = fire
             // try?: it may be kept no longer by now.
-            guard let rows = try? await daemon.runs(request, atMost: .max) else { return nil }
-            unlisted += rows.page.runs
+            guard let rows = try? await daemon.runs(request, atMost: .max) else { continue }
+            attempts.learn(rows.page.runs, of: fire)
         }
-        return unlisted
+        return attempts.known
     }
 
     /// What is said in place of an empty list.
@@ -186,13 +194,14 @@ struct Runs: AsyncParsableCommand {
 
     /// `one`: the job that is listed, which may say why its runs failed; those of others that had its name are none of its.
     ///
-    /// `unlisted`: what else there is of the same fires; nil where that is not known.
+    /// `attempts`: of its fires, all that there are; without those of which that is not known.
     static func table(
         of runs: [Run],
         isOfOneJob: Bool,
         dates: LocalDate,
         one: Job? = nil,
-        unlisted: [Run]? = []
+        attempts: [FireID: [Run]] = [:],
+        status: StatusReply? = nil
     ) -> Table {
         var columns: [Table.Column] = [
             .init(title: "RUN", isRightAligned: true),
@@ -214,7 +223,9 @@ struct Runs: AsyncParsableCommand {
             var sentence = RunSentence(run, dates: dates, besides: inTheWay[run])
             if let one, one.id == run.job {
                 sentence.add(RunHint(run, of: one.definition))
-                if let unlisted, one.hasDroppedAttempts(after: run, among: runs + unlisted) {
+                if let attempts = attempts[run.fire],
+                    one.hasDroppedAttempts(after: run, among: attempts, status)
+                {
                     sentence.text += "; not tried again"
                 }
             }

@@ -193,7 +193,7 @@ struct JobPage {
         let lines = begun.enumerated().map { index, run in
             var sentence = RunSentence(run, dates: dates, besides: inTheWay[run])
             sentence.add(RunHint(run, of: job.definition))
-            if job.hasDroppedAttempts(after: run, among: runs) {
+            if job.hasDroppedAttempts(after: run, among: runs, status) {
                 let isJobsEnd = index == 0 && job.state == .invalidated
                 sentence.text += "; not tried again\(isJobsEnd ? ", as its job was ended" : "")"
             }

@@ -44,6 +44,24 @@ struct ChangeCommandTests {
         }
     }
 
+    @Test("That dropped dates count no more is told once the daemon has changed the job")
+    func lostDates() async throws {
+        try await DaemonProcess.with { daemon in
+            for name in ["tick", "tock"] {
+                let words = ["--event", "--cron", "0 9 * * *", "--tz", "UTC", "--name", name]
+                #expect(try await daemon.timerctl(["add"] + words).status == 0)
+            }
+            try await daemon.timerctl("skip", "tick", "-n", "2")
+            let change = ["change", "tick", "--tz", "Asia/Tokyo"]
+            let refused = try await daemon.timerctl(change + ["--name", "tock"])
+            #expect(refused.status == 1 && !refused.errors.contains("note: "), "\(refused.errors)")
+            let tried = try await daemon.timerctl(change + ["--dry-run"])
+            #expect(tried.errors.contains("dropped, would count no more\n"), "\(tried.errors)")
+            let changed = try await daemon.timerctl(change)
+            #expect(changed.errors.contains("dropped, counts no more\n"), "\(changed.errors)")
+        }
+    }
+
     @Test("A job of a queue becomes one with a command, whose priority is left out, which is told")
     func queueToCommand() async throws {
         try await DaemonProcess.with { daemon in

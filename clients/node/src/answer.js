@@ -17,8 +17,15 @@ export function part(method, answer, word, is) {
 
 const isTask = (task) => isObject(task) && isInteger(task.fire) && isInteger(task.token)
 
-/** The tasks that a reserve has brought. */
-export function reserved(answer) { return part('task.reserve', answer, 'tasks', (tasks) => Array.isArray(tasks) && tasks.every(isTask)) }
+/** The tasks that a reserve has brought. Where one cannot be read, `late` is to give back those beside it, which are nobody's. */
+export function reserved(answer, late) {
+  try {
+    return part('task.reserve', answer, 'tasks', (tasks) => Array.isArray(tasks) && tasks.every(isTask))
+  } catch (error) {
+    late(answer)
+    throw error
+  }
+}
 
 /** Those of an answer that nobody waits for any more: of one that cannot be read, none. */
 export function reservedLate(answer) { return Array.isArray(answer?.tasks) ? answer.tasks.filter(isTask) : [] }

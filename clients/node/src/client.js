@@ -95,7 +95,7 @@ export class Client {
   /** Tasks of the queues; none where there was none in time. */
   async reserve(queues, { count, lease, wait, whileConnected, ...options } = {}) {
     const params = { queues: [queues].flat(), count, lease, wait, whileConnected }
-    return reserved(await this.call('task.reserve', params, options))
+    return reserved(await this.call('task.reserve', params, options), (answer) => this.#giveBackLate(answer))
   }
   extend(task, { lease, whileConnected, ...options } = {}) { return this.#say('task.extend', task, {}, { lease, whileConnected }, options) }
   finish(task, options) { return this.#say('task.finish', task, {}, {}, options) }
@@ -165,14 +165,17 @@ export class Client {
 
   /** Tasks that come after the caller has gone are released at once. */
   #reserve(params, options) {
-    const late = (answer) => {
-      const tasks = reservedLate(answer).map(({ fire, token }) => ({ fire, token }))
-      if (tasks.length > 0) this.#giveBack(tasks)
-    }
+    const late = (answer) => this.#giveBackLate(answer)
     // Its answer comes at once, and this connection stays for it: with its end what is tied to it would be lost, as one attempt.
     if (isZero(params.wait)) return this.#main.call('task.reserve', params, { ...options, late })
     // Who gives up such a wait stops writing, and hears its answer: no task is handed out to nobody.
     return this.#onOwnLink('task.reserve', { ...params, waitWhileConnected: true }, { ...options, late })
+  }
+
+  #giveBackLate(answer) {
+    const tasks = reservedLate(answer).map(({ fire, token }) => ({ fire, token }))
+    for (const { token } of tasks) this.#tied.delete(token)
+    if (tasks.length > 0) this.#giveBack(tasks)
   }
 
   /** Also over a restart of the daemon, which says while it stops that it takes no more. What cannot be said comes back with the end of its lease. */

@@ -7,7 +7,7 @@ import { isObject } from './answer.js'
 import { BusyError, ClosedError, ConnectionError, errorOf, InvalidRequestError, ProtocolError, TimeoutError }
   from './errors.js'
 import { parse, stringify } from './json.js'
-import { withFewMarks } from './marks.js'
+import { mostMarks, withFewMarks } from './marks.js'
 import { manyMayShare } from './signal.js'
 
 const longestRequest = 1 << 20
@@ -71,7 +71,7 @@ export class Link {
         return reject(new InvalidRequestError(`the request '${method}' has ${bytes} bytes; accepted are ${longestRequest}`))
       }
       if (bytes > text.length && withFewMarks(text) !== text) {
-        return reject(new InvalidRequestError(`the request '${method}' has more than 64 marks in a row that combine with the character before them; the daemon takes no more`))
+        return reject(new InvalidRequestError(`the request '${method}' has more than ${mostMarks} marks in a row that combine with the character before them; the daemon takes no more`))
       }
       if (!isNeeded && (this.#calls >= this.#limits.maxCalls || this.#bytes + bytes > this.#limits.maxBytes)) {
         return reject(new BusyError(`'${method}' is one call too many: ${this.#calls} calls with ${this.#bytes} bytes wait for the daemon; ` +

@@ -3,7 +3,7 @@
 // Marks that combine with the character before them, such as accents: of a line with more in a row than this the daemon says that it takes none of it,
 // without its id, as of a connection that it does not take.
 
-const mostMarks = 64
+export const mostMarks = 64
 // What this Node does not know may be a mark to the daemon.
 const mayBeMarks = /[\p{M}\p{Cn}]+/gu
 
@@ -21,8 +21,12 @@ export function withFewMarks(text) {
   })
 }
 
+// Two marks each in the canonical form, and of the class 0 themselves; and the planes of ideographs, also of those that this Node does not know.
+const isNone = /[\u0f73\u0f75\u0f81\u{20000}-\u{3ffff}]/u
+
 /** Whether its combining class is not 0: among two of such, that of the lower class comes first in the canonical form. */
 function isMark(char) {
+  if (isNone.test(char)) return false
   if (/\p{Cn}/u.test(char)) return true
   const own = char.normalize('NFD')
   return `${char}\u0334`.normalize('NFD') !== `${own}\u0334` || `\u0301${char}`.normalize('NFD') !== `\u0301${own}`

@@ -72,12 +72,21 @@ export class Worker extends EventEmitter {
   /** Works until it is stopped. Rejects with what the daemon refuses for good, such as a lease that is too long, once what runs has been wound up. */
   run() { return this.#run ??= this.#work() }
 
-  /** Takes nothing more; what runs has `grace` ms to finish, then it is released. Resolves once all is said. */
+  /**
+   * Takes nothing more; what runs has `grace` ms to finish, then it is released. Resolves once all is said; where `grace` is none, it is stopped with the
+   * grace that it has, and rejects.
+   */
   async stop({ grace } = {}) {
-    this.#options.grace = milliseconds('grace', grace, this.#options.grace)
+    let wrong
+    try {
+      this.#options.grace = milliseconds('grace', grace, this.#options.grace)
+    } catch (error) {
+      wrong = error
+    }
     if (this.#stopping.signal.aborted) this.#cutShort.abort(new ClosedError('the worker was stopped a second time'))
     this.#stopping.abort()
     await this.#run?.catch(() => {}) // which is told to who has called `run`
+    if (wrong) throw wrong
   }
 
   /** To listeners, whose own faults are theirs: as of any emitter they are uncaught, and stop nothing here. */
@@ -122,7 +131,7 @@ export class Worker extends EventEmitter {
       }
       this.#quietAt = performance.now() + quietTime
       const tasks = reserved(await this.#reserving.call('task.reserve', { queues, count: room, lease, wait, whileConnected: true },
-        { generation: this.#bound, signal: this.#stopping.signal, late }))
+        { generation: this.#bound, signal: this.#stopping.signal, late }), late)
       this.#tries = 0
       for (const task of tasks) this.#start(task)
     } catch (error) {

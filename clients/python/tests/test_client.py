@@ -11,6 +11,7 @@ import sys
 import tempfile
 import threading
 import unittest
+import unittest.mock
 
 from fake import FakeDaemon
 
@@ -89,6 +90,15 @@ class ValueTests(unittest.TestCase):
         row = chr(0x301) * 64
         self.assertEqual(values.bounded("e" + row + chr(0x301) + chr(0x323) + "n" + row), "e" + row + "n" + row)
         self.assertEqual(values.bounded("\u6f22" * 65 + "\u0915" * 65), "\u6f22" * 65 + "\u0915" * 65)
+        # Of class 0, though two marks in the canonical form; ideographs, of which this Python may know nothing.
+        for text in ("\u0f73\u0f75\u0f81" * 30, "\U0002ebf0\U000323b0\U0003ffff" * 30):
+            self.assertEqual(values.with_few_marks(text), text)
+
+    def test_of_a_text_without_marks_each_character_is_looked_at_once(self):
+        looked = []
+        with unittest.mock.patch("timerd.values.unicodedata.combining", lambda char: looked.append(char) or 0):
+            self.assertEqual(values.with_few_marks("\u0436\u044f" * 1000), "\u0436\u044f" * 1000)
+        self.assertEqual(sorted(looked), ["\u0436", "\u044f"])
 
     def test_only_what_does_no_harm_is_repeated(self):
         yes = [("job.get", {"id": 1}), ("job.add", {"key": "a"}), ("job.add", {"jobs": [{"key": "a"}]}), ("job.invalidate", {"id": 1})]

@@ -649,6 +649,43 @@ class ConnectionTests(unittest.TestCase):
         release = ("task.release", {"tasks": [{"fire": 2, "token": 9}]})
         self.assertEqual(said[-3:], [(0, *release), (1, *release), (1, "job.get", {"id": 4})])
 
+    def test_tasks_beside_one_that_cannot_be_read_are_given_back(self):
+        def serve(connection):
+            while True:
+                request = connection.request()
+                if request is None:
+                    return
+                said.append((request["method"], request["params"]))
+                if request["method"] == "task.reserve":
+                    tasks = [{"fire": 1, "token": 8, "queue": "q"}, {"fire": 2, "token": []}, {"fire": 3, "token": 9, "queue": 4}]
+                    connection.send(id=request["id"], result={"tasks": tasks})
+                elif request["method"] == "task.release":
+                    connection.send(id=request["id"], result={"tasks": [{"fire": 1, "state": "ready"}, {"fire": 3, "state": "ready"}]})
+                    released.set()
+                else:
+                    connection.send(id=request["id"], result={"job": request["params"]})
+
+        said, released = [], threading.Event()
+        back = ("task.release", {"tasks": [{"fire": 1, "token": 8}, {"fire": 3, "token": 9}]})
+        server = Server(self, serve)
+        with timerd.Client(server.path, timeout=LIMIT) as client:
+            with self.assertRaises(timerd.ProtocolError):
+                client.reserve("q")
+            client.get(7)
+        self.assertEqual(said[1:], [back, ("job.get", {"id": 7})])
+
+        async def work(wait):
+            async with timerd.AsyncClient(server.path, timeout=LIMIT) as client:
+                with self.assertRaises(timerd.ProtocolError):
+                    await client.reserve("q", wait=wait, while_connected=True)
+                await asyncio.get_running_loop().run_in_executor(None, released.wait, LIMIT)
+
+        for wait in (0, "1h"):
+            said.clear()
+            released.clear()
+            self.run_async(work(wait))
+            self.assertEqual(said[1:], [back])
+
     def test_tasks_that_came_with_what_failed_are_given_back_with_the_next_call(self):
         def serve(connection):
             request = connection.request()
@@ -714,6 +751,36 @@ class ConnectionTests(unittest.TestCase):
                     self.assertEqual(running.communicate(timeout=LIMIT)[0], said)
                 finally:
                     running.kill()
+
+    def test_who_is_interrupted_anywhere_as_it_tries_again_may_close_what_tries(self):
+        # As a signal handler does, ahead of each step in turn that leads into the pause and through it.
+        program = """
+            import sys, timerd
+            timerd.client.Attempts.after = lambda *_: 0.001
+            timerd.watcher.Backoff.next = lambda _: 0.001
+            def close_at(step, one, run):
+                left = [step]
+                def profile(frame, event, argument):
+                    left[0] -= 1
+                    if left[0] == 0:
+                        sys.setprofile(None)
+                        one.close()
+                sys.setprofile(profile)
+                try:
+                    run()
+                except timerd.ConnectionFailed:
+                    pass
+                finally:
+                    sys.setprofile(None)
+            for step in range(1, 400):
+                client = timerd.Client("/nonexistent/s.sock", patience=600, timeout=None)
+                close_at(step, client, lambda: client.get(1))
+                watcher = timerd.Watcher("/nonexistent/s.sock")
+                close_at(step, watcher, lambda: next(watcher, None))
+            print("closed")
+        """
+        running = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=LIMIT)
+        self.assertEqual(running.stdout, b"closed\n")
 
     def test_a_daemon_that_has_gone_with_a_request_leaves_it_lost_and_not_unsent(self):
         def gone():

@@ -2,6 +2,7 @@
 """Workers, against a daemon that a test stops, restarts and makes lose its replies."""
 import asyncio
 import functools
+import gc
 import logging
 import os
 import signal
@@ -18,7 +19,7 @@ from unittest import mock
 from fake import FakeDaemon
 
 import timerd
-from timerd import wake
+from timerd import aio_signals, wake
 
 
 def setUpModule():
@@ -936,6 +937,19 @@ class SignalTests(unittest.TestCase):
                 finally:
                     worker.kill()
             daemon.stop()
+
+    def test_a_worker_whose_event_loop_was_closed_keeps_that_no_longer(self):
+        loop = asyncio.new_event_loop()
+        worker = timerd.AsyncWorker(["q"], lambda task: None, socket="/nonexistent/s.sock")
+        task = loop.create_task(worker.run())
+        loop.run_until_complete(asyncio.sleep(0))
+        self.assertIn(loop, aio_signals._listeners)
+        loop.close()
+        with self.assertRaises(RuntimeError):
+            task.get_coro().close()  # as the collector does
+        self.assertEqual(aio_signals._listeners, {})
+        del task
+        gc.collect()  # now, while what asyncio says of it is not logged
 
     def test_a_signal_is_heard_by_all_workers_of_an_event_loop_and_by_those_that_are_left(self):
         program = """

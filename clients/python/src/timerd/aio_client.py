@@ -12,8 +12,8 @@ from .aio_connection import AsyncConnection
 from .aio_methods import AsyncMethods
 from .call import Call
 from .client import time_limit
-from .conversation import LONGEST_NUMBER, Conversation
-from .errors import ConnectionFailed, ConnectionLost, Refused, TimerdError
+from .conversation import LONGEST_NUMBER, Conversation, handles
+from .errors import ConnectionFailed, ConnectionLost, ProtocolError, Refused, TimerdError
 from .outcome import LATER
 from .paths import default_socket
 from .repeats import Attempts, Backoff
@@ -130,7 +130,15 @@ class AsyncClient(AsyncMethods):
             raise
 
     async def carry_out(self, call: Call[T]) -> T:
-        return call.value(await self._ask(call.method, call.params, None))
+        answer = await self._ask(call.method, call.params, None)
+        try:
+            return call.value(answer)
+        except ProtocolError:  # of one task; those beside it are nobody's
+            late = handles(call.method, answer)
+            for task in late:
+                self._forget_tie(task)
+            self._release_soon([late] if late else [])
+            raise
 
     async def _ask(self, method: str, params: Mapping[str, Any], timeout: Optional[float], said: Optional[bytes] = None) -> Any:
         # Ahead of any wait: what the caller changes meanwhile is not said, and a repeat says the same.
@@ -198,9 +206,14 @@ class AsyncClient(AsyncMethods):
         elif self._tied and method in _ENDINGS:
             for said, told in zip(_tasks(params), _tasks(answer)):
                 if isinstance(told, dict) and "state" in told:  # what was refused is perhaps tied
-                    self._tied.pop(_token(said), None)
+                    self._forget_tie(said)
             for other in [other for other in self._others if other.waits_in_vain]:
                 self._leave(other)
+
+    def _forget_tie(self, task: Any) -> None:
+        token = _token(task)
+        if token is not None:
+            self._tied.pop(token, None)
 
     def has_ended(self) -> bool:
         """With `reconnect` false: whether the connection has ended, which is said once, here or by a call."""
@@ -261,5 +274,7 @@ def _tasks(said: Any) -> List[Any]:
     return tasks if isinstance(tasks, list) else []
 
 
-def _token(task: Any) -> Any:
-    return task.get("token") if isinstance(task, Mapping) else None
+def _token(task: Any) -> Optional[int]:
+    """None where it says none that could be one."""
+    token = task.get("token") if isinstance(task, Mapping) else None
+    return token if isinstance(token, int) and not isinstance(token, bool) else None

@@ -90,9 +90,9 @@ class AsyncWorker:
         finally:
             self._duty.forget()
             left: "List[asyncio.Future[Any]]" = [reserving, *others, *self._running, *([] if self._moving is None else [self._moving])]
-            for one in left:
-                one.cancel()
             try:
+                for one in left:
+                    one.cancel()  # which fails where its event loop was closed
                 # In front of what the handlers do when they are cancelled, which may take long: their tasks go back with the connections.
                 await asyncio.gather(self._reserving.close(), self._saying.close())
                 await asyncio.gather(*left, return_exceptions=True)

@@ -12,13 +12,13 @@ from typing import Any, Deque, Iterator, List, Mapping, Optional, Sequence, Tupl
 
 from .call import Call, waits
 from .connection import Connection
-from .conversation import LONGEST_NUMBER, Conversation
-from .errors import ConnectionFailed, ConnectionLost, Refused, TimedOut
+from .conversation import LONGEST_NUMBER, Conversation, handles
+from .errors import ConnectionFailed, ConnectionLost, ProtocolError, Refused, TimedOut
 from .forks import mind_forks
 from .methods import Methods
 from .paths import default_socket
 from .repeats import Ask, Attempts
-from .wake import Wake, wait_for_end
+from .wake import Latch, Wake, wait_for_end
 
 T = TypeVar("T")
 
@@ -49,7 +49,7 @@ class Client(Methods):
         self.timeout = timeout
         self.patience = patience
         self.reconnect = reconnect
-        self._closed = threading.Event()
+        self._closed = Latch()
         self._ungiven: "Deque[List[Any]]" = collections.deque()  # tasks that came for nobody, over connections that have ended
         self._main = _Channel(self)
         self._guard = threading.RLock()  # `close` may be called by a signal handler, which may have interrupted anything
@@ -111,12 +111,18 @@ class Client(Methods):
         return self._main.wait_for_end(wake)
 
     def carry_out(self, call: Call[T]) -> T:
-        return call.value(self._ask([(call.method, call.params)], None)[0])
+        answer = self._ask([(call.method, call.params)], None)[0]
+        try:
+            return call.value(answer)
+        except ProtocolError:  # of one task; those beside it are nobody's, and go back with the next call
+            late = handles(call.method, answer)
+            self._ungiven.extend([late] if late else [])
+            raise
 
     def _ask(self, asks: Sequence[Ask], timeout: Optional[float]) -> List[Any]:
         limit, does_wait = time_limit(asks, self.timeout if timeout is None else timeout, timeout is None)
         deadline = None if limit is None else time.monotonic() + limit
-        if self._closed.is_set():
+        if self._closed.is_set:
             raise ConnectionLost("the client was closed")
         if not (does_wait and self.reconnect):
             return self._main.ask(asks, deadline, limit, self.patience)
@@ -132,10 +138,7 @@ class Client(Methods):
                 self._spare.append(channel)
 
     def _forked(self) -> None:
-        was_closed = self._closed.is_set()
-        self._closed, self._guard = threading.Event(), threading.RLock()
-        if was_closed:
-            self._closed.set()
+        self._closed, self._guard = Latch(self._closed.is_set), threading.RLock()
         self._ungiven.clear()  # which are the parent's
         for channel in self._channels:
             channel.lock, channel.closed, channel.is_used = threading.RLock(), self._closed, False
@@ -172,9 +175,9 @@ class _Channel:
                     try:
                         return self._once(asks, deadline)
                     except ConnectionFailed as error:
-                        if self.closed.is_set() and isinstance(error, ConnectionLost):  # `interrupt` looks like the daemon's end
+                        if self.closed.is_set and isinstance(error, ConnectionLost):  # `interrupt` looks like the daemon's end
                             raise type(error)("the client was closed") from None
-                        pause = None if self.closed.is_set() else attempts.after(error, time.monotonic())
+                        pause = None if self.closed.is_set else attempts.after(error, time.monotonic())
                         if pause is None:
                             raise attempts.final(error)
                     self.closed.wait(pause)
@@ -190,7 +193,7 @@ class _Channel:
             yield
         finally:
             self.is_used = False
-            if self.closed.is_set():
+            if self.closed.is_set:
                 self.drop()
 
     def end(self) -> None:
@@ -215,9 +218,9 @@ class _Channel:
             if not self._reconnect:
                 raise ConnectionLost("the connection to timerd ended while nothing was asked")
             connection = None
-        if connection is None and not self.closed.is_set():
+        if connection is None and not self.closed.is_set:
             self.connection = connection = Connection(self._path)
-        if connection is None or self.closed.is_set():  # by `close`, which may not have seen this connection
+        if connection is None or self.closed.is_set:  # by `close`, which may not have seen this connection
             raise ConnectionLost("the client was closed")
         return connection
 

@@ -176,9 +176,17 @@ class Conversation:
 
     def give_back(self, method: str, result: Any) -> None:
         """Of an answer that nobody takes, the tasks."""
-        tasks = result.get("tasks") if method == "task.reserve" and isinstance(result, dict) else None
-        # What cannot be read is nothing that could be given back.
-        readable = [task for task in tasks if isinstance(task, dict) and "fire" in task and "token" in task] if isinstance(tasks, list) else []
-        held: List[Any] = [{"fire": task["fire"], "token": task["token"]} for task in readable]
+        held = handles(method, result)
         if held:
             self._late.append(held)
+
+
+def handles(method: str, result: Any) -> List[Any]:
+    """Of the answer to a reserve, the tasks that can be given back: what cannot be read is none."""
+    tasks = result.get("tasks") if method == "task.reserve" and isinstance(result, dict) else None
+    said = [task for task in tasks if isinstance(task, dict)] if isinstance(tasks, list) else []
+    return [{"fire": task["fire"], "token": task["token"]} for task in said if all(_is_number(task.get(word)) for word in ("fire", "token"))]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)

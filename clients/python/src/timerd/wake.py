@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waking a thread that waits for a socket."""
+"""Waking a thread that waits: for a socket, or for a pause to pass."""
 from __future__ import annotations
 
 import os
+import queue
 import select
 import socket
+import time
 from typing import Optional
 
 
@@ -33,6 +35,49 @@ class Wake:
                 pass
         except BlockingIOError:
             pass
+
+
+class Bell:
+    """Wakes one thread, once for each ring. Of all that does so this alone may be used by a signal handler, which may have interrupted anything, also who
+    waits for it: the lock of a threading.Event, which that has then, would never be had."""
+
+    def __init__(self) -> None:
+        self._rung: "queue.SimpleQueue[None]" = queue.SimpleQueue()
+
+    def ring(self) -> None:
+        self._rung.put(None)
+
+    def wait(self, seconds: Optional[float] = None) -> bool:
+        """Whether it has rung by then."""
+        try:
+            self._rung.get(timeout=None if seconds is None else max(0.0, seconds))
+        except queue.Empty:
+            return False
+        return True
+
+    def wait_until(self, moment: float) -> bool:
+        """Until it rings or the moment has come; whether there is time left."""
+        left = moment - time.monotonic()
+        if left > 0:
+            self.wait(left)
+        return left > 0
+
+
+class Latch:
+    """What is set once, also by a signal handler."""
+
+    def __init__(self, is_set: bool = False) -> None:
+        self.is_set = is_set
+        self._bell = Bell()
+
+    def set(self) -> None:
+        self.is_set = True
+        self._bell.ring()
+
+    def wait(self, seconds: float) -> None:
+        """Until then, or until it is set."""
+        if not self.is_set and self._bell.wait(seconds):
+            self._bell.ring()  # for the next one who waits
 
 
 def wait_for_end(connected: Optional[socket.socket], wake: Wake) -> bool:

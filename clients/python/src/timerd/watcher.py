@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 from typing import Iterator, Optional, Sequence
 
 from . import calls
@@ -15,6 +14,7 @@ from .paths import default_socket
 from .progress import Lost, Progress, passes
 from .repeats import Backoff
 from .values import Json
+from .wake import Latch
 
 log = logging.getLogger("timerd.watcher")
 
@@ -43,11 +43,11 @@ class Watcher:
         self.reconnect = reconnect
         self._connection: Optional[Connection] = None
         self._iteration: Optional[object] = None
-        self._closed = threading.Event()
+        self._closed = Latch()
         mind_forks(self)
 
     def close(self) -> None:
-        """Ends the iteration, also from another thread."""
+        """Ends the iteration, also from another thread or a signal handler."""
         self._closed.set()
         connection = self._connection
         if connection is not None:
@@ -57,7 +57,7 @@ class Watcher:
         """Connects and subscribes; iterating does so by itself. Returns the newest event's number."""
         self._connection = connection = Connection(self.path)
         try:
-            if self._closed.is_set():  # `close` may not have seen this connection
+            if self._closed.is_set:  # `close` may not have seen this connection
                 connection.interrupt()
             call = calls.subscribe(self.progress.params())
             seq = call.value(connection.ask([(call.method, call.params)], None)[0])
@@ -98,7 +98,7 @@ class Watcher:
         """What is told next; what was told before has been dealt with. None once closed."""
         self.progress.done()
         backoff = Backoff()
-        while not self._closed.is_set():
+        while not self._closed.is_set:
             try:
                 if self._connection is None:
                     self.subscribe()
@@ -109,7 +109,7 @@ class Watcher:
                 told = self.progress.take(connection.notification())
             except TimerdError as error:
                 self._drop()
-                if self._closed.is_set():
+                if self._closed.is_set:
                     break
                 if not self.reconnect or not passes(error):
                     raise
@@ -127,4 +127,5 @@ class Watcher:
             connection.close()
 
     def _forked(self) -> None:
+        self._closed = Latch(self._closed.is_set)
         self._drop()

@@ -16,7 +16,7 @@ from .log import Log
 from .outcome import Report
 from .repeats import Backoff
 from .values import Duration, duration, seconds
-from .wake import Wake
+from .wake import Bell, Wake
 
 log = Log("timerd.worker")
 
@@ -61,8 +61,7 @@ class Worker:
         self._saying = Client(socket)
         self._lock = threading.Condition()
         self._work: "queue.SimpleQueue[Optional[Held]]" = queue.SimpleQueue()
-        # What wakes `run`. Of all that wakes a thread this alone may be used by a signal handler, which may have interrupted anything.
-        self._woken: "queue.SimpleQueue[None]" = queue.SimpleQueue()
+        self._woken = Bell()  # wakes `run`
         # Two connections tie tasks to themselves at a stop: the one that is to keep them has to be the later one.
         self._tying = threading.Lock()
         self._has_run = False
@@ -72,14 +71,12 @@ class Worker:
         self._over = threading.Event()
         self._trouble: Optional[BaseException] = None
 
-    # From outside
-
     def stop(self, grace: Optional[float] = None) -> None:
         """Takes no more tasks; `run` returns once what is in progress has ended. May be called from a signal handler and from any thread."""
         if grace is not None:
             self.grace = grace
         self._is_asked = True
-        self._woken.put(None)
+        self._woken.ring()
 
     def run(self, *, signals: bool = True) -> None:
         """Works until `stop`, or in the main thread SIGTERM or SIGINT; a second signal ends the grace. Raises what makes working impossible,
@@ -94,7 +91,7 @@ class Worker:
             for target in [self._reserve, self._leases, self._deadlines, self._report] + [self._handle] * self._duty.concurrency:
                 threading.Thread(target=self._guarded, args=(target,), name="timerd" + target.__name__, daemon=True).start()
             while not self._is_asked:
-                self._woken.get()
+                self._woken.wait()
             self._end()
         except BaseException:  # of a signal handler, or a thread that could not begin: none may go on behind it
             self._abandon()
@@ -126,7 +123,7 @@ class Worker:
             self._reserve_until_stopped()
         finally:
             self._reserves_no_more.set()
-            self._woken.put(None)
+            self._woken.ring()
 
     def _reserve_until_stopped(self) -> None:
         backoff = Backoff()
@@ -211,7 +208,7 @@ class Worker:
                 return
             self._insist(*batch)
             if self._stopping.is_set():
-                self._woken.put(None)
+                self._woken.ring()
 
     def _insist(self, method: str, reports: Sequence[Report]) -> None:
         """Until it was answered: what is said again by the same attempt is answered again."""
@@ -285,7 +282,7 @@ class Worker:
             for held in lost:
                 log.warning("task %d: its lease is lost; what its handler does counts for nothing", held.task.fire)
             if lost and self._stopping.is_set():
-                self._woken.put(None)  # what is in progress may be over with it
+                self._woken.ring()  # what is in progress may be over with it
 
     # The end
 
@@ -298,15 +295,15 @@ class Worker:
         begun = time.monotonic()
         # In a thread: a daemon that hangs answers after the grace, or never, and a signal ends no wait for an answer.
         threading.Thread(target=self._guarded, args=(self._move,), name="timerd_move", daemon=True).start()
-        while self._duty.held and self._wait_until(begun + self.grace):
+        while self._duty.held and self._woken.wait_until(begun + self.grace):
             pass
-        while not self._reserves_no_more.is_set() and self._wait_until(min(self._duty.quiet_at, begun + self.grace)):
+        while not self._reserves_no_more.is_set() and self._woken.wait_until(min(self._duty.quiet_at, begun + self.grace)):
             pass
         with self._lock:
             self._duty.give_up()
             self._lock.notify_all()
         until = time.monotonic() + _LAST_WORDS
-        while self._duty.unsaid() and self._wait_until(until):
+        while self._duty.unsaid() and self._woken.wait_until(until):
             pass
         with self._lock:
             unsaid = self._duty.unsaid()
@@ -314,10 +311,7 @@ class Worker:
             self._lock.notify_all()
         if unsaid:
             log.warning("of %d tasks could not be said what became of them; they may come again", unsaid)
-        for _ in range(self._duty.concurrency):
-            self._work.put(None)
-        self._reserving.close()
-        self._saying.close()
+        self._let_go()
 
     def _abandon(self) -> None:
         """Nothing more is begun or said; what is tied to the connections goes back with them."""
@@ -329,6 +323,10 @@ class Worker:
             self._over.set()
             self._lock.notify_all()
         self._changed.ring()
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Lets the threads end that handle, and the connections, with what is still tied to them."""
         for _ in range(self._duty.concurrency):
             self._work.put(None)
         self._reserving.close()
@@ -349,14 +347,3 @@ class Worker:
                 if not self._over.is_set():
                     log.warning("keeping what is in progress: %s; trying again", error)
                 self._over.wait(backoff.next())
-
-    def _wait_until(self, moment: float) -> bool:
-        """Until something was said, `stop` was called or the moment has come; whether there is time left."""
-        left = moment - time.monotonic()
-        if left <= 0:
-            return False
-        try:
-            self._woken.get(timeout=left)
-        except queue.Empty:
-            pass
-        return True

@@ -16,9 +16,10 @@ struct JobHistory {
     private let runs: [Run]
     private let inTheWay: RunsInTheWay
     private let parts: Parts
+    private let status: StatusReply
 
-    init(job: Job, runs: [Run], parts: Parts) {
-        (self.job, self.parts) = (job, parts)
+    init(job: Job, runs: [Run], parts: Parts, status: StatusReply) {
+        (self.job, self.parts, self.status) = (job, parts, status)
         // What is claimed ahead of its date is none yet.
         self.runs = runs.filter { $0.state != .claimed || $0.fireDate <= parts.dates.now }
         times = RunTimes(runs)
@@ -173,7 +174,7 @@ struct JobHistory {
             }
             td(.class("why")) {
                 parts.why(run, besides: inTheWay[run])
-                if job.hasDroppedAttempts(after: run, among: runs) {
+                if job.hasDroppedAttempts(after: run, among: runs, status) {
                     p(.class("soft")) {
                         job.state == .invalidated && run.id == runs.first?.id
                             ? "Not tried again, as its job was ended." : "Not tried again."

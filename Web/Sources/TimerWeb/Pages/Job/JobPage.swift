@@ -30,7 +30,7 @@ struct JobPage {
         job = try await client.job(.id(id))
         runs = try await NewestRuns(of: id, atMost: JobHistory.bars, at: visit.dates.now, client)
         let shown = runs.shown(atMost: JobHistory.bars)
-        history = JobHistory(job: job, runs: shown, parts: parts)
+        history = JobHistory(job: job, runs: shown, parts: parts, status: status)
         facts = JobFacts(job: job, status: status, parts: parts)
         open = try await OpenRuns(session, visit.dates.now, of: job)
         // The daemon does not count tasks among what is open.
