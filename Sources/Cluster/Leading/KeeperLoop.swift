@@ -103,7 +103,7 @@ final class KeeperLoop {
             if answer.lease.remaining > 0 { tell(holder: nil) }
             perform(.answered(request, answer, sent: sent))
             if leadership.asksForRelays { askForRelays(on: connection) }
-            if trouble != nil {
+            if trouble != nil, !leadership.rowIsHeld {
                 trouble = nil
                 listeners.onRecovered()
             }
@@ -187,6 +187,7 @@ final class KeeperLoop {
             reply = try send(request, on: connection, .microseconds(within))
         } catch {
             if let holder = holder(behind: error, on: connection, .microseconds(within)) {
+                if holder.table == "timerd.nodes" { perform(.rowHeld) }
                 throw .away(holder.words)
             }
             throw .from(error, doing: "write its tables")
