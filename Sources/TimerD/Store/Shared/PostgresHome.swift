@@ -340,7 +340,7 @@ final class PostgresHome: SharedHome {
 
 extension PostgresError {
     /// The same, with who was in the way of what had no answer.
-    fileprivate func behind(_ holder: LockHolder?) -> Self {
+    func behind(_ holder: LockHolder?) -> Self {
         guard let holder else { return self }
         var error = self
         error.message += ": \(holder.words)"
