@@ -284,8 +284,9 @@ struct SharedCopy {
     ) throws {
         try transact(connection, epoch) {
             try run(PostgresHome.Statements.count, [.integer(number + 1)], on: connection)
-            if version > 0 { try removeTables(connection) }
             for table in tables {
+                // By their names, as no migration has removed a table: the schema may hold others, which somebody has added.
+                if version > 0 { try run(table.removal, on: connection) }
                 try run(table.creation, on: connection)
                 try database.readRows(of: table, limit: Self.portion) {
                     values throws(DatabaseError) in
@@ -307,25 +308,12 @@ struct SharedCopy {
         }
     }
 
-    private func removeTables(_ connection: PostgresConnection) throws(PostgresError) {
-        let tables = try connection.execute(Statements.tables, within: limit)
-        for row in 0..<tables.count {
-            guard let name = tables.text(row, 0) else { continue }
-            try run(SharedTable(name: name, columns: []).removal, on: connection)
-        }
-    }
-
     enum Statements {
         /// As JSON: the fingerprint is null where another build has made the table without one.
         static let stored = """
             SELECT number, version, table_id <> \(ClusterTables.origin),
                 (to_jsonb(store) ->> 'fingerprint')::bigint
             FROM timerd.store AS store
-            """
-        /// The tables of jobs, without those of the cluster itself.
-        static let tables = """
-            SELECT tablename::text FROM pg_tables WHERE schemaname = 'timerd'
-                AND tablename NOT IN ('cluster', 'lease', 'nodes', 'store')
             """
         /// The numbers that were given out, and whether the tables are a copy's, whose original may have given out more.
         static let usedNumbers = """
