@@ -159,13 +159,15 @@ import TimerWords
     private static let lost = Failure(.unavailable, "the daemon closed the connection")
     private static let leads = node("alpha", .draining) { $0.epoch = 7 }
 
-    /// What the wait ends with where its looks come to `results`, the last of which again and again; and how many looks that
-    /// took.
+    /// What the wait ends with, and its looks, of `length` each and a second apart, which come to `results`, the last for ever.
     private func wait(
-        _ results: [Result<[NodeView], Failure>]
+        _ results: [Result<[NodeView], Failure>],
+        length: Duration = .zero
     ) async -> (end: Result<[NodeView], Failure>, looks: Int) {
         let looks = Locked(0)
+        let clock = Locked(SuspendingClock.now)
         var wait = DrainWait(node: "alpha") {
+            clock.withLock { $0 += length }
             let index = looks.withLock { count in
                 count += 1
                 return min(count, results.count) - 1
@@ -173,7 +175,8 @@ import TimerWords
             let reply = NodesReply(nodes: try results[index].get(), now: testNow)
             return Answer(value: reply, json: .null)
         }
-        wait.pause = {}
+        wait.pause = { clock.withLock { $0 += .seconds(1) } }
+        wait.now = { clock.withLock { $0 } }
         let end: Result<[NodeView], Failure>
         do {
             end = .success(try await wait.run().value.nodes)
@@ -224,8 +227,11 @@ import TimerWords
         let undone = await wait([.success([Self.leads]), .success([Self.node("alpha", .leading)])])
         #expect(undone.end == .failure(Failure(.refused, "'alpha' drains no more, and leads on")))
         #expect(undone.looks == 2)
-        let silent = await wait([.success([Self.leads]), .failure(Self.lost)])
-        #expect(silent.end == .failure(Self.lost) && silent.looks == DrainWait.mostFailures + 1)
+        // A minute in each case: of refusals at once, and of those for which a node has waited.
+        for (length, looks) in [(Duration.zero, 60), (.seconds(8), 7)] {
+            let silent = await wait([.success([Self.leads]), .failure(Self.lost)], length: length)
+            #expect(silent.end == .failure(Self.lost) && silent.looks == 1 + looks)
+        }
         let broken = Failure(.protocolBroken, "the answer cannot be read")
         #expect(await wait([.failure(broken)]).looks == 1)
     }

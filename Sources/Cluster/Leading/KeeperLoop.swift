@@ -103,7 +103,7 @@ final class KeeperLoop {
             if answer.lease.remaining > 0 { tell(holder: nil) }
             perform(.answered(request, answer, sent: sent))
             if leadership.asksForRelays { askForRelays(on: connection) }
-            if trouble != nil {
+            if trouble != nil, !leadership.rowIsHeld {
                 trouble = nil
                 listeners.onRecovered()
             }
@@ -171,9 +171,12 @@ final class KeeperLoop {
         return new
     }
 
-    /// Whatever is set for the database: a renewal, which reads the jobs' row and writes the lease's, would else be at odds with a
-    /// commit of the jobs, which does the reverse; and whoever waits for a row is to look at it again.
-    private static let isolation = " SET default_transaction_isolation = 'read committed'"
+    /// Whatever is set for the database.
+    ///
+    /// A renewal, which reads the jobs' row and writes the lease's, would else be at odds with a commit of the jobs, which does the
+    /// reverse; and whoever waits for a row is to look at it again. A row that a policy hides is not gone.
+    private static let isolation =
+        " SET default_transaction_isolation = 'read committed'; SET row_security = off"
 
     private func ask(
         _ request: Leadership.Request,
@@ -187,6 +190,7 @@ final class KeeperLoop {
             reply = try send(request, on: connection, .microseconds(within))
         } catch {
             if let holder = holder(behind: error, on: connection, .microseconds(within)) {
+                if holder.table == "timerd.nodes" { perform(.rowHeld) }
                 throw .away(holder.words)
             }
             throw .from(error, doing: "write its tables")

@@ -32,6 +32,8 @@ extension Leadership {
         notBefore = .min
         renewAt = sent + terms.renewal
         rank = answer.rank
+        // An attempt to take the lease writes the row only where that is blocked.
+        if case .take = request, answer.outcome != .blocked {} else { rowIsHeld = false }
         othersMayLead = answer.othersMayLead
         if drains != answer.drains {
             drains = answer.drains

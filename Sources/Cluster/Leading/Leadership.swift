@@ -52,6 +52,8 @@ package struct Leadership: Sendable {
         case tablesGone
         /// Another node has this one's name: it takes no part, and what is sent under that name is not for it.
         case nameTaken
+        /// Somebody who is no node keeps this node's own row from being written, and with it the lease.
+        case rowHeld
         /// The lease was taken or given back, or a node is to drain: look.
         case notified
         /// The node is to end: it gives back what it holds, and takes nothing.
@@ -119,6 +121,8 @@ package struct Leadership: Sendable {
     var standsBackUntil = Int64.min
     /// Until when nodes that drain are to lead rather than this one, which could not; see `LeaseTerms.standsAside`.
     var standsAsideUntil = Int64.min
+    /// Whether its own row could not be written when that was tried last, see `Event.rowHeld`.
+    package internal(set) var rowIsHeld = false
     /// How many times its core could not begin, or not go on, since it last led for long.
     var failedLeads = 0
     /// Since when its core leads; nil while it does not.
@@ -153,6 +157,17 @@ package struct Leadership: Sendable {
     /// Where none may, a node that drains is better than none.
     var isToStandBy: Bool { drains && othersMayLead }
 
+    /// When it may take the lease, were it not for `failures`; nil before it was seen.
+    ///
+    /// Without its row it would lose the lease again as soon as it is over: others come first, for a third of one.
+    private var takeTime: Int64? {
+        guard let lease, var time = takeAt else { return nil }
+        if rowIsHeld, othersMayLead {
+            time = max(time, min(lease.end, lease.surelyOver)) + terms.renewal
+        }
+        return max(time, standsBackUntil)
+    }
+
     /// For how many µs more its row says that it could not lead; nil for one that may.
     package func standsAside(at now: Int64) -> Int64? {
         standsAsideUntil > now ? standsAsideUntil - now : nil
@@ -183,8 +198,10 @@ package struct Leadership: Sendable {
         switch role {
         case .standsBy:
             if leaves { return .done }
-            if !isToStandBy, let lease, let takeAt, max(takeAt, standsBackUntil) < due {
-                due = max(takeAt, standsBackUntil)
+            // A row that is held stays due, and would keep it from the lease for good.
+            if !isToStandBy, let lease, let takeTime, takeTime < due || rowIsHeld && takeTime <= now
+            {
+                due = takeTime
                 request = .take(lease.seen(at: now))
             }
         case .leads(let epoch, let end), .handsOver(let epoch, let end):
@@ -217,6 +234,7 @@ package struct Leadership: Sendable {
             notBefore = now + (epoch == nil ? terms.renewal : terms.retry(afterFailures: failures))
         case .tablesGone:
             if role == .standsBy, isLeaseOver(at: now) { tell(leader: nil, &effects) }
+        case .rowHeld: rowIsHeld = true
         case .nameTaken: if role == .standsBy { tell(leader: nil, &effects) }
         case .notified: renewAt = min(renewAt, now)
         case .leave:

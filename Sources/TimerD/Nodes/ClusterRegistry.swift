@@ -19,19 +19,28 @@ struct ClusterRegistry: NodeRegistry {
         } catch {
             throw ControlError(.storageFailed, "the nodes cannot be read: \(error)")
         }
-        let now = SystemClock.read().wall
-        return found.map { node in
+        return Self.views(
+            of: found,
+            now: SystemClock.read().wall,
+            ahead: keeper.clockDifference ?? 0
+        )
+    }
+
+    /// `ahead`: by how much this host's clock, of which `now` is, is ahead of the database's, in µs.
+    static func views(of nodes: [NodeStatus], now: Timestamp, ahead: Int64) -> [NodeView] {
+        func date(_ stored: Int64) -> Timestamp { Timestamp(microseconds: stored + ahead) }
+        return nodes.map { node in
             NodeView(
                 name: node.name,
-                state: Self.state(of: node),
+                state: state(of: node),
                 version: node.version,
                 host: node.host,
                 labels: node.labels,
-                startedAt: Timestamp(microseconds: node.startedAt),
+                startedAt: date(node.startedAt),
                 leaseUntil: now + TimeSpan(microseconds: node.remaining),
                 clockDifference: node.clockDifference ?? 0,
                 epoch: node.epoch,
-                drainingSince: node.drainsSince.map { Timestamp(microseconds: $0) }
+                drainingSince: node.drainsSince.map(date)
             )
         }
     }

@@ -63,10 +63,22 @@ struct Lead: Sendable {
 
     /// Makes the copy of the jobs at `path`, whose writes go to PostgreSQL from then on.
     ///
-    /// - Throws: `DatabaseError`, or `PostgresError`.
-    func copy(at path: String) throws -> Database {
+    /// `limit`: how long the server may be silent.
+    ///
+    /// - Throws: `DatabaseError`, or `PostgresError`, which names who has locked what is read.
+    func copy(
+        at path: String,
+        within limit: Duration = SharedCopy.standardLimit
+    ) throws -> Database {
         let connection = try PostgresHome.connect(address, within: .seconds(10))
-        let copy = try SharedCopy(at: path).make(connection, node: node, epoch: epoch)
+        var place = SharedCopy(at: path)
+        place.limit = limit
+        let copy: (database: Database, tables: [SharedTable], number: Int64)
+        do {
+            copy = try place.make(connection, node: node, epoch: epoch)
+        } catch let error as PostgresError where error.isLost {
+            throw error.behind(holder(inFrontOf: connection.backendPID))
+        }
         copy.database.home = PostgresHome(
             address,
             connection: connection,
@@ -80,5 +92,15 @@ struct Lead: Sendable {
             onDoubt: onDoubt
         )
         return copy.database
+    }
+
+    /// See `PostgresHome.holder`; over a connection of its own, as that one waits.
+    private func holder(inFrontOf backend: Int32) -> LockHolder? {
+        // try?: it is for the words alone.
+        guard let other = try? PostgresHome.connect(address, within: .seconds(10)) else {
+            return nil
+        }
+        defer { other.close() }
+        return PostgresHome.holder(inFrontOf: backend, on: other, within: .seconds(10))
     }
 }

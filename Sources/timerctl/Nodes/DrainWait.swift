@@ -7,14 +7,18 @@ import TimerControl
 /// There is no event for that: the nodes are asked for again and again. While the lead changes hands connections are
 /// closed and requests refused, so that each look has a connection of its own, and may fail.
 struct DrainWait {
-    /// After so many looks in a row that failed, nobody is going to answer: about a minute, in which a lease ends several times.
-    static let mostFailures = 60
+    /// After so long without an answer nobody is going to give one: a lease ends several times in it.
+    ///
+    /// Counted as time: a node refuses a look at once, or when it has waited 8 s for another to lead.
+    static let patience = Duration.seconds(60)
 
     let node: String
     /// Asks for the nodes, by a new connection.
     let look: () async throws -> Answer<NodesReply>
     /// Waits between two looks.
     var pause: () async throws -> Void = { try await Task.sleep(for: .seconds(1)) }
+    /// Does not go on while this host is suspended, as nothing could be asked.
+    var now: () -> SuspendingClock.Instant = { .now }
 
     init(node: String, look: @escaping () async throws -> Answer<NodesReply>) {
         (self.node, self.look) = (node, look)
@@ -26,17 +30,16 @@ struct DrainWait {
     /// interrupted.
     ///
     /// - Throws: `Failure` where it drains no more: somebody has undone it; the last one where looks
-    ///   went on failing.
+    ///   went on failing for `patience`.
     func run() async throws -> Answer<NodesReply> {
-        var failures = 0
+        var answered = now()
         while true {
             let answer: Answer<NodesReply>?
             do {
                 answer = try await look()
-                failures = 0
+                answered = now()
             } catch let error as Failure where [.unavailable, .refused].contains(error.status) {
-                failures += 1
-                guard failures < Self.mostFailures else { throw error }
+                guard now() - answered < Self.patience else { throw error }
                 answer = nil
             }
             if let answer {

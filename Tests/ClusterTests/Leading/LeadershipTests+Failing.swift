@@ -200,6 +200,57 @@ extension LeadershipTests {
         #expect(effects == [])
     }
 
+    @Test("One whose own row somebody holds takes the lease again only where no other does")
+    func rowHeld() {
+        let second = Self.second
+        /// Leads until its lease is over, and what it does from then on is its end.
+        func lose(othersMayLead: Bool) -> Leadership {
+            var (node, now) = (Self.standby(), Self.start)
+            Self.lead(&node, for: 0, &now)
+            let renewal = Leadership.Request.renew(epoch: 6)
+            let renewed = Self.look(
+                .renewed,
+                epoch: 6,
+                holder: "me",
+                remaining: 10 * second,
+                othersMayLead: othersMayLead
+            )
+            _ = node.receive(.answered(renewal, renewed, sent: now), at: now)
+            _ = node.receive(.failed(renewal), at: now + 4 * second)
+            #expect(node.receive(.rowHeld, at: now + 4 * second) == [])
+            #expect(node.rowIsHeld && node.epoch == 6)
+            _ = node.receive(.time, at: now + 9 * second)
+            _ = node.receive(.coreStopped, at: now + 9 * second)
+            return node
+        }
+        func asks(_ node: Leadership, at now: Int64) -> Leadership.Request? {
+            guard case .send(let request, _) = node.next(at: now) else { return nil }
+            return request
+        }
+        let take = Leadership.Request.take(
+            Leadership.Seen(epoch: 6, until: 500, isSurelyOver: true)
+        )
+        // Nobody else could: as before, at once.
+        let alone = lose(othersMayLead: false)
+        guard case .take? = asks(alone, at: Self.start + 9 * second) else {
+            Issue.record("it waits: \(alone.next(at: Self.start + 9 * second))")
+            return
+        }
+        // A third of a lease after the end of its own it is to lead all the same.
+        var node = lose(othersMayLead: true)
+        let due = Self.start + 10 * second + 3_333_333
+        #expect(asks(node, at: due - 1) == .renew(epoch: nil))
+        #expect(asks(node, at: due) == take)
+        // The answer says who leads, and nothing of its row, which goes on being due.
+        let led = Self.look(epoch: 7, until: 900, remaining: 4 * second)
+        #expect(node.receive(.answered(take, led, sent: due), at: due) == [.leader("other")])
+        #expect(node.rowIsHeld)
+        let next = due + 4 * second
+        #expect(asks(node, at: next + 3_333_332) == .renew(epoch: nil))
+        _ = node.receive(.answered(.renew(epoch: nil), led, sent: next), at: next)
+        #expect(!node.rowIsHeld)
+    }
+
     @Test("One that hands over while its runs go on stops leading once its lease is over or lost")
     func handsOverTooLong() {
         func handsOver() -> Leadership {

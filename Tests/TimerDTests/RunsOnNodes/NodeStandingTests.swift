@@ -2,6 +2,7 @@
 
 import CSQLite
 import Postgres
+import Schedules
 import SystemPackage
 import Testing
 import TimerControl
@@ -14,6 +15,29 @@ import TimerControl
 @Suite("NodeStanding") struct NodeStandingTests {
     private static func message(_ standing: NodeStanding) -> String {
         ControlError(RelayRefusal.noLeader, at: "beta", standing).message
+    }
+
+    @Test("Dates of nodes are told by this host's clock, which may be another than the database's")
+    func clocks() {
+        let (minute, now) = (Int64(60_000_000), Int64(1_800_000_000_000_000))
+        let node = NodeStatus(
+            name: "beta",
+            host: "blade-7",
+            version: "1.0.0",
+            labels: [],
+            startedAt: now - 5 * minute,
+            remaining: 8_000_000,
+            drains: true,
+            drainsSince: now - 3 * minute,
+            epoch: nil,
+            clockDifference: nil
+        )
+        // An hour behind.
+        let own = Timestamp(microseconds: now - 60 * minute)
+        let view = ClusterRegistry.views(of: [node], now: own, ahead: -60 * minute)[0]
+        #expect(view.startedAt == own - .seconds(300))
+        #expect(view.drainingSince == own - .seconds(180))
+        #expect(view.leaseUntil == own + .seconds(8))
     }
 
     @Test("Why its own node does not lead is said; without the database, not that nobody does")

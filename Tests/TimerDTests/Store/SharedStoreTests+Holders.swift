@@ -48,6 +48,34 @@ extension SharedStoreTests {
         try await store.close()
     }
 
+    @Test(
+        "Who has locked a table that a node reads as it begins to lead is named, where it gives up",
+        .timeLimit(.minutes(2)),
+        arguments: ["timerd.store", "timerd.jobs"]
+    )
+    func holderOfWhatIsRead(table: String) async throws {
+        let folder = try TemporaryFolder()
+        try SharedTestStore.current().database(in: folder.path).close()
+        let other = try Self.connect("test", folder)
+        let stranger = try Self.connect("psql", folder)
+        try stranger.script("BEGIN; LOCK TABLE \(table)", within: .seconds(30))
+        let lead = try Lead.test(SharedTestStore.current().address(of: folder.path), other)
+        let words = LockHolder(process: Int64(stranger.backendPID)).words
+        var told: [String] = []
+        // Longer each time: a slow server may not have come to that table before.
+        var limit = Duration.milliseconds(100)
+        repeat {
+            let error = #expect(throws: PostgresError.self) {
+                try lead.copy(at: folder.path + "/copy.db", within: limit)
+            }
+            told.append(error?.message ?? "")
+            limit *= 2
+        } while told.last?.hasSuffix(words) != true && limit < .seconds(30)
+        #expect(told.last?.hasSuffix(words) == true, "\(told)")
+        try stranger.script("COMMIT", within: .seconds(30))
+        try lead.copy(at: folder.path + "/copy.db").close()
+    }
+
     /// Its node leads no more by then, and would change the number of the last commit under the hands of the one that does.
     @Test(
         "A question about a commit that still waits as another node takes the lease is ended, and changes nothing",

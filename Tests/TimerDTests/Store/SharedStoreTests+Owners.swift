@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Postgres
 import Schedules
 import TestPostgres
 import Testing
@@ -25,5 +26,58 @@ extension SharedStoreTests {
         let names = try await store.writer.write { try Owners($0).all().map(\.owner.name) }
         #expect(names == [isShared ? name : "own"])
         try await store.close()
+    }
+
+    @Test(
+        "A table that somebody has made beside those of the jobs stays as a newer timerd makes these anew"
+    )
+    func foreignTable() throws {
+        let folder = try TemporaryFolder()
+        try SharedTestStore.current().database(in: folder.path).close()
+        let connection = try PostgresHome.connect(
+            SharedTestStore.current().address(of: folder.path),
+            within: .seconds(30)
+        )
+        try connection.script(
+            "CREATE TABLE timerd.notes (note text); INSERT INTO timerd.notes VALUES ('mine');"
+                + " UPDATE timerd.lease SET epoch = 7",
+            within: .seconds(30)
+        )
+        let number = [Migration].released.count + 1
+        let sql = "ALTER TABLE zone_rules ADD COLUMN more INTEGER"
+        let newer = [Migration].released + [Migration(number: number, name: "more", sql: sql)]
+        let copy = SharedCopy(at: folder.path + "/new.db", newer)
+        try copy.make(connection, node: "test", epoch: 7).database.close()
+        let rows = try connection.execute(
+            "SELECT note, (SELECT version FROM timerd.store) FROM timerd.notes",
+            within: .seconds(30)
+        )
+        #expect(rows.text(0, 0) == "mine" && rows.integer(0, 1) == Int64(number))
+    }
+
+    @Test("A node does not lead without rows that a policy of PostgreSQL hides from its role")
+    func hiddenRows() throws {
+        let folder = try TemporaryFolder()
+        try SharedTestStore.current().database(in: folder.path).close()
+        let connection = try PostgresHome.connect(
+            SharedTestStore.current().address(of: folder.path),
+            within: .seconds(30)
+        )
+        // The server's own role, and the owner, see all.
+        let role = "reader_\(UInt64.random(in: .min ... .max))"
+        try connection.script(
+            """
+            CREATE ROLE \(role); GRANT USAGE ON SCHEMA timerd TO \(role);
+            GRANT ALL ON ALL TABLES IN SCHEMA timerd TO \(role);
+            ALTER TABLE timerd.jobs ENABLE ROW LEVEL SECURITY; UPDATE timerd.lease SET epoch = 7;
+            SET ROLE \(role)
+            """,
+            within: .seconds(30)
+        )
+        let copy = SharedCopy(at: folder.path + "/copy.db")
+        let error = #expect(throws: PostgresError.self) {
+            try copy.make(connection, node: "test", epoch: 7).database.close()
+        }
+        #expect(error?.message.contains("row-level security") == true, "\(error?.message ?? "")")
     }
 }

@@ -298,8 +298,9 @@ final class PostgresHome: SharedHome {
     enum Statements {
         /// A division by zero.
         static let fenceState = "22012"
+        /// Rows that a policy hides from the role are an error: a node would lead as if there were no such jobs.
         static let session = """
-            SET search_path = timerd; SET enable_seqscan = off; SET enable_hashjoin = off;
+            SET search_path = timerd; SET row_security = off; SET enable_seqscan = off; SET enable_hashjoin = off;
             SET enable_mergejoin = off; SET jit = off; SET idle_in_transaction_session_timeout = '10s';
             """
         /// Fails if the epoch has ended; while it is held, the epoch cannot end, but the lease can be renewed.
@@ -341,7 +342,7 @@ final class PostgresHome: SharedHome {
 
 extension PostgresError {
     /// The same, with who was in the way of what had no answer.
-    fileprivate func behind(_ holder: LockHolder?) -> Self {
+    func behind(_ holder: LockHolder?) -> Self {
         guard let holder else { return self }
         var error = self
         error.message += ": \(holder.words)"

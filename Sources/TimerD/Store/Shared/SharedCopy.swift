@@ -14,16 +14,16 @@ struct SharedCopy {
     /// Where the copy is; one of before is removed, and anything else that is there is left alone.
     let path: String
     let migrations: [Migration]
+    /// How long the server may be silent.
+    var limit = Self.standardLimit
 
     init(at path: String, _ migrations: [Migration] = .released) {
-        self.path = path
-        self.migrations = migrations
+        (self.path, self.migrations) = (path, migrations)
     }
 
     /// How many rows are read or written at a time.
     static let portion = 10_000
-    /// How long the server may be silent.
-    private static let limit = Duration.seconds(60)
+    static let standardLimit = Duration.seconds(60)
 
     /// Makes the copy, and returns it with the number of the last transaction in it.
     ///
@@ -101,7 +101,7 @@ struct SharedCopy {
 
     /// Has a database go on behind the numbers that the tables in PostgreSQL have given out.
     private func skipNumbers(in database: Database, _ connection: PostgresConnection) throws {
-        let used = try connection.execute(Statements.usedNumbers, within: Self.limit)
+        let used = try connection.execute(Statements.usedNumbers, within: limit)
         try database.prepare(Statements.skipNumbers).run(
             used.integer(0, 0),
             used.integer(0, 1),
@@ -126,7 +126,7 @@ struct SharedCopy {
     private func stored(
         _ connection: PostgresConnection
     ) throws -> (number: Int64, version: Int, hasOtherOrigin: Bool) {
-        let rows = try connection.execute(Statements.stored, within: Self.limit)
+        let rows = try connection.execute(Statements.stored, within: limit)
         guard rows.count == 1, let number = rows.integer(0, 0), let version = rows.integer(0, 1)
         else {
             // Nothing that lasts: a restore may be about to bring it.
@@ -202,13 +202,13 @@ struct SharedCopy {
         epoch: Int64
     ) throws {
         // Whole tables, here alone: see `PostgresHome.connect`.
-        try connection.script("SET enable_seqscan = on", within: Self.limit)
+        try connection.script("SET enable_seqscan = on", within: limit)
         try database.fill(tables, epoch: epoch) { table, insert in
-            try connection.readRows(table.reading, within: Self.limit) { row in
+            try connection.readRows(table.reading, within: limit) { row in
                 try insert { bind(row, table, to: $0) }
             }
         }
-        try connection.script("SET enable_seqscan = off", within: Self.limit)
+        try connection.script("SET enable_seqscan = off", within: limit)
     }
 
     private func bind(
@@ -270,7 +270,7 @@ struct SharedCopy {
         _ parameters: [PostgresValue] = [],
         on connection: PostgresConnection
     ) throws(PostgresError) {
-        _ = try connection.execute(sql, parameters, within: Self.limit)
+        _ = try connection.execute(sql, parameters, within: limit)
     }
 
     /// Makes the tables there, with all rows of the copy, in one transaction.
@@ -284,8 +284,9 @@ struct SharedCopy {
     ) throws {
         try transact(connection, epoch) {
             try run(PostgresHome.Statements.count, [.integer(number + 1)], on: connection)
-            if version > 0 { try removeTables(connection) }
             for table in tables {
+                // By their names, as no migration has removed a table: the schema may hold others, which somebody has added.
+                if version > 0 { try run(table.removal, on: connection) }
                 try run(table.creation, on: connection)
                 try database.readRows(of: table, limit: Self.portion) {
                     values throws(DatabaseError) in
@@ -307,25 +308,12 @@ struct SharedCopy {
         }
     }
 
-    private func removeTables(_ connection: PostgresConnection) throws(PostgresError) {
-        let tables = try connection.execute(Statements.tables, within: Self.limit)
-        for row in 0..<tables.count {
-            guard let name = tables.text(row, 0) else { continue }
-            try run(SharedTable(name: name, columns: []).removal, on: connection)
-        }
-    }
-
     enum Statements {
         /// As JSON: the fingerprint is null where another build has made the table without one.
         static let stored = """
             SELECT number, version, table_id <> \(ClusterTables.origin),
                 (to_jsonb(store) ->> 'fingerprint')::bigint
             FROM timerd.store AS store
-            """
-        /// The tables of jobs, without those of the cluster itself.
-        static let tables = """
-            SELECT tablename::text FROM pg_tables WHERE schemaname = 'timerd'
-                AND tablename NOT IN ('cluster', 'lease', 'nodes', 'store')
             """
         /// The numbers that were given out, and whether the tables are a copy's, whose original may have given out more.
         static let usedNumbers = """
