@@ -339,13 +339,3 @@ final class PostgresHome: SharedHome {
             """
     }
 }
-
-extension PostgresError {
-    /// The same, with who was in the way of what had no answer.
-    func behind(_ holder: LockHolder?) -> Self {
-        guard let holder else { return self }
-        var error = self
-        error.message += ": \(holder.words)"
-        return error
-    }
-}
