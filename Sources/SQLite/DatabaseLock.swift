@@ -42,7 +42,9 @@ package final class DatabaseLock: Sendable {
         }
         let number = Self.lock(file) { Self.readHolder(file) }
         guard number == 0 else {
-            let holder = Self.readHolder(file)
+            var holder = Self.readHolder(file)
+            // From outside, a container's processes have numbers here as well, which the kernel knows.
+            if holder == Self.foreign { holder = LockTable.holder(of: file) ?? holder }
             close(file)
             guard number == EWOULDBLOCK else {
                 let reason = Errno(rawValue: number).text

@@ -175,8 +175,10 @@ struct TimerDMain: AsyncParsableCommand {
             let refusal = DatabaseFolder.make(of: configuration.database),
             configuration.shared == nil
         {
+            // First: who ends the wait is to know of it as well.
+            let status = Self.failure(refusal, serviceUnavailable)
             if tasks.isEmpty { StartBackoff(Self.manager).wait(because: refusal, mayMend: true) }
-            throw Self.failure(refusal, serviceUnavailable)
+            throw status
         }
         if configuration.shared != nil, restore != nil || endRuns {
             throw Self.failure(

@@ -25,8 +25,11 @@ package enum DatabaseFolder {
 
     /// Nil where it is there; what is no folder, opening the database says.
     private static func makeOne(_ folder: String) -> Errno? {
-        // Whatever the umask is.
-        if mkdir(folder, 0o700) == 0, chmod(folder, 0o700) == 0 { return nil }
+        if mkdir(folder, 0o700) == 0 {
+            // Whatever the umask is; a file system without such modes refuses it.
+            chmod(folder, 0o700)
+            return nil
+        }
         let cause = Errno.last
         return cause == .fileExists ? nil : cause
     }

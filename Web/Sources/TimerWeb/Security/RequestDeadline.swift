@@ -40,8 +40,8 @@ final class RequestDeadline: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     private func begin(_ context: ChannelHandlerContext) {
-        // What is dripped does not have the time begin anew.
-        guard deadline == nil else { return }
+        // What is dripped does not have the time begin anew; of what came at once a part may have ended the connection.
+        guard deadline == nil, context.channel.isActive else { return }
         let channel = context.channel
         deadline = context.eventLoop.scheduleTask(in: WebLimits.request) {
             channel.close(promise: nil)

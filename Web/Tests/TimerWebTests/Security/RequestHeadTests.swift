@@ -32,20 +32,31 @@ import Testing
         ] as [(String, String?, Bool)]
     )
     func connection(_ version: String, _ words: String?, _ ends: Bool) throws {
+        let head = try head("HTTP/\(version)", words.map { "Connection: \($0)" })
+        // The word that the server looks for.
+        #expect((head.headerFields[.connection] == "close") == ends)
+    }
+
+    @Test("Who would take '100 Continue' for the answer does not get it")
+    func expecting() throws {
+        #expect(try head("HTTP/1.1", "Expect: 100-continue").headerFields[.expect] != nil)
+        #expect(try head("HTTP/1.0", "Expect: 100-continue").headerFields[.expect] == nil)
+    }
+
+    private func head(_ version: String, _ field: String?) throws -> HTTPRequest {
         let channel = EmbeddedChannel()
         let pipeline = channel.pipeline.syncOperations
         try pipeline.configureHTTPServerPipeline(withPipeliningAssistance: false)
         try pipeline.addHandler(HTTP1ToHTTPServerCodec(secure: false))
         try pipeline.addHandler(RequestHead.Installer())
-        let field = words.map { "Connection: \($0)\r\n" } ?? ""
+        let fields = field.map { $0 + "\r\n" } ?? ""
         try channel.writeInbound(
-            ByteBuffer(string: "GET / HTTP/\(version)\r\nHost: x\r\n\(field)\r\n")
+            ByteBuffer(string: "GET / \(version)\r\nHost: x\r\n\(fields)\r\n")
         )
-        guard case .head(let head) = try channel.readInbound(as: HTTPRequestPart.self) else {
-            Issue.record("no request came")
-            return
-        }
-        // The word that the server looks for.
-        #expect((head.headerFields[.connection] == "close") == ends)
+        let part = try channel.readInbound(as: HTTPRequestPart.self)
+        guard case .head(let head) = part else { throw NoRequest() }
+        return head
     }
+
+    private struct NoRequest: Error {}
 }
