@@ -317,7 +317,8 @@ struct TopCommandTests {
             kill(daemon.pid, SIGSTOP)
             let top = try Self.top(daemon)
             #expect(await top.waits { top.isConnected })
-            kill(top.pid, SIGINT)
+            // Not SIGINT, which who runs the tests behind "&" ignores, and so does what they start.
+            kill(top.pid, SIGTERM)
             let status = await top.end()
             kill(daemon.pid, SIGCONT)
             // With 69 it would have waited for an answer all the same.
