@@ -53,7 +53,7 @@ final class KeeperLoop {
         let contents = mailbox.take()
         if contents.isToStop { return false }
         for event in contents.events { perform(event) }
-        for work in contents.work { work(connection, .microseconds(settings.terms.statement)) }
+        contents.work?(connection, .microseconds(settings.terms.statement))
         takeNotifications()
         perform(.time)
         switch leadership.next(at: Fence.now()) {
