@@ -21,6 +21,8 @@ package final class PostgresConnection {
     var parameters = EncodedParameters()
     /// Whether something of the present call was sent, so that it may be done.
     var hasSent = false
+    /// Whether it was closed because the time of a call was over; false where it has broken.
+    package private(set) var hasTimedOut = false
 
     /// Connects with the first of the address's hosts that takes it.
     ///
@@ -135,7 +137,8 @@ package final class PostgresConnection {
 
     /// Closes the connection because its time is over.
     func timedOut() -> PostgresError {
-        lost("no answer in time from PostgreSQL at \(place)")
+        hasTimedOut = true
+        return lost("no answer in time from PostgreSQL at \(place)")
     }
 
     /// Closes the connection if a commit was answered that may be undone by the loss of the server's disk.

@@ -51,6 +51,7 @@ struct LostConnectionTests {
         #expect(error?.isLost == true)
         #expect(error?.mayBeDone == true)
         #expect(error?.message.contains("no answer in time") == true)
+        #expect(connection.hasTimedOut)
         #expect(error?.message.contains(server.folder) == true)
         #expect(!connection.isUsable)
         #expect(connection.socket == -1)
@@ -71,6 +72,7 @@ struct LostConnectionTests {
         let error = PostgresError.thrown { try call.run(on: connection, within: .patience) }
         #expect(error?.isLost == true)
         #expect(!connection.isUsable)
+        #expect(!connection.hasTimedOut)
         try server.start()
         #expect(try PostgresConnection(to: server.address).isUsable)
     }

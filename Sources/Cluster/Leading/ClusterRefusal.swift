@@ -64,3 +64,39 @@ package enum ClusterError: Error, Sendable, CustomStringConvertible {
         )
     }
 }
+
+extension ClusterError {
+    /// Whether trying again soon is of no use; false for a server that is read-only, as its name may lead to another one by
+    /// then.
+    var lasts: Bool {
+        if case .refused(let refusal) = self { refusal.code != .readOnly } else { false }
+    }
+
+    /// Whether another node has this one's name.
+    var isOfName: Bool {
+        if case .refused(let refusal) = self { refusal.code == .nameInUse } else { false }
+    }
+
+    /// Whether a table lacks a column.
+    var isOfColumns: Bool {
+        if case .database(let error) = self { error.sqlState == "42703" } else { false }
+    }
+
+    /// Whether no other node finds its tables either.
+    var isOfTables: Bool {
+        if case .refused(let refusal) = self { refusal.code == .tablesGone } else { false }
+    }
+
+    /// Whether `other` is nothing new after this error, so that it is not told.
+    func isLike(_ other: Self) -> Bool {
+        switch (self, other) {
+        case (.refused(let one), .refused(let other)): one == other
+        case (.refused, _), (_, .refused): false
+        // `away` may say who holds the lease: that is told after any other error, and an error of the database in between
+        // does not make it new.
+        case (.away(let one), .away(let other)): one == other
+        case (.database, .away): false
+        case (_, .database): true
+        }
+    }
+}

@@ -53,7 +53,7 @@ final class KeeperLoop {
         let contents = mailbox.take()
         if contents.isToStop { return false }
         for event in contents.events { perform(event) }
-        for work in contents.work { work(connection, .microseconds(settings.terms.statement)) }
+        contents.work?(connection, .microseconds(settings.terms.statement))
         takeNotifications()
         perform(.time)
         switch leadership.next(at: Fence.now()) {
@@ -155,15 +155,21 @@ final class KeeperLoop {
         }
         try ClusterTables.prepare(new, hadThem: hadTables, within: left())
         hadTables = true
-        let (node, terms) = (settings.node, settings.terms)
-        let former: String?
+        let node = settings.node
+        try NodeTable.listen(settings.terms, on: new, within: left())
+        var former = formerName
         do throws(ClusterError) {
-            former = try NodeTable.register(node, terms, on: new, within: left())
+            former = try NodeTable.register(node, settings.terms, on: new, within: left())
         } catch {
             guard case .database(let reason) = error,
                 let holder = holder(behind: reason, on: new, left())
             else { throw error }
-            throw .away(holder.words)
+            // With the row as it is the node may lead all the same. try?: where that is not known, it may not.
+            guard holder.isOfOwnRow,
+                (try? NodeTable.isThere(node, on: new, within: left())) == true
+            else { throw .away(holder.words) }
+            perform(.rowHeld)
+            tell(.away(holder.words))
         }
         if let former, former != formerName { listeners.onFormerName(former) }
         formerName = former
@@ -190,7 +196,7 @@ final class KeeperLoop {
             reply = try send(request, on: connection, .microseconds(within))
         } catch {
             if let holder = holder(behind: error, on: connection, .microseconds(within)) {
-                if holder.table == "timerd.nodes" { perform(.rowHeld) }
+                if holder.isOfOwnRow { perform(.rowHeld) }
                 throw .away(holder.words)
             }
             throw .from(error, doing: "write its tables")
@@ -310,41 +316,5 @@ final class KeeperLoop {
         var time = timespec()
         clock_gettime(CLOCK_REALTIME, &time)
         return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000
-    }
-}
-
-extension ClusterError {
-    /// Whether trying again soon is of no use; false for a server that is read-only, as its name may lead to another one by
-    /// then.
-    fileprivate var lasts: Bool {
-        if case .refused(let refusal) = self { refusal.code != .readOnly } else { false }
-    }
-
-    /// Whether another node has this one's name.
-    fileprivate var isOfName: Bool {
-        if case .refused(let refusal) = self { refusal.code == .nameInUse } else { false }
-    }
-
-    /// Whether a table lacks a column.
-    fileprivate var isOfColumns: Bool {
-        if case .database(let error) = self { error.sqlState == "42703" } else { false }
-    }
-
-    /// Whether no other node finds its tables either.
-    fileprivate var isOfTables: Bool {
-        if case .refused(let refusal) = self { refusal.code == .tablesGone } else { false }
-    }
-
-    /// Whether `other` is nothing new after this error, so that it is not told.
-    fileprivate func isLike(_ other: Self) -> Bool {
-        switch (self, other) {
-        case (.refused(let one), .refused(let other)): one == other
-        case (.refused, _), (_, .refused): false
-        // `away` may say who holds the lease: that is told after any other error, and an error of the database in between
-        // does not make it new.
-        case (.away(let one), .away(let other)): one == other
-        case (.database, .away): false
-        case (_, .database): true
-        }
     }
 }

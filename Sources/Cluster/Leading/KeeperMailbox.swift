@@ -11,12 +11,15 @@ final class KeeperMailbox: Sendable {
 
     struct Contents: Sendable {
         var events: [Leadership.Event] = []
-        var work: [Work] = []
+        /// One piece at a time: behind many the lease would not be renewed.
+        var work: Work?
         var isToStop = false
     }
 
     private struct State: Sendable {
-        var contents = Contents()
+        var events: [Leadership.Event] = []
+        var work: [Work] = []
+        var isToStop = false
         var row = LeaseStatements.OwnRow()
         var leaseEnd: Int64?
         var hasEnded = false
@@ -37,12 +40,12 @@ final class KeeperMailbox: Sendable {
     // MARK: - From any thread
 
     func add(_ event: Leadership.Event) {
-        state.withLock { $0.contents.events.append(event) }
+        state.withLock { $0.events.append(event) }
         bell.ring()
     }
 
     func stop() {
-        state.withLock { $0.contents.isToStop = true }
+        state.withLock { $0.isToStop = true }
         bell.ring()
     }
 
@@ -66,17 +69,22 @@ final class KeeperMailbox: Sendable {
                     continuation.resume(returning: .failure(error))
                 }
             }
-            let isTaken = state.withLock { state in
-                if !state.hasEnded { state.contents.work.append(work) }
-                return !state.hasEnded
-            }
-            if isTaken {
-                bell.ring()
-            } else {
-                work(nil, .zero)
-            }
+            add(work)
         }
         return try result.get()
+    }
+
+    /// Has it done on the keeper's thread, or here where that has ended.
+    func add(_ work: @escaping Work) {
+        let isTaken = state.withLock { state in
+            if !state.hasEnded { state.work.append(work) }
+            return !state.hasEnded
+        }
+        if isTaken {
+            bell.ring()
+        } else {
+            work(nil, .zero)
+        }
     }
 
     /// Returns once the keeper's thread has ended.
@@ -96,9 +104,11 @@ final class KeeperMailbox: Sendable {
         bell.silence()
         return state.withLock { state in
             // `end` answers who asks for something then.
-            if state.contents.isToStop { return Contents(isToStop: true) }
-            defer { state.contents = Contents() }
-            return state.contents
+            if state.isToStop { return Contents(isToStop: true) }
+            defer { state.events = [] }
+            let work = state.work.isEmpty ? nil : state.work.removeFirst()
+            if !state.work.isEmpty { bell.ring() }
+            return Contents(events: state.events, work: work)
         }
     }
 
@@ -109,9 +119,9 @@ final class KeeperMailbox: Sendable {
             state.hasEnded = true
             defer {
                 state.waiting = []
-                state.contents.work = []
+                state.work = []
             }
-            return (state.waiting, state.contents.work)
+            return (state.waiting, state.work)
         }
         for one in work { one(nil, .zero) }
         for one in waiting { one.resume() }

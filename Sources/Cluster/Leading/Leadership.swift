@@ -209,6 +209,8 @@ package struct Leadership: Sendable {
             wake = end
             // Awake when the fence closes, to tell the core.
             within = min(within, max(end - now, 1000))
+            // So short a limit would be over before the server gives up the row, and that costs the connection.
+            if rowIsHeld, end - now <= 2 * terms.lock { due = max(due, end) }
         case .givesBack(let epoch, let end):
             request = .release(epoch: epoch)
             due = now

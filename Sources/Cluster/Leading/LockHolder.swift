@@ -11,6 +11,9 @@ package struct LockHolder: Sendable, Equatable {
         (self.process, self.table) = (process, table)
     }
 
+    /// Whether a node that waits for it cannot write its own row.
+    var isOfOwnRow: Bool { table == "timerd.nodes" }
+
     /// What it does, for logs and clients.
     package var words: String {
         let what =

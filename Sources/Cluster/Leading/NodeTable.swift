@@ -7,7 +7,34 @@ enum NodeTable {
     /// On which nodes tell each other to look at the lease.
     static let channel = "timerd_lease"
 
-    /// Has the node's row be this process's, and listens for the others.
+    /// Listens for the other nodes, and waits for nobody's lock for long from then on.
+    ///
+    /// Not with the row, which may be locked: what was set with it would be undone.
+    static func listen(
+        _ terms: LeaseTerms,
+        on connection: PostgresConnection,
+        within limit: Duration
+    ) throws(ClusterError) {
+        do throws(PostgresError) {
+            _ = try connection.pipeline(
+                [
+                    PostgresStatement(
+                        """
+                        SELECT set_config('lock_timeout', $1, false),
+                            set_config('statement_timeout', $2, false)
+                        """,
+                        [.text("\(terms.lock / 1000)"), .text("\(terms.statement / 1000)")]
+                    ),
+                    PostgresStatement("LISTEN \(channel)"),
+                ],
+                within: limit
+            )
+        } catch {
+            throw .from(error, doing: "write its tables")
+        }
+    }
+
+    /// Has the node's row be this process's.
     ///
     /// A row that is in force is taken over only from a process before on the same machine.
     ///
@@ -23,14 +50,6 @@ enum NodeTable {
         do throws(PostgresError) {
             rows = try connection.pipeline(
                 [
-                    PostgresStatement(
-                        """
-                        SELECT set_config('lock_timeout', $1, false),
-                            set_config('statement_timeout', $2, false)
-                        """,
-                        [.text("\(terms.lock / 1000)"), .text("\(terms.statement / 1000)")]
-                    ),
-                    PostgresStatement("LISTEN \(channel)"),
                     // Before it is there itself: one that came back under its name is no news.
                     PostgresStatement(
                         """
@@ -56,13 +75,30 @@ enum NodeTable {
         } catch {
             throw .from(error, doing: "write its tables")
         }
-        guard rows[3].affected == 0 else { return rows[2].text(0, 0) }
-        let host = rows[4].text(0, 0) ?? "another host"
+        guard rows[1].affected == 0 else { return rows[0].text(0, 0) }
+        let host = rows[2].text(0, 0) ?? "another host"
         throw ClusterTables.refusal(
             .nameInUse,
             "the name '\(node.name)' is in use by the node on '\(host)': "
                 + "each node needs a name of its own ('--node NAME')"
         )
+    }
+
+    /// Whether the node's row is there, and is this process's; who has locked it is not waited for.
+    static func isThere(
+        _ node: NodeIdentity,
+        on connection: PostgresConnection,
+        within limit: Duration
+    ) throws(PostgresError) -> Bool {
+        let rows = try connection.execute(
+            """
+            SELECT EXISTS (SELECT FROM timerd.nodes
+                WHERE name = $1 AND machine = $2 AND incarnation = $3)
+            """,
+            [.text(node.name), .text(node.machine), .text(node.incarnation)],
+            within: limit
+        )
+        return rows.boolean(0, 0) ?? false
     }
 
     static func all(

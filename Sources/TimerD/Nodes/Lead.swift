@@ -76,7 +76,7 @@ struct Lead: Sendable {
         let copy: (database: Database, tables: [SharedTable], number: Int64)
         do {
             copy = try place.make(connection, node: node, epoch: epoch)
-        } catch let error as PostgresError where error.isLost {
+        } catch let error as PostgresError where connection.hasTimedOut {
             throw error.behind(holder(inFrontOf: connection.backendPID))
         }
         copy.database.home = PostgresHome(
@@ -95,12 +95,13 @@ struct Lead: Sendable {
     }
 
     /// See `PostgresHome.holder`; over a connection of its own, as that one waits.
+    ///
+    /// Not for long: others could lead, and wait until this node gives back the lease.
     private func holder(inFrontOf backend: Int32) -> LockHolder? {
+        let limit = Duration.seconds(1)
         // try?: it is for the words alone.
-        guard let other = try? PostgresHome.connect(address, within: .seconds(10)) else {
-            return nil
-        }
+        guard let other = try? PostgresHome.connect(address, within: limit) else { return nil }
         defer { other.close() }
-        return PostgresHome.holder(inFrontOf: backend, on: other, within: .seconds(10))
+        return PostgresHome.holder(inFrontOf: backend, on: other, within: limit)
     }
 }

@@ -251,6 +251,22 @@ extension LeadershipTests {
         #expect(!node.rowIsHeld)
     }
 
+    /// The server gives up the row after half a second, and who does not wait for that loses the connection.
+    @Test("One whose own row somebody holds asks no more just before its lease is over")
+    func rowHeldAtEnd() {
+        let second = Self.second
+        var (node, now) = (Self.standby(), Self.start)
+        Self.lead(&node, for: 0, &now)
+        let (renewal, end) = (Leadership.Request.renew(epoch: 6), now + 9 * second)
+        _ = node.receive(.failed(renewal), at: end - 4 * second)
+        #expect(node.next(at: end - second) == .send(renewal, within: second))
+        #expect(node.receive(.rowHeld, at: end - 4 * second) == [])
+        #expect(node.next(at: end - second - 1) == .send(renewal, within: second + 1))
+        #expect(node.next(at: end - second) == .wait(until: end))
+        let effects = node.receive(.time, at: end)
+        #expect(effects == [.closeFence, .stopLeading(.leaseOver), .leader(nil)])
+    }
+
     @Test("One that hands over while its runs go on stops leading once its lease is over or lost")
     func handsOverTooLong() {
         func handsOver() -> Leadership {

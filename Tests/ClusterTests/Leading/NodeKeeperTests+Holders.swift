@@ -86,6 +86,41 @@ extension NodeKeeperTests {
         await node.keeper.stop()
     }
 
+    @Test(
+        "Where somebody keeps the rows of all nodes locked, one of them leads all the same, also on a new connection",
+        arguments: [["first"], ["first", "second"]]
+    )
+    func rowsLocked(names: [String]) async throws {
+        let database = try NodeDatabase()
+        let nodes = try names.map { name in
+            let node = try WatchedNode(name, on: database)
+            try node.wait("a leader") { $0.isOfLeader ? true : nil }
+            return node
+        }
+        let stranger = try database.connect("psql")
+        func ask(_ sql: String) throws -> Int64? {
+            try stranger.execute(sql, within: .patient).integer(0, 0)
+        }
+        /// Waits until one has taken a lease that nobody has now.
+        func lead() async throws {
+            let epoch = try #require(try ask("SELECT epoch FROM timerd.lease"))
+            func isNew(_ told: WatchedNode.Told) -> Bool {
+                if case .lead(let new) = told { new > epoch } else { false }
+            }
+            while !nodes.contains(where: { $0.all.contains(where: isNew) }) { await Task.yield() }
+        }
+        try stranger.script("BEGIN; UPDATE timerd.nodes SET drains = drains", within: .patient)
+        try await lead()
+        let cut = """
+            SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+            WHERE datname = current_database() AND application_name LIKE 'timerd node %'
+            """
+        #expect(try ask(cut) != 0)
+        try await lead()
+        try stranger.script("COMMIT", within: .patient)
+        for node in nodes { await node.keeper.stop() }
+    }
+
     @Test("Who holds the lease is told also where something else was the matter before")
     func lockedAfterTrouble() async throws {
         let database = try NodeDatabase()

@@ -55,22 +55,23 @@ extension SharedStoreTests {
         #expect(rows.text(0, 0) == "mine" && rows.integer(0, 1) == Int64(number))
     }
 
-    @Test("A node does not lead without rows that a policy of PostgreSQL hides from its role")
-    func hiddenRows() throws {
+    @Test(
+        "A node does not lead where a policy of PostgreSQL applies to its role, also one that hides nothing",
+        arguments: ["", "CREATE POLICY all_rows ON timerd.jobs USING (true);"]
+    )
+    func hiddenRows(policy: String) throws {
         let folder = try TemporaryFolder()
         try SharedTestStore.current().database(in: folder.path).close()
-        let connection = try PostgresHome.connect(
-            SharedTestStore.current().address(of: folder.path),
-            within: .seconds(30)
-        )
+        let address = try SharedTestStore.current().address(of: folder.path)
+        let connection = try PostgresHome.connect(address, within: .seconds(30))
         // The server's own role, and the owner, see all.
         let role = "reader_\(UInt64.random(in: .min ... .max))"
         try connection.script(
             """
             CREATE ROLE \(role); GRANT USAGE ON SCHEMA timerd TO \(role);
             GRANT ALL ON ALL TABLES IN SCHEMA timerd TO \(role);
-            ALTER TABLE timerd.jobs ENABLE ROW LEVEL SECURITY; UPDATE timerd.lease SET epoch = 7;
-            SET ROLE \(role)
+            ALTER TABLE timerd.jobs ENABLE ROW LEVEL SECURITY; \(policy)
+            UPDATE timerd.lease SET epoch = 7; SET ROLE \(role)
             """,
             within: .seconds(30)
         )
@@ -79,5 +80,11 @@ extension SharedStoreTests {
             try copy.make(connection, node: "test", epoch: 7).database.close()
         }
         #expect(error?.message.contains("row-level security") == true, "\(error?.message ?? "")")
+        connection.close()
+        // Roles are the whole server's, which other tests have too.
+        try PostgresHome.connect(address, within: .seconds(30)).script(
+            "DROP OWNED BY \(role); DROP ROLE \(role)",
+            within: .seconds(30)
+        )
     }
 }
