@@ -427,6 +427,8 @@ class ConnectionTests(unittest.TestCase):
                     connection.send(id=request["id"], result={"task": {"fire": 5, "state": "done"}})
                 elif params.get("queues") == ["full"]:
                     connection.send(id=request["id"], result={"tasks": [{"fire": 5, "token": 9, "queue": "full"}]})
+                elif params.get("queues") == ["spoilt"]:
+                    connection.send(id=request["id"], result={"tasks": [{"fire": "5", "token": 9, "queue": "spoilt"}]})
                 else:
                     waiting.release()
 
@@ -451,6 +453,11 @@ class ConnectionTests(unittest.TestCase):
                 self.assertTrue(await loop.run_in_executor(None, ended.acquire, True, LIMIT))
                 self.assertTrue(waiting.acquire(timeout=LIMIT))
                 self.assertEqual(client._others, [])
+                with self.assertRaises(timerd.ProtocolError):  # nobody will say what became of such a task
+                    await client.reserve("spoilt", wait="1h", while_connected=True)
+                await give_up(client.reserve("q", wait="1h", while_connected=True))
+                self.assertEqual(client._others, [])
+                self.assertTrue(await loop.run_in_executor(None, ended.acquire, True, LIMIT))
                 first = await client.reserve("full", wait="1h", while_connected=True)
                 await give_up(client.reserve("q", wait="1h", while_connected=True))
                 self.assertEqual(len(client._others), 1)
