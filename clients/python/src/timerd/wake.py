@@ -38,7 +38,7 @@ class Wake:
 
 
 class Bell:
-    """Wakes one thread, once for each ring. May be used by a signal handler; a threading.Event may not: the handler may have interrupted who waits for that,
+    """Wakes one thread, once for each ring. May be used by a signal handler; a threading.Event may not: the handler may have interrupted who waits for that
     and has its lock, which would never be had."""
 
     def __init__(self) -> None:
