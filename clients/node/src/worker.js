@@ -73,8 +73,8 @@ export class Worker extends EventEmitter {
   run() { return this.#run ??= this.#work() }
 
   /**
-   * Takes nothing more; what runs has `grace` ms to finish, then it is released. Resolves once all is said; where `grace` is none, it is stopped with the
-   * grace that it has, and rejects.
+   * Takes nothing more; what runs has `grace` ms to finish, then it is released. Resolves once all is said; where `grace` is no number of ms,
+   * the worker stops with the grace that it has, and this rejects.
    */
   async stop({ grace } = {}) {
     let wrong

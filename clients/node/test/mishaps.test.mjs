@@ -449,8 +449,9 @@ script('More marks in a row than the daemon takes are refused before they are se
     await get
     await assert.rejects(client.get(`a${row}\u0301`), { name: 'InvalidRequestError', message: /more than 64 marks/ })
   }
-  // Of class 0, though two marks in the canonical form; ideographs, of which this Node may know nothing.
-  for (const text of ['\u0f73\u0f75\u0f81'.repeat(30), '\u{2ebf0}\u{323b0}\u{3ffff}'.repeat(30)]) {
+  // Of class 0, though there are marks in the canonical form; ideographs, of which this Node may know nothing.
+  const none = [...'\u0c48\u0dda\u0ddd\u0f73\u0f75\u0f76\u0f78\u0f81'].map((sign) => sign.repeat(65))
+  for (const text of [...none, '\u{2ebf0}\u{323b0}\u{3ffff}'.repeat(30)]) {
     const get = client.get(text)
     ;(await fake.take('job.get')).reply({ job: { id: 1 } })
     await get

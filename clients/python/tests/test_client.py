@@ -90,8 +90,8 @@ class ValueTests(unittest.TestCase):
         row = chr(0x301) * 64
         self.assertEqual(values.bounded("e" + row + chr(0x301) + chr(0x323) + "n" + row), "e" + row + "n" + row)
         self.assertEqual(values.bounded("\u6f22" * 65 + "\u0915" * 65), "\u6f22" * 65 + "\u0915" * 65)
-        # Of class 0, though two marks in the canonical form; ideographs, of which this Python may know nothing.
-        for text in ("\u0f73\u0f75\u0f81" * 30, "\U0002ebf0\U000323b0\U0003ffff" * 30):
+        # Of class 0, though there are marks in the canonical form; ideographs, of which this Python may know nothing.
+        for text in [sign * 65 for sign in "\u0c48\u0dda\u0ddd\u0f73\u0f75\u0f76\u0f78\u0f81"] + ["\U0002ebf0\U000323b0\U0003ffff" * 30]:
             self.assertEqual(values.with_few_marks(text), text)
 
     def test_of_a_text_without_marks_each_character_is_looked_at_once(self):

@@ -427,6 +427,8 @@ class ConnectionTests(unittest.TestCase):
                     connection.send(id=request["id"], result={"task": {"fire": 5, "state": "done"}})
                 elif params.get("queues") == ["full"]:
                     connection.send(id=request["id"], result={"tasks": [{"fire": 5, "token": 9, "queue": "full"}]})
+                elif params.get("queues") == ["spoilt"]:
+                    connection.send(id=request["id"], result={"tasks": [{"fire": "5", "token": 9, "queue": "spoilt"}]})
                 else:
                     waiting.release()
 
@@ -451,6 +453,11 @@ class ConnectionTests(unittest.TestCase):
                 self.assertTrue(await loop.run_in_executor(None, ended.acquire, True, LIMIT))
                 self.assertTrue(waiting.acquire(timeout=LIMIT))
                 self.assertEqual(client._others, [])
+                with self.assertRaises(timerd.ProtocolError):  # nobody will say what became of such a task
+                    await client.reserve("spoilt", wait="1h", while_connected=True)
+                await give_up(client.reserve("q", wait="1h", while_connected=True))
+                self.assertEqual(client._others, [])
+                self.assertTrue(await loop.run_in_executor(None, ended.acquire, True, LIMIT))
                 first = await client.reserve("full", wait="1h", while_connected=True)
                 await give_up(client.reserve("q", wait="1h", while_connected=True))
                 self.assertEqual(len(client._others), 1)
@@ -668,11 +675,11 @@ class ConnectionTests(unittest.TestCase):
         said, released = [], threading.Event()
         back = ("task.release", {"tasks": [{"fire": 1, "token": 8}, {"fire": 3, "token": 9}]})
         server = Server(self, serve)
-        with timerd.Client(server.path, timeout=LIMIT) as client:
-            with self.assertRaises(timerd.ProtocolError):
-                client.reserve("q")
-            client.get(7)
-        self.assertEqual(said[1:], [back, ("job.get", {"id": 7})])
+        for wait in (0, "1h"):
+            said.clear()
+            with self.assertRaises(timerd.ProtocolError), timerd.Client(server.path, timeout=LIMIT) as client:
+                client.reserve("q", wait=wait)
+            self.assertEqual(said[1:], [back])
 
         async def work(wait):
             async with timerd.AsyncClient(server.path, timeout=LIMIT) as client:
@@ -685,6 +692,34 @@ class ConnectionTests(unittest.TestCase):
             released.clear()
             self.run_async(work(wait))
             self.assertEqual(said[1:], [back])
+
+    def test_those_that_the_daemon_does_not_take_back_go_with_the_next_call(self):
+        def serve(connection):
+            while True:
+                request = connection.request()
+                if request is None:
+                    return
+                said.append((request["method"], request["params"]))
+                if request["method"] == "task.reserve":
+                    connection.send(id=request["id"], result={"tasks": [{"fire": 1, "token": 8, "queue": "q"}, {"fire": 2, "token": []}]})
+                elif request["method"] != "task.release":
+                    connection.send(id=request["id"], result={"job": request["params"]})
+                elif said.count(back) > 1:
+                    connection.send(id=request["id"], result={"tasks": [{"fire": 1, "state": "ready"}]})
+                elif stops:
+                    connection.send(id=request["id"], error={"code": -32006, "message": "timerd is stopping", "data": {"reason": "stopping"}})
+                else:
+                    return
+
+        said, back = [], ("task.release", {"tasks": [{"fire": 1, "token": 8}]})
+        server = Server(self, serve)
+        for reconnect, stops, error in ((True, True, timerd.ProtocolError), (False, True, timerd.ProtocolError), (False, False, timerd.ConnectionLost)):
+            said.clear()
+            with timerd.Client(server.path, timeout=LIMIT, reconnect=reconnect) as client:
+                with self.assertRaises(error):
+                    client.reserve("q")
+                self.assertEqual(client.get(7), {"id": 7})
+            self.assertEqual(said[1:], [back, back, ("job.get", {"id": 7})])
 
     def test_tasks_that_came_with_what_failed_are_given_back_with_the_next_call(self):
         def serve(connection):

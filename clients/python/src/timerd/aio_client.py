@@ -202,7 +202,7 @@ class AsyncClient(AsyncMethods):
 
     def _note_ties(self, method: str, params: Mapping[str, Any], answer: Any, connection: AsyncConnection) -> None:
         if method == "task.reserve" and params.get("whileConnected") and connection in self._others:
-            self._tied.update((token, connection) for token in map(_token, _tasks(answer)) if token is not None)
+            self._tied.update((task["token"], connection) for task in handles(method, answer))  # of no other will anybody say what became of it
         elif self._tied and method in _ENDINGS:
             for said, told in zip(_tasks(params), _tasks(answer)):
                 if isinstance(told, dict) and "state" in told:  # what was refused is perhaps tied

@@ -111,13 +111,28 @@ class Client(Methods):
         return self._main.wait_for_end(wake)
 
     def carry_out(self, call: Call[T]) -> T:
+        limit, _ = time_limit([(call.method, call.params)], self.timeout, True)
+        deadline = None if limit is None else time.monotonic() + limit
         answer = self._ask([(call.method, call.params)], None)[0]
         try:
             return call.value(answer)
-        except ProtocolError:  # of one task; those beside it are nobody's, and go back with the next call
+        except ProtocolError:  # of one task; those beside it are nobody's
             late = handles(call.method, answer)
-            self._ungiven.extend([late] if late else [])
+            if late:
+                self._give_back(late, deadline)
             raise
+
+    def _give_back(self, late: List[Any], deadline: Optional[float]) -> None:
+        """At once, for there may be no next call, which would say again what the daemon did not take."""
+        answer: Any = None
+        try:
+            answer = self._ask([("task.release", {"tasks": late})], None if deadline is None else max(0.0, deadline - time.monotonic()))[0]
+        except ConnectionFailed:
+            if not self.reconnect:
+                raise  # else nobody would be told that the connection has ended
+        finally:
+            if answer is None or isinstance(answer, Refused):
+                self._ungiven.append(late)
 
     def _ask(self, asks: Sequence[Ask], timeout: Optional[float]) -> List[Any]:
         limit, does_wait = time_limit(asks, self.timeout if timeout is None else timeout, timeout is None)

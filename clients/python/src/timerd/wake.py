@@ -38,8 +38,8 @@ class Wake:
 
 
 class Bell:
-    """Wakes one thread, once for each ring. Of all that does so this alone may be used by a signal handler, which may have interrupted anything, also who
-    waits for it: the lock of a threading.Event, which that has then, would never be had."""
+    """Wakes one thread, once for each ring. May be used by a signal handler; a threading.Event may not: the handler may have interrupted who waits for that
+    and has its lock, which would never be had."""
 
     def __init__(self) -> None:
         self._rung: "queue.SimpleQueue[None]" = queue.SimpleQueue()
