@@ -17,6 +17,14 @@ struct Hoarders {
         hoarders[id] = Hoarder(holder: holder, taken: holder.takenBytes)
     }
 
+    /// Takes out the one that holds most; nil if none holds much.
+    mutating func removeLargest() -> (any ReplyHolder)? {
+        let largest = hoarders.max { $0.value.holder.heldBytes < $1.value.holder.heldBytes }
+        guard let largest, largest.value.holder.heldBytes > RequestLoad.muchHeld else { return nil }
+        hoarders[largest.key] = nil
+        return largest.value.holder
+    }
+
     /// Those that hold much and have taken nothing since the last look, who holds most comes first.
     mutating func look() -> [any ReplyHolder] {
         var stalled: [any ReplyHolder] = []

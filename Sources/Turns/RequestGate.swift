@@ -17,7 +17,7 @@ package protocol ReplyHolder: AnyObject {
     var movedBytes: Int { get }
     /// How many bytes are held of replies that are made; none once it is closed.
     var heldBytes: Int { get }
-    /// Closes the connection and logs why.
+    /// Closes the connection and logs why; what it holds has been given back to the gate once this returns.
     func cutOff(_ reason: String)
 }
 
@@ -231,16 +231,24 @@ package final class RequestGate: Sendable {
     /// Has connections of the user cut off where they hold too much together, now that this one holds more.
     ///
     /// The requests have been carried out by now, so that no bound on what begins helps any more. Many answers come at
-    /// once, before any socket could take one: who takes what it gets is seen only later, and stays.
+    /// once, before any socket could take one: who takes what it gets is seen only later, and stays. But there may be any
+    /// number of them by then, so that beyond a second bound whoever holds most goes at once.
     package func grew(_ client: any ReplyHolder, of user: User) {
-        guard state.value.turns.holdsTooMuch(user.uid) else { return }
-        let isNew = state.value.hoarders[user.uid] == nil
-        state.value.hoarders[user.uid, default: Hoarders()].add(client)
-        guard isNew else { return }
-        for holder in (state.value.holders[user.uid] ?? [:]).values {
-            state.value.hoarders[user.uid]?.add(holder.client)
+        let uid = user.uid
+        guard state.value.turns.holdsTooMuch(uid) else { return }
+        let isNew = state.value.hoarders[uid] == nil
+        state.value.hoarders[uid, default: Hoarders()].add(client)
+        if isNew {
+            for holder in (state.value.holders[uid] ?? [:]).values {
+                state.value.hoarders[uid]?.add(holder.client)
+            }
+            lookAtHoarders(uid)
         }
-        lookAtHoarders(user.uid)
+        while state.value.turns.holdsFarTooMuch(uid),
+            let largest = state.value.hoarders[uid]?.removeLargest()
+        {
+            largest.cutOff("its user's connections hold far too much, and it holds most")
+        }
     }
 
     private func lookAtHoarders(_ uid: UInt32) {

@@ -169,9 +169,14 @@ package struct RequestTurns<Waiter: Hashable> {
     ///
     /// A change of one job is reckoned with little, and its answer may have 1 MiB. A line that was read may be larger by
     /// itself, and goes as its requests begin.
-    func holdsTooMuch(_ uid: UInt32) -> Bool {
+    func holdsTooMuch(_ uid: UInt32) -> Bool { heldBytes(of: uid) > 3 * bytesPerUser }
+
+    /// Whether they hold so much that nobody is given time to take it.
+    func holdsFarTooMuch(_ uid: UInt32) -> Bool { heldBytes(of: uid) > 6 * bytesPerUser }
+
+    private func heldBytes(of uid: UInt32) -> Int {
         let use = uses[uid, default: Use()]
-        return use.bytes - use.read > 3 * bytesPerUser
+        return use.bytes - use.read
     }
 
     /// Whether a request of the user waits.

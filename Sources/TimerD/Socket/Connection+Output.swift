@@ -151,12 +151,14 @@ extension Connection {
     func makeRoomForInput(_ count: Int) {
         let load = RequestLoad.restOfLine
         if count <= RequestLoad.partOfLine {
-            switch inputPlace {
+            let was = inputPlace
+            // First, as others that begin for it may have this connection cut off.
+            (inputPlace, output.input) = (.none, 0)
+            switch was {
             case .none: return
             case .waiting: environment.gate.cancel(self, load.kind, of: user)
             case .taken: environment.gate.end(load, of: user)
             }
-            (inputPlace, output.input) = (.none, 0)
         } else if inputPlace == .none {
             inputPlace = .waiting
             if environment.gate.take(load, for: user, self) { takeInputPlace() }

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import NIOCore
+import NIOEmbedded
+import Testing
+
+@testable import Turns
+
+/// What the gate does where a user's connections hold too much together: it looks each second.
+@Suite("Holding too much") struct HoldingTooMuchTests {
+    private static let user = RequestGate.User(uid: 1001, isAdministrator: false)
+    private static let most = RequestTurns<ObjectIdentifier>.bytesPerUser
+
+    /// A connection that takes what the test says.
+    private final class Client: ReplyHolder {
+        let gate: RequestGate
+        var takenBytes = 0
+        var movedBytes: Int { takenBytes }
+        private(set) var heldBytes = 0
+        private(set) var wasCutOff = false
+
+        init(at gate: RequestGate) { self.gate = gate }
+
+        func hold(_ bytes: Int) {
+            heldBytes += bytes
+            gate.hold(bytes, of: user)
+            if bytes > 0 { gate.grew(self, of: user) }
+        }
+
+        func take(_ bytes: Int) {
+            takenBytes += bytes
+            hold(-bytes)
+        }
+
+        func cutOff(_ reason: String) {
+            wasCutOff = true
+            gate.hold(-heldBytes, of: user)
+            heldBytes = 0
+        }
+    }
+
+    /// Runs `body` with clients that hold so much each.
+    private static func with(_ bytes: Int..., body: (EmbeddedEventLoop, [Client]) -> Void) {
+        let loop = EmbeddedEventLoop()
+        let gate = RequestGate(requestsPerUser: 1000, loop: loop)
+        let clients = bytes.map { _ in Client(at: gate) }
+        for (client, bytes) in zip(clients, bytes) { client.hold(bytes) }
+        body(loop, clients)
+        // Ends the looks, which keep the loop.
+        for client in clients { client.take(client.heldBytes) }
+        loop.advanceTime(by: .seconds(1))
+    }
+
+    @Test("Beyond a second bound whoever holds most is cut off at once, until they hold less")
+    func atOnce() {
+        let (most, little) = (Self.most, RequestLoad.muchHeld)
+        Self.with(2 * most, 3 * most, most, little, little) { _, all in
+            #expect(all.map(\.wasCutOff) == [false, true, false, false, false])
+            all[2].hold(3 * most - 2 * little)
+            #expect(all[2].heldBytes == 4 * most - 2 * little, "that is the bound")
+            all[0].hold(1)
+            #expect(all.map(\.wasCutOff) == [false, true, true, false, false])
+            all[0].take(all[0].heldBytes)
+            all[4].hold(8 * most)
+            #expect(all.map(\.wasCutOff) == [false, true, true, false, true])
+            #expect(all[3].heldBytes == little)
+        }
+    }
+}
