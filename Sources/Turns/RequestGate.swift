@@ -256,7 +256,7 @@ package final class RequestGate: Sendable {
         loop.assumeIsolated().scheduleTask(in: .nanoseconds(patience.nanoseconds / 10)) {
             for client in self.state.value.hoarders[uid]?.look() ?? []
             where self.state.value.turns.holdsTooMuch(uid) {
-                client.cutOff("it takes nothing, and its user's connections hold too much")
+                client.cutOff("it takes too little, and its user's connections hold too much")
             }
             if self.state.value.turns.holdsTooMuch(uid) {
                 self.lookAtHoarders(uid)

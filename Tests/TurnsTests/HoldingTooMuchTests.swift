@@ -24,6 +24,7 @@ import Testing
         func hold(_ bytes: Int) {
             heldBytes += bytes
             gate.hold(bytes, of: user)
+            gate.note(self, of: user, isHolding: heldBytes > 0)
             if bytes > 0 { gate.grew(self, of: user) }
         }
 
@@ -34,8 +35,7 @@ import Testing
 
         func cutOff(_ reason: String) {
             wasCutOff = true
-            gate.hold(-heldBytes, of: user)
-            heldBytes = 0
+            hold(-heldBytes)
         }
     }
 
@@ -49,6 +49,35 @@ import Testing
         // Ends the looks, which keep the loop.
         for client in clients { client.take(client.heldBytes) }
         loop.advanceTime(by: .seconds(1))
+    }
+
+    @Test("Who takes what it gets stays, and who takes nothing, or little at a time, does not")
+    func looks() {
+        let (most, much) = (Self.most, RequestLoad.muchHeld)
+        Self.with(most, 2 * most, 2 * most + much, 3 * much) { loop, all in
+            loop.advanceTime(by: .seconds(1))
+            #expect(all.map(\.wasCutOff) == [false, false, false, false], "it is the first look")
+            all[0].take(much)
+            all[0].hold(2 * much)
+            all[1].take(much - 1)
+            loop.advanceTime(by: .seconds(1))
+            #expect(all.map(\.wasCutOff) == [false, true, true, false], "they hold less now")
+        }
+    }
+
+    @Test("Who comes to hold much shortly before a look has until the one after that")
+    func late() {
+        let (most, much) = (Self.most, RequestLoad.muchHeld)
+        Self.with(3 * most + 4 * much, 0) { loop, all in
+            loop.advanceTime(by: .milliseconds(999))
+            all[0].take(much)
+            all[1].hold(most)
+            loop.advanceTime(by: .milliseconds(1))
+            #expect(all.map(\.wasCutOff) == [false, false])
+            all[0].take(much)
+            loop.advanceTime(by: .seconds(1))
+            #expect(all.map(\.wasCutOff) == [false, true])
+        }
     }
 
     @Test("Beyond a second bound whoever holds most is cut off at once, until they hold less")
