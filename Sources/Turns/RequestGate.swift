@@ -15,8 +15,10 @@ package protocol ReplyHolder: AnyObject {
     var takenBytes: Int { get }
     /// How many bytes the other end has taken and sent so far.
     var movedBytes: Int { get }
-    /// How many bytes are held of replies that are made; none once it is closed.
+    /// How many bytes are held of replies that are made, also behind one that is not; none once it is closed.
     var heldBytes: Int { get }
+    /// Whether its client has something to take, or a line to finish.
+    var hasToMove: Bool { get }
     /// Closes the connection and logs why; what it holds has been given back to the gate once this returns.
     func cutOff(_ reason: String)
 }
@@ -30,10 +32,11 @@ package final class RequestGate: Sendable {
     /// How long a client may take nothing while other connections of its user wait for the memory it holds.
     private let patience: TimeAmount
 
-    /// A client that has not taken all of its replies, or has not sent all of a long line.
+    /// A client that has not taken all of its replies, or has not sent all of a long line, or whose replies wait for an
+    /// earlier one.
     private struct Holder {
         var client: any ReplyHolder
-        /// `movedBytes` at the last look, and since when it has not changed.
+        /// `movedBytes` at the last look, and since when it has not changed though it should.
         var moved: Int
         var since: NIODeadline
     }
@@ -135,7 +138,7 @@ package final class RequestGate: Sendable {
         letIn()
     }
 
-    /// Notes whether a connection holds replies that its client has to take, or a line that it has to finish.
+    /// Notes whether a connection holds much, or something that its client has to take or to finish.
     package func note(_ client: any ReplyHolder, of user: User, isHolding: Bool) {
         let id = ObjectIdentifier(client)
         if isHolding {
@@ -216,7 +219,7 @@ package final class RequestGate: Sendable {
         var stalled: [any ReplyHolder] = []
         for (id, holder) in state.value.holders[uid] ?? [:] {
             let moved = holder.client.movedBytes
-            if moved != holder.moved {
+            if moved != holder.moved || !holder.client.hasToMove {
                 state.value.holders[uid]?[id]?.moved = moved
                 state.value.holders[uid]?[id]?.since = now
             } else if now - holder.since >= patience {
@@ -256,7 +259,10 @@ package final class RequestGate: Sendable {
         loop.assumeIsolated().scheduleTask(in: .nanoseconds(patience.nanoseconds / 10)) {
             for client in self.state.value.hoarders[uid]?.look() ?? []
             where self.state.value.turns.holdsTooMuch(uid) {
-                client.cutOff("it takes too little, and its user's connections hold too much")
+                client.cutOff(
+                    "it takes too little, or waits for an earlier reply, "
+                        + "and its user's connections hold too much"
+                )
             }
             if self.state.value.turns.holdsTooMuch(uid) {
                 self.lookAtHoarders(uid)

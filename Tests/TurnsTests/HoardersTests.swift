@@ -10,6 +10,7 @@ import Testing
         var takenBytes = 0
         var movedBytes = 0
         var heldBytes: Int
+        var hasToMove: Bool { true }
 
         init(holding bytes: Int) { heldBytes = bytes }
 

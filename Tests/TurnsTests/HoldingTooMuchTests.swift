@@ -17,6 +17,7 @@ import Testing
         var takenBytes = 0
         var movedBytes: Int { takenBytes }
         private(set) var heldBytes = 0
+        var hasToMove = true
         private(set) var wasCutOff = false
 
         init(at gate: RequestGate) { self.gate = gate }
@@ -37,6 +38,12 @@ import Testing
             wasCutOff = true
             hold(-heldBytes)
         }
+    }
+
+    private final class Waiter: RequestGateClient {
+        private(set) var hasPlace = false
+
+        func turnCame() { hasPlace = true }
     }
 
     /// Runs `body` with clients that hold so much each.
@@ -78,6 +85,22 @@ import Testing
             loop.advanceTime(by: .seconds(1))
             #expect(all.map(\.wasCutOff) == [false, true])
         }
+    }
+
+    @Test("Whose replies wait for an earlier one is not cut off for the room that others wait for")
+    func earlier() {
+        let loop = EmbeddedEventLoop()
+        let gate = RequestGate(requestsPerUser: 1000, patience: .nanoseconds(1), loop: loop)
+        let (client, waiter) = (Client(at: gate), Waiter())
+        client.hasToMove = false
+        client.hold(2 * Self.most)
+        let hasPlace = gate.take(RequestLoad(kind: .page), for: Self.user, waiter)
+        #expect(!hasPlace)
+        for _ in 1...3 { loop.advanceTime(by: .nanoseconds(1)) }
+        #expect(!client.wasCutOff)
+        client.hasToMove = true
+        while !client.wasCutOff { loop.advanceTime(by: .nanoseconds(1)) }
+        #expect(waiter.hasPlace)
     }
 
     @Test("Beyond a second bound whoever holds most is cut off at once, until they hold less")
