@@ -62,10 +62,12 @@ import TimerControl
     }
 
     @Test(
-        "Who holds most is cut off also where all of it waits for an earlier reply",
-        .timeLimit(.minutes(3))
+        "Who holds most is cut off also where all of it waits for an earlier reply, and at once where it is far too much",
+        .timeLimit(.minutes(3)),
+        // With the second no look ever comes.
+        arguments: [(40, 20, .milliseconds(200)), (60, 40, .hours(1))] as [(Int, Int, TimeAmount)]
     )
-    func earlierReply() async throws {
+    func earlierReply(most: Int, others: Int, patience: TimeAmount) async throws {
         let gates = [Gate(), Gate(), Gate()]
         let (begun, written) = (Tally(), Tally())
         try await TestSocket.with { request, _ in
@@ -77,10 +79,10 @@ import TimerControl
             }
             return .success(LargeAnswer(written: written))
         } settings: {
-            $0.patience = .milliseconds(200)
+            $0.patience = patience
         } _: { server in
             var clients: [LineClient] = []
-            for (job, count) in [(2, 40), (3, 20)] {
+            for (job, count) in [(2, most), (3, others)] {
                 let client = try await server.connect()
                 let pauses = ([1] + Array(repeating: job, count: count)).map {
                     #"{"jsonrpc":"2.0","id":1,"method":"job.pause","params":{"id":\#($0)}}"# + "\n"
@@ -88,9 +90,9 @@ import TimerControl
                 client.post(pauses.joined())
                 clients.append(client)
             }
-            await begun.reach(62)
+            await begun.reach(most + others + 2)
             gates[1].open()
-            await written.reach(40)
+            await written.reach(most)
             try await server.connect().close()
             #expect(server.socket.connectionCount >= 2, "they hold little enough")
             gates[2].open()
@@ -99,7 +101,7 @@ import TimerControl
                 await Task.yield()
             }
             gates[0].open()
-            for _ in 0...20 { #expect(await clients[1].next() != nil) }
+            for _ in 0...others { #expect(await clients[1].next() != nil) }
             #expect(await clients[0].next() == nil)
         }
     }
