@@ -362,7 +362,11 @@ let package = Package(
         ),
         .testTarget(
             name: "TurnsTests",
-            dependencies: ["JobModel", "Schedules", "TestRandom", "TimerControl", "Turns"],
+            dependencies: [
+                "JobModel", "Schedules", "TestRandom", "TimerControl", "Turns",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOEmbedded", package: "swift-nio"),
+            ],
             swiftSettings: testSettings
         ),
         .testTarget(

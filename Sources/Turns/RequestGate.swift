@@ -15,9 +15,11 @@ package protocol ReplyHolder: AnyObject {
     var takenBytes: Int { get }
     /// How many bytes the other end has taken and sent so far.
     var movedBytes: Int { get }
-    /// How many bytes are held of replies that are made; none once it is closed.
+    /// How many bytes are held of replies that are made, also behind one that is not; none once it is closed.
     var heldBytes: Int { get }
-    /// Closes the connection and logs why.
+    /// Whether its client has something to take, or a line to finish.
+    var hasToMove: Bool { get }
+    /// Closes the connection and logs why; what it holds has been given back to the gate once this returns.
     func cutOff(_ reason: String)
 }
 
@@ -30,10 +32,11 @@ package final class RequestGate: Sendable {
     /// How long a client may take nothing while other connections of its user wait for the memory it holds.
     private let patience: TimeAmount
 
-    /// A client that has not taken all of its replies, or has not sent all of a long line.
+    /// A client that has not taken all of its replies, or has not sent all of a long line, or whose replies wait for an
+    /// earlier one.
     private struct Holder {
         var client: any ReplyHolder
-        /// `movedBytes` at the last look, and since when it has not changed.
+        /// `movedBytes` at the last look, and since when it has not changed though it should.
         var moved: Int
         var since: NIODeadline
     }
@@ -135,7 +138,7 @@ package final class RequestGate: Sendable {
         letIn()
     }
 
-    /// Notes whether a connection holds replies that its client has to take, or a line that it has to finish.
+    /// Notes whether a connection holds much, or something that its client has to take or to finish.
     package func note(_ client: any ReplyHolder, of user: User, isHolding: Bool) {
         let id = ObjectIdentifier(client)
         if isHolding {
@@ -216,7 +219,7 @@ package final class RequestGate: Sendable {
         var stalled: [any ReplyHolder] = []
         for (id, holder) in state.value.holders[uid] ?? [:] {
             let moved = holder.client.movedBytes
-            if moved != holder.moved {
+            if moved != holder.moved || !holder.client.hasToMove {
                 state.value.holders[uid]?[id]?.moved = moved
                 state.value.holders[uid]?[id]?.since = now
             } else if now - holder.since >= patience {
@@ -231,16 +234,24 @@ package final class RequestGate: Sendable {
     /// Has connections of the user cut off where they hold too much together, now that this one holds more.
     ///
     /// The requests have been carried out by now, so that no bound on what begins helps any more. Many answers come at
-    /// once, before any socket could take one: who takes what it gets is seen only later, and stays.
+    /// once, before any socket could take one: who takes what it gets is seen only later, and stays. But there may be any
+    /// number of them by then, so that beyond a second bound whoever holds most goes at once.
     package func grew(_ client: any ReplyHolder, of user: User) {
-        guard state.value.turns.holdsTooMuch(user.uid) else { return }
-        let isNew = state.value.hoarders[user.uid] == nil
-        state.value.hoarders[user.uid, default: Hoarders()].add(client)
-        guard isNew else { return }
-        for holder in (state.value.holders[user.uid] ?? [:]).values {
-            state.value.hoarders[user.uid]?.add(holder.client)
+        let uid = user.uid
+        guard state.value.turns.holdsTooMuch(uid) else { return }
+        let isNew = state.value.hoarders[uid] == nil
+        state.value.hoarders[uid, default: Hoarders()].add(client)
+        if isNew {
+            for holder in (state.value.holders[uid] ?? [:]).values {
+                state.value.hoarders[uid]?.add(holder.client)
+            }
+            lookAtHoarders(uid)
         }
-        lookAtHoarders(user.uid)
+        while state.value.turns.holdsFarTooMuch(uid),
+            let largest = state.value.hoarders[uid]?.removeLargest()
+        {
+            largest.cutOff("its user's connections hold far too much, and it holds most")
+        }
     }
 
     private func lookAtHoarders(_ uid: UInt32) {
@@ -248,7 +259,10 @@ package final class RequestGate: Sendable {
         loop.assumeIsolated().scheduleTask(in: .nanoseconds(patience.nanoseconds / 10)) {
             for client in self.state.value.hoarders[uid]?.look() ?? []
             where self.state.value.turns.holdsTooMuch(uid) {
-                client.cutOff("it takes nothing, and its user's connections hold too much")
+                client.cutOff(
+                    "it takes too little, or waits for an earlier reply, "
+                        + "and its user's connections hold too much"
+                )
             }
             if self.state.value.turns.holdsTooMuch(uid) {
                 self.lookAtHoarders(uid)

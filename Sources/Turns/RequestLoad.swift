@@ -6,77 +6,6 @@ package import TimerControl
 
 /// What a request takes of what all users share, known before it begins.
 package struct RequestLoad: Hashable, Sendable {
-    /// The kinds of places; a request needs one or more places of its kind.
-    package enum Kind: Int, CaseIterable, Sendable {
-        /// Work of a few microseconds, and what waits for something to happen.
-        case light
-        /// Changes in the store's queue, one place for each job and for each eight of its tags; other changes wait for
-        /// them.
-        case write
-        /// Single rows in the reader's queue; not what waits then for something else, which would keep the place.
-        case lookup
-        /// Pages that are read, parsed and encoded.
-        case page
-        /// The same for watchers.
-        case events
-        /// Lines and lists that are read and checked off the loop.
-        case check
-        /// Lines of which a long part has come.
-        case input
-        /// A subscription, and a few workers of a connection that wait for tasks: nothing but memory, until they
-        /// end or are answered.
-        case waiting
-        /// The same where it takes more than `small`: while such a one waits for its user's memory, little ones of
-        /// that user pass it.
-        case largeWaiting
-        /// Changes of many jobs, all or nothing, and the lines that hold them: one at a time over all users.
-        case bulk
-        /// The look into the store for a worker that waits: a part of its request.
-        case look
-        /// What a run has written, as it is read and told: a part of its request.
-        case output
-
-        /// How many places there are.
-        var places: Int {
-            switch self {
-            case .light, .input, .waiting, .largeWaiting: .max / 2
-            case .write: 512
-            case .look: 320
-            case .lookup: 64
-            case .events: 2
-            case .page, .check, .bulk, .output: 1
-            }
-        }
-
-        /// How many more places root and the daemon's user have.
-        var reserve: Int {
-            switch self {
-            case .light, .input, .waiting, .largeWaiting: 0
-            case .write: 64
-            case .look: 32
-            case .lookup: 8
-            case .page, .events, .check, .bulk, .output: 1
-            }
-        }
-
-        /// How many of these places a user may have; not so for root and the daemon's user.
-        ///
-        /// A row may have 1 MiB: where one user had all 64 places for such rows, another's `status` took 13 to 18 s in a debug
-        /// build.
-        var ofUser: Int { self == .lookup ? 8 : .max }
-
-        /// Whether it counts among a user's requests in progress.
-        var isRequest: Bool {
-            switch self {
-            case .light, .write, .lookup, .page, .bulk: true
-            case .events, .check, .input, .waiting, .largeWaiting, .look, .output: false
-            }
-        }
-
-        /// Whether it is for a part of a request in progress, which counts for its user already.
-        var isPart: Bool { self == .look || self == .output }
-    }
-
     package var kind: Kind
     /// How many of that kind's places it takes.
     var units = 1
@@ -166,7 +95,7 @@ package struct RequestLoad: Hashable, Sendable {
     static let small = 16_384
 
     /// Who holds less matters to nobody else.
-    static let muchHeld = 65_536
+    package static let muchHeld = 65_536
 
     /// What takes nothing but so much memory, for as long as its client likes.
     private init(waitingWith bytes: Int) {
@@ -219,8 +148,7 @@ package struct RequestLoad: Hashable, Sendable {
         case .listJobs, .listRuns, .listNotices, .listTasks, .listQueues, .jobDates:
             self.init(kind: .page, bytes: Limits.pageBytes)
         case .getJob, .getRun, .listUploads: self.init(kind: .lookup, bytes: 16 * Self.row)
-        // They wait for a runner or for PostgreSQL, perhaps a minute.
-        case .killRun, .listNodes: self.init(kind: .light, bytes: 16 * Self.row)
+        case .killRun, .listNodes: self.init(kind: .remote, bytes: 16 * Self.row)
         // It waits for the place that `workOf` says.
         case .readOutput: self.init(kind: .light, bytes: 184_320)
         case .previewSchedule: self.init(kind: .check, bytes: 32 * Self.row)

@@ -30,13 +30,14 @@ package struct RequestTurns<Waiter: Hashable> {
         var read = 0
         /// Bytes of lines that wait to be read.
         var unread = 0
-        /// Places of the kind `write`, and of `lookup`.
+        /// Places of the kind `write`, of `lookup`, and of `remote`.
         var writes = 0
         var lookups = 0
+        var remotes = 0
 
         var isEmpty: Bool {
             requests == 0 && bytes == 0 && lasting == 0 && read == 0 && unread == 0 && writes == 0
-                && lookups == 0
+                && lookups == 0 && remotes == 0
         }
     }
 
@@ -118,6 +119,7 @@ package struct RequestTurns<Waiter: Hashable> {
             if load.lasts { $0.lasting -= load.bytes }
             if load.kind == .write { $0.writes -= load.units }
             if load.kind == .lookup { $0.lookups -= load.units }
+            if load.kind == .remote { $0.remotes -= load.units }
         }
     }
 
@@ -167,9 +169,14 @@ package struct RequestTurns<Waiter: Hashable> {
     ///
     /// A change of one job is reckoned with little, and its answer may have 1 MiB. A line that was read may be larger by
     /// itself, and goes as its requests begin.
-    func holdsTooMuch(_ uid: UInt32) -> Bool {
+    func holdsTooMuch(_ uid: UInt32) -> Bool { heldBytes(of: uid) > 3 * bytesPerUser }
+
+    /// Whether they hold so much that nobody is given time to take it.
+    func holdsFarTooMuch(_ uid: UInt32) -> Bool { heldBytes(of: uid) > 6 * bytesPerUser }
+
+    private func heldBytes(of uid: UInt32) -> Int {
         let use = uses[uid, default: Use()]
-        return use.bytes - use.read > 3 * bytesPerUser
+        return use.bytes - use.read
     }
 
     /// Whether a request of the user waits.
@@ -212,14 +219,16 @@ package struct RequestTurns<Waiter: Hashable> {
         let uid = user.uid
         let isBelow = !load.kind.isRequest || uses[uid, default: Use()].requests < requestsPerUser
         let isRested = restEnd(of: user, load.kind) == nil
-        return isBelow && isRested && leavesTurns(load, user) && leavesLookups(load, user)
+        return isBelow && isRested && leavesTurns(load, user) && leavesPlaces(load, user)
             && hasBytes(for: load, uid)
     }
 
-    /// Whether others' next read waits for a few of the user's at most.
-    private func leavesLookups(_ load: RequestLoad, _ user: User) -> Bool {
-        guard load.kind == .lookup, !user.isAdministrator else { return true }
-        return uses[user.uid, default: Use()].lookups + load.units <= load.kind.ofUser
+    /// Whether others' next request of that kind waits for a few of the user's at most.
+    private func leavesPlaces(_ load: RequestLoad, _ user: User) -> Bool {
+        guard load.kind.ofUser < .max, !user.isAdministrator else { return true }
+        let use = uses[user.uid, default: Use()]
+        let used = load.kind == .lookup ? use.lookups : use.remotes
+        return used + load.units <= load.kind.ofUser
     }
 
     /// Whether others wait for one list of the user's changes at most, or for one change of whose changes take long;
@@ -320,6 +329,7 @@ package struct RequestTurns<Waiter: Hashable> {
             if load.lasts { $0.lasting += load.bytes }
             if load.kind == .write { $0.writes += load.units }
             if load.kind == .lookup { $0.lookups += load.units }
+            if load.kind == .remote { $0.remotes += load.units }
         }
     }
 

@@ -92,8 +92,8 @@ import TimerControl
         Row(request: .subscribe(Subscribe()), kind: .waiting),
         Row(request: .checkDatabase, kind: .light),
         Row(request: .backUp(BackUp(file: "/b")), kind: .light),
-        Row(request: .listNodes, kind: .light),
-        Row(request: .killRun(KillRun(RunID(rawValue: 1))), kind: .light),
+        Row(request: .listNodes, kind: .remote),
+        Row(request: .killRun(KillRun(RunID(rawValue: 1))), kind: .remote),
         Row(request: .drainNode(DrainNode(name: "alpha")), kind: .light),
     ]
 

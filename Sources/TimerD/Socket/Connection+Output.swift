@@ -35,7 +35,7 @@ struct ConnectionOutput {
     var hasUnflushed = false
     /// Whether an empty write waits behind the unsent bytes, to tell when they have been taken.
     var hasMarker = false
-    /// Whether the gate knows that the client has something to take or to finish.
+    /// Whether the gate knows that it holds much, or that the client has something to take or to finish.
     var isNoted = false
 
     mutating func add(_ count: Int) {
@@ -82,6 +82,7 @@ extension Connection {
 
     /// Tells the gate how many bytes the connection holds, if that has changed.
     func account() {
+        noteHolding()
         var (held, read, unread) = (output.reserved, 0, 0)
         if phase != .gone {
             held = pendingBytes + output.backlog + output.input
@@ -140,8 +141,7 @@ extension Connection {
     /// Gives back to the gate all but what requests in progress have reserved, once the channel is closed, and the tasks of
     /// replies that have not been written; those of others went back as the channel was closed.
     func forgetOutput() {
-        takeBack(replies.removeTasks())
-        noteHolding()
+        takeBack(replies.giveUp())
         account()
     }
 
@@ -151,12 +151,14 @@ extension Connection {
     func makeRoomForInput(_ count: Int) {
         let load = RequestLoad.restOfLine
         if count <= RequestLoad.partOfLine {
-            switch inputPlace {
+            let was = inputPlace
+            // First, as others that begin for it may have this connection cut off.
+            (inputPlace, output.input) = (.none, 0)
+            switch was {
             case .none: return
             case .waiting: environment.gate.cancel(self, load.kind, of: user)
             case .taken: environment.gate.end(load, of: user)
             }
-            (inputPlace, output.input) = (.none, 0)
         } else if inputPlace == .none {
             inputPlace = .waiting
             if environment.gate.take(load, for: user, self) { takeInputPlace() }
@@ -187,7 +189,7 @@ extension Connection {
     }
 
     private func noteHolding() {
-        let isHolding = phase != .gone && (output.unsent > 0 || inputPlace == .taken)
+        let isHolding = phase != .gone && (hasToMove || heldBytes > RequestLoad.muchHeld)
         guard isHolding != output.isNoted else { return }
         output.isNoted = isHolding
         environment.gate.note(self, of: user, isHolding: isHolding)
@@ -215,6 +217,7 @@ extension Connection: ReplyHolder {
     var takenBytes: Int { output.written - bufferedBytes }
     var movedBytes: Int { takenBytes + output.received }
     var heldBytes: Int { phase == .gone ? 0 : replies.pendingBytes + output.kept }
+    var hasToMove: Bool { output.unsent > 0 || inputPlace == .taken }
 
     func cutOff(_ reason: String) {
         environment.log.notice(

@@ -47,11 +47,12 @@ extension Connection {
 
     func endWatching() {
         guard let watcher else { return }
+        let load = subscriptionLoad
+        // First, as others that begin for it may have this connection cut off.
+        (self.watcher, subscriptionLoad) = (nil, nil)
         environment.bus.remove(watcher)
         watcher.end()
-        self.watcher = nil
-        if let load = subscriptionLoad { release(load) }
-        subscriptionLoad = nil
+        if let load { release(load) }
     }
 }
 

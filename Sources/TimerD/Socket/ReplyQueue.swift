@@ -95,13 +95,20 @@ struct ReplyQueue {
     /// The bytes of the replies that have come for the batch of a ticket.
     func size(of ticket: Ticket) -> Int { slots[ticket.line - first].size }
 
-    /// Takes out the tasks of all lines that have not left to their end, as these never will.
-    mutating func removeTasks() -> [TaskReference] {
+    /// Forgets the replies that have not left, as they never will, and takes out the tasks of all such lines.
+    ///
+    /// Requests in progress keep the queue, perhaps for long.
+    mutating func giveUp() -> [TaskReference] {
         var tasks: [TaskReference] = []
-        for index in slots.indices where !slots[index].tasks.isEmpty {
+        for index in slots.indices {
             tasks += slots[index].tasks
             slots[index].tasks = []
+            for element in slots[index].replies.indices {
+                guard case .bytes = slots[index].replies[element] else { continue }
+                slots[index].replies[element] = .silent
+            }
         }
+        pendingBytes = 0
         return tasks
     }
 

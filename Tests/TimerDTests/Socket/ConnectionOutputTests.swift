@@ -60,6 +60,51 @@ import TimerControl
             withExtendedLifetime(client) {}
         }
     }
+
+    @Test(
+        "Who holds most is cut off also where all of it waits for an earlier reply, and at once where it is far too much",
+        .timeLimit(.minutes(3)),
+        // With the second no look ever comes.
+        arguments: [(40, 20, .milliseconds(200)), (60, 40, .hours(1))] as [(Int, Int, TimeAmount)]
+    )
+    func earlierReply(most: Int, others: Int, patience: TimeAmount) async throws {
+        let gates = [Gate(), Gate(), Gate()]
+        let (begun, written) = (Tally(), Tally())
+        try await TestSocket.with { request, _ in
+            begun.add()
+            // The job is the gate's number.
+            for (number, gate) in gates.enumerated()
+            where request == .pauseJobs(.ids([JobID(rawValue: Int64(number + 1))])) {
+                await gate.pass()
+            }
+            return .success(LargeAnswer(written: written))
+        } settings: {
+            $0.patience = patience
+        } _: { server in
+            var clients: [LineClient] = []
+            for (job, count) in [(2, most), (3, others)] {
+                let client = try await server.connect()
+                let pauses = ([1] + Array(repeating: job, count: count)).map {
+                    #"{"jsonrpc":"2.0","id":1,"method":"job.pause","params":{"id":\#($0)}}"# + "\n"
+                }
+                client.post(pauses.joined())
+                clients.append(client)
+            }
+            await begun.reach(most + others + 2)
+            gates[1].open()
+            await written.reach(most)
+            try await server.connect().close()
+            #expect(server.socket.connectionCount >= 2, "they hold little enough")
+            gates[2].open()
+            while server.socket.connectionCount > 1 {
+                try Task.checkCancellation()
+                await Task.yield()
+            }
+            gates[0].open()
+            for _ in 0...others { #expect(await clients[1].next() != nil) }
+            #expect(await clients[0].next() == nil)
+        }
+    }
 }
 
 private struct LargeAnswer: Encodable, Sendable {

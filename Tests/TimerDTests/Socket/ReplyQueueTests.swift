@@ -119,13 +119,27 @@ import TimerControl
         #expect(first?.tasks == [tasks[0]])
         #expect(part?.isEnd == false && part?.tasks == [])
         var givenUp = queue
-        let unheard = [givenUp.removeTasks(), givenUp.removeTasks()]
+        let unheard = [givenUp.giveUp(), givenUp.giveUp()]
         #expect(unheard == [[tasks[1]], []])
         queue.fill(batch[1], with: bytes("c"), handingOut: [tasks[2]])
         let end = queue.next()
         #expect(end?.isEnd == true && end?.tasks == [tasks[1], tasks[2]])
-        let left = queue.removeTasks()
+        let left = queue.giveUp()
         #expect(left == [])
+    }
+
+    @Test("What will never leave is not kept until the requests before it have ended")
+    func givenUp() {
+        var queue = ReplyQueue()
+        let (first, batch) = (queue.addLine(), queue.addBatch(of: 2))
+        queue.fill(batch[1], with: bytes("b"))
+        #expect(queue.pendingBytes == 1)
+        let tasks = queue.giveUp()
+        #expect(tasks == [])
+        #expect(queue.pendingBytes == 0)
+        #expect(queue.isMissing(first) && queue.isMissing(batch[0]))
+        for ticket in [first, batch[0]] { queue.fill(ticket, with: nil) }
+        #expect(take(&queue) == [])
     }
 
     private func permutations(of items: [Int]) -> [[Int]] {
