@@ -403,7 +403,8 @@ class WorkerTests(unittest.TestCase):
         worker = self.begin(handler)
         self.assertTrue(begun.wait(60))
         self.stop(worker, 0.05)
-        self.assertTrue(self.daemon.until(lambda: self.daemon.count("task.release") == 1))
+        # Its own reserve, which waits yet, may get the task once more, and that goes back as well.
+        self.assertTrue(self.daemon.until(lambda: self.daemon.count("task.release") >= 1))
         self.end()
         self.all_are("ready", fires)
 
