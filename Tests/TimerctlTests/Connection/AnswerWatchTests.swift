@@ -11,7 +11,7 @@ import TimerControl
 @Suite("AnswerWatch", .timeLimit(.minutes(1))) struct AnswerWatchTests {
     /// A listening socket that nobody accepts at: to who asks there, a daemon that hangs.
     private static func listen(at path: String) throws -> Int32 {
-        let listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+        let listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
         withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
