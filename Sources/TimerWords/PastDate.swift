@@ -33,9 +33,10 @@ public enum PastDate {
             }
         }
         let soon = try read(at: dates.now)
-        // A time of day means the next one; of a day earlier, by the clock, that is the last one.
+        // A time of day means the next one; of a day earlier, by the clock, that is the last one. try?: a day of
+        // the year, without a time, may be none on that day.
         let isTimeOfDay = soon > dates.now && !isFromNow(words)
-        var date = isTimeOfDay ? try read(at: dayEarlier(dates)) : soon
+        var date = isTimeOfDay ? (try? read(at: dayEarlier(dates))) ?? soon : soon
         // Where clocks were set back it has come once more since. try?: then there is none.
         if isTimeOfDay, let later = try? read(at: date), later <= dates.now { date = later }
         guard date <= dates.now else {

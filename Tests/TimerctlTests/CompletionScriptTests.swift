@@ -67,8 +67,16 @@ import Testing
     @Test("Where a queue is asked for, the daemon's are offered")
     func queues() {
         let script = CompletionScript.completed(Timerctl.completionScript(for: .bash))
-        #expect(script.contains("'--queue')\n"))
+        #expect(script.contains("'--queue')\n        __timerctl_add_completions -W"))
         #expect(!script.contains("'--queue')\n        return\n"))
+    }
+
+    @Test("Where jobs' tag is asked for, the daemon's are offered", arguments: ["runs", "agenda"])
+    func tags(command: String) throws {
+        let script = CompletionScript.completed(Timerctl.completionScript(for: .bash))
+        let body = try #require(script.split(separator: "\n_timerctl_\(command)() {\n").last)
+        let value = try #require(body.split(separator: "'--tag')\n").dropFirst().first)
+        #expect(value.hasPrefix("        __timerctl_add_completions -W"))
     }
 
     @Test(

@@ -140,6 +140,11 @@ import TimerWords
             let error = #expect(throws: ValidationError.self) { try since(words) }
             #expect(error?.message == "--since: '\(words)' is still to come; \(accepted)")
         }
+        // The day before is none that has no time, on that day.
+        for words in ["Nov 30", "nov 30", "30 Nov"] {
+            let error = #expect(throws: ValidationError.self) { try since(words) }
+            #expect(error?.message == "--since: '\(words)' is still to come; \(accepted)")
+        }
         #expect(try since("today 08:00") == testNow - .seconds(3600))
         let nonsense = #expect(throws: ValidationError.self) { try since("whenever") }
         #expect(nonsense?.message.hasPrefix("--since: ") == true)

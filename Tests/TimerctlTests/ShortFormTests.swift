@@ -24,6 +24,13 @@ import TimerControl
                 ["10:00", "am", "UTC", "24", "Dec", "2027", "+", "1", "month", "2", "days"],
                 ["--at", "10:00 am UTC 24 Dec 2027 + 1 month 2 days"]
             ),
+            (
+                [
+                    "10:00", "am", "UTC", "Fri", "24", "Dec", "2027", "+", "1", "month", "2",
+                    "days", "3", "hours", "--event",
+                ],
+                ["--at", "10:00 am UTC Fri 24 Dec 2027 + 1 month 2 days 3 hours", "--event"]
+            ),
             (["tomorrow", "noon", "--event"], ["--at", "tomorrow noon", "--event"]),
             (
                 ["09:00", "--tz", "UTC", "--shell", "a | b"],

@@ -58,7 +58,7 @@ struct DateParts {
         let today = zone.localTime(at: now).date
         let days = try candidateDays(today: today)
         // Without a time it would be now, or in a year's time, which at(1) does not mean.
-        if case .inYear = day, days[0] == today, time == nil, increment == nil { throw noTime() }
+        if isByItsName, days[0] == today, time == nil, increment == nil { throw noTime() }
         let (time, timeNote) = try timeOfDay(zone.localTime(at: now))
         // If there is one candidate it is meant, even in the past; of several, the next is meant.
         let isNextMeant = days.count > 1
@@ -84,6 +84,14 @@ struct DateParts {
             return (date, note ?? timeNote.map { "\($0), \(shown)" })
         }
         throw notUnderstood()
+    }
+
+    /// Whether it is a day of the calendar that has this time of day where none is said.
+    private var isByItsName: Bool {
+        switch day {
+        case .inYear, .date(_, isISO: false): true
+        default: false
+        }
     }
 
     /// The time in the words, else midnight for "2026-12-24", else now's, as at(1) has it, with a note.

@@ -33,7 +33,7 @@ struct Agenda: AsyncParsableCommand {
     )
     var next = TimeSpan.seconds(86_400)
 
-    @Option(help: "Only jobs with this tag.")
+    @Option(help: "Only jobs with this tag.", completion: .tags)
     var tag: String?
 
     @Option(help: ArgumentHelp("Only jobs of this user, a name or a uid.", valueName: "user"))

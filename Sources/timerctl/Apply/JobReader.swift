@@ -198,6 +198,16 @@ struct JobReader {
                 try words.tz.map { (tz) throws(ScheduleError) in try Zone(named: tz) } ?? zone
             // The zone of the last date alone, where an interval has no first one.
             if definition.until != nil, words.every != nil, words.from == nil { words.tz = nil }
+            let dates = [(JobOption.at, words.at), (.from, words.from), (.until, definition.until)]
+            let changing = dates.filter { isAnotherLater($0.1, zone) }
+            for (option, text) in changing {
+                complain(
+                    places[option] ?? place,
+                    "'\(option)' is '\(text ?? "")', another date each time it is read; "
+                        + "accepted is one such as '2026-12-01 09:00'"
+                )
+            }
+            guard changing.isEmpty else { return }
             _ = try words.resolve(now: now, zone: zone)
             definition.schedule.at = fixed(words.at, .at, places, zone)
             definition.schedule.from = fixed(words.from, .from, places, zone)
@@ -210,7 +220,17 @@ struct JobReader {
         }
     }
 
-    /// The date as an instant; refused if it depends on when it is read.
+    /// Whether the date depends on when it is read, as one does that is refused now and not at another time.
+    private func isAnotherLater(_ text: String?, _ zone: Zone) -> Bool {
+        guard let text else { return false }
+        // In nine years and eight days each weekday has come, and each 29 February.
+        let then = now + .seconds(9 * 366 * 86_400 + 700_001)
+        // try?: what is none at either time is told by who reads it.
+        let dates = [now, then].map { try? DateExpression.parse(text, now: $0, zone: zone).date }
+        return dates[0] != dates[1]
+    }
+
+    /// The date as an instant.
     private mutating func fixed(
         _ text: String?,
         _ option: JobOption,
@@ -220,18 +240,8 @@ struct JobReader {
         guard let text else { return nil }
         do throws(ScheduleError) {
             let (date, note) = try DateExpression.parse(text, now: now, zone: zone)
-            // In nine years and eight days each weekday has come, and each 29 February.
-            let then = now + .seconds(9 * 366 * 86_400 + 700_001)
-            let later = try DateExpression.parse(text, now: then, zone: zone).date
-            if date == later {
-                if let note { notes.append((places[option] ?? place, "'\(option)': \(note)")) }
-                return date.rfc3339
-            }
-            complain(
-                places[option] ?? place,
-                "'\(option)' is '\(text)', another date each time it is read; "
-                    + "accepted is one such as '2026-12-01 09:00'"
-            )
+            if let note { notes.append((places[option] ?? place, "'\(option)': \(note)")) }
+            return date.rfc3339
         } catch {
             complain(places[option] ?? place, "'\(option)': \(error.message)")
         }

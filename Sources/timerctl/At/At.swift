@@ -116,12 +116,18 @@ struct DateArgument: ParsableArguments {
     @Argument(help: .hidden) var eighth: String?
     @Argument(help: .hidden) var ninth: String?
     @Argument(help: .hidden) var tenth: String?
-    /// "10:00 am UTC 24 Dec 2026 + 1 month 2 days" has eleven words.
     @Argument(help: .hidden) var eleventh: String?
+    /// "10:00 am UTC Thu 24 Dec 2026 + 1 month 2 days" has twelve words.
+    @Argument(help: .hidden) var twelfth: String?
+    @Argument(help: .hidden) var thirteenth: String?
+    @Argument(help: .hidden) var fourteenth: String?
+    @Argument(help: .hidden) var fifteenth: String?
+    @Argument(help: .hidden) var sixteenth: String?
 
     var words: [String] {
         let all = [
             first, second, third, fourth, fifth, sixth, seventh, eighth, ninth, tenth, eleventh,
+            twelfth, thirteenth, fourteenth, fifteenth, sixteenth,
         ]
         return all.compactMap(\.self)
     }

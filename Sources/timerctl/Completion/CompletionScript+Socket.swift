@@ -23,18 +23,21 @@ extension CompletionScript {
     /// To bash the "=" of "--socket=PATH" is a word of its own; it is taken out, for it would be the option's value.
     static let bashSocket = lines(
         #"""
-        # Has the daemon asked that --socket names.
+        # Has the daemon asked that --socket names, once its words are joined.
         __timerctl_read_socket() {
-            local -i index
-            for ((index = 1; index < COMP_CWORD; index++)); do
-                case "${COMP_WORDS[index]}" in
+            local -i index last=$((${#unparsed_words[@]} - 1))
+            for ((index = 0; index < last; index++)); do
+                case "${unparsed_words[index]}" in
                 --) break ;;
                 --socket)
-                    if [[ "${COMP_WORDS[index + 1]}" = '=' ]]; then
-                        ((++index < COMP_CWORD)) && unset "unparsed_words[$((index - 1))]"
+                    if [[ "${unparsed_words[index + 1]}" = '=' ]]; then
+                        ((++index < last)) && unset "unparsed_words[${index}]"
                     fi
-                    ((++index < COMP_CWORD)) || break
-                    TIMERD_SOCKET="${COMP_WORDS[index]}"
+                    if ((++index >= last)); then
+                        prev=--socket
+                        break
+                    fi
+                    TIMERD_SOCKET="${unparsed_words[index]}"
                     [[ "${TIMERD_SOCKET}" = '~/'* ]] && TIMERD_SOCKET="${HOME}${TIMERD_SOCKET:1}"
                     ;;
                 esac

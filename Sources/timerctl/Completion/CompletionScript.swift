@@ -24,8 +24,8 @@ enum CompletionScript {
             [line.replacing("local -r ", with: "local ")]
         case #"local -a unparsed_words=("${COMP_WORDS[@]:1:${COMP_CWORD}}")"#:
             [
-                line, #"local -x TIMERD_SOCKET="${TIMERD_SOCKET-}""#, "__timerctl_read_socket",
-                "local parted=''", "__timerctl_join_colons",
+                line, "local parted=''", "__timerctl_join_colons",
+                #"local -x TIMERD_SOCKET="${TIMERD_SOCKET-}""#, "__timerctl_read_socket",
             ]
         case #"COMPREPLY+=("${completion}")"#: [#"COMPREPLY+=("${completion#"${parted}"}")"#]
         case "local -a non_repeating_flags=(--version -h --help)":

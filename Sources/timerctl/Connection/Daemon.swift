@@ -9,6 +9,8 @@ struct Daemon {
     private let socket: String
     /// Whether it has answered on this connection: from then on answers have no time limit.
     private let hasAnswered = Flag()
+    /// Hears of each answer that takes long; nil where nobody does.
+    var watch: AnswerWatch?
 
     init(client: ControlClient, socket: String) {
         self.client = client
@@ -33,6 +35,14 @@ struct Daemon {
     /// The result of `body`, which asks the daemon; the first answer has to come in time, see `Patience`.
     func answer<Value: Sendable>(
         to request: String,
+        _ body: @escaping @Sendable () async throws -> Value
+    ) async throws -> Value {
+        guard let watch else { return try await firstInTime(request, body) }
+        return try await watch.watch { try await firstInTime(request, body) }
+    }
+
+    private func firstInTime<Value: Sendable>(
+        _ request: String,
         _ body: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {
         guard !hasAnswered.isSet else { return try await body() }

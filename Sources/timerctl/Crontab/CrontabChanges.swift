@@ -179,11 +179,14 @@ struct CrontabChanges {
             // Of many of one line the oldest are looked at, or thousands would be with each of thousands.
             guard max(counts[line] ?? 0, unclaimed[line]?.count ?? 0) > 1 else { continue }
             let index = unclaimed[line].flatMap { jobs in
-                let alike = jobs.indices.suffix(16).lazy.filter {
-                    jobs[$0].isFromCrontab && change(of: jobs[$0], to: imported, entry) == nil
+                var paused: Int?
+                for index in jobs.indices.suffix(16).reversed() where jobs[index].isFromCrontab {
+                    guard change(of: jobs[index], to: imported, entry) == nil else { continue }
+                    // Where one of two lines goes, the other goes on.
+                    guard jobs[index].state == .paused else { return index }
+                    paused = paused ?? index
                 }
-                // Where one of two lines goes, the other goes on.
-                return alike.last { jobs[$0].state != .paused } ?? alike.last
+                return paused
             }
             if let index { same[entry.line] = unclaimed[line]?.remove(at: index) }
         }

@@ -15,15 +15,16 @@ final class WorkerSignals {
 
     init(_ worker: TimerWorker) {
         let stops = Stops()
+        // As under nohup(1), and in the background of a shell's script: who started it wants these two to do nothing.
         source = SignalPipe.source(
-            of: [SIGTERM, SIGINT, SIGQUIT] + (SignalPipe.isIgnored(SIGHUP) ? [] : [SIGHUP]),
+            of: [SIGTERM, SIGINT] + [SIGHUP, SIGQUIT].filter { !SignalPipe.isIgnored($0) },
             on: DispatchQueue(label: "signals")
         ) { number in
             let isFirst = stops.isFirst()
             // The shell and the kernel both tell that a terminal has gone: that is no second signal.
             if number == SIGHUP, !isFirst { return }
             guard isFirst, number != SIGQUIT else { return worker.stopNow() }
-            Output.tell("stopping once what runs has ended; a second signal ends it")
+            Output.tell("stopping once what runs has ended; a second SIGTERM or SIGINT ends it")
             worker.stop()
         }
     }

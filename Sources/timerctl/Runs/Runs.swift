@@ -62,7 +62,7 @@ struct Runs: AsyncParsableCommand {
     )
     var outcome: RunWord?
 
-    @Option(help: "Only of jobs with this tag.")
+    @Option(help: "Only of jobs with this tag.", completion: .tags)
     var tag: String?
 
     @Option(help: ArgumentHelp("Only of this user's jobs, a name or a uid.", valueName: "user"))

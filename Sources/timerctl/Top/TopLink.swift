@@ -9,6 +9,8 @@ import TimerWords
 actor TopLink {
     private let socket: String
     private let signals: TopSignals
+    /// Has it said where an answer takes long, whatever it is that was asked.
+    private let silence: AnswerWatch
     private var daemon: Daemon
     /// Of jobs that are not in the lists, for which they have to be asked for by themselves.
     private var tags: [JobID: [String]] = [:]
@@ -17,8 +19,21 @@ actor TopLink {
     private(set) var isFetching = false
     private var lastAction: Task<Void, Never>?
 
-    init(daemon: Daemon, socket: String, _ signals: TopSignals) {
+    init(
+        daemon: Daemon,
+        socket: String,
+        _ signals: TopSignals,
+        sleep: @escaping @Sendable (Duration) async throws -> Void = {
+            try await Task.sleep(for: $0)
+        }
+    ) {
         (self.daemon, self.socket, self.signals) = (daemon, socket, signals)
+        let seconds = AnswerWatch.limit.components.seconds
+        let words = "the daemon at '\(socket)' has not answered for \(seconds) s"
+        silence = AnswerWatch(sleep: sleep) { news in
+            signals.tell(news == .waits ? .silent(words) : .answered)
+        }
+        self.daemon.watch = silence
     }
 
     // MARK: - The connection
@@ -53,29 +68,11 @@ actor TopLink {
         do {
             let client = try await ControlClient.connect(to: socket)
             daemon = Daemon(client: client, socket: socket)
+            daemon.watch = silence
         } catch {
             // Asked of the closed connection, the next turn of the loop says why it is gone.
             signals.tell(.lost(Failure(error).message))
         }
-    }
-
-    /// Has it said where an answer takes long: a daemon that is stuck closes nothing.
-    private func tellingOfSilence<Value>(_ body: () async throws -> Value) async throws -> Value {
-        let silence = Task { [socket, signals] in
-            // try?: cancelled, the answer is there.
-            guard (try? await Task.sleep(for: .seconds(10))) != nil else { return false }
-            signals.tell(.silent("the daemon at '\(socket)' has not answered for 10 s"))
-            return true
-        }
-        let result: Result<Value, any Error>
-        do {
-            result = .success(try await body())
-        } catch {
-            result = .failure(error)
-        }
-        silence.cancel()
-        if await silence.value { signals.tell(.answered) }
-        return try result.get()
     }
 
     func close() async {
@@ -90,7 +87,7 @@ actor TopLink {
         isFetching = true
         defer { isFetching = false }
         do {
-            signals.tell(.lists(try await tellingOfSilence { try await lists(rows: rows) }))
+            signals.tell(.lists(try await lists(rows: rows)))
         } catch {
             let failure = Failure(answering: error)
             // One that has gone away is said by `watch`.
@@ -206,11 +203,8 @@ actor TopLink {
         let before = lastAction
         lastAction = Task {
             do {
-                let done = try await tellingOfSilence {
-                    await before?.value
-                    return try await carryOut(action, sentences)
-                }
-                signals.tell(.done(done))
+                await before?.value
+                signals.tell(.done(try await carryOut(action, sentences)))
             } catch {
                 signals.tell(.refused(Failure(answering: error).message))
             }

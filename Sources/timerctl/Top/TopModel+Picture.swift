@@ -97,7 +97,7 @@ extension TopModel {
         if rows.isEmpty {
             let why = filter.isEmpty ? "" : " with '\(filter)' in its name or tags"
             let words =
-                view == .coming && lists.hasMoreJobs
+                view == .coming && lists.hasMoreJobs && !filter.isEmpty
                 ? "  none of the next \(lists.jobs.count) jobs has '\(filter)' in its name or tags; there are more"
                 : "  nothing \(view.words)\(why)"
             return [TopLine(words, in: terminal)]

@@ -261,6 +261,10 @@ struct HandsTests {
             # To bash the "=" is a word.
             c timerctl --json --socket = "$socket" pause --tag nb
             c timerctl show --socket "$socket" ba
+            # To bash the ":" of a path is a word, too.
+            ln -s "$socket" a:b
+            line="timerctl --socket $PWD/a:b show ba" c timerctl --socket "$PWD/a" : b show ba
+            line="timerctl --socket=$PWD/a:b show ba" c timerctl --socket = "$PWD/a" : b show ba
             c timerctl --so
             c timerctl next --tz Europe/Berl
             # As in a shell that takes a variable without a value for an error.
@@ -286,6 +290,8 @@ struct HandsTests {
                     one two
                     backup base
                     nbackup nbase
+                    backup base
+                    backup base
                     backup base
                     --socket
                     Europe/Berlin

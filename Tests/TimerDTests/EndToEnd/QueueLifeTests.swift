@@ -206,7 +206,7 @@ struct QueueLifeTests {
                 timerctl queue work mails --lease 1h -- sh -c 'kill -STOP \(daemon.pid); touch begun' 2>said &
                 until [ -e begun ]; do sleep 0.02; done
                 kill $!
-                until grep -q 'a second signal ends it' said; do sleep 0.02; done
+                until grep -q 'a second SIGTERM or SIGINT ends it' said; do sleep 0.02; done
                 kill $!
                 wait $!
                 """
@@ -222,7 +222,10 @@ struct QueueLifeTests {
             try await daemon.timerctl("add", "--in", "0s", "--queue", "mails")
             let shell = Shell(variables: ["TIMERD_SOCKET": daemon.socket], folder: daemon.folder)
             let work = "timerctl queue work mails --once -- sh -c"
-            let hungUp = try await shell("\(work) 'kill -HUP $PPID; kill -HUP $PPID; touch done'")
+            // Not --once: it is the signal that ends the worker.
+            let hungUp = try await shell(
+                "timerctl queue work mails -- sh -c 'kill -HUP $PPID; kill -HUP $PPID; touch done' && [ -e done ]"
+            )
             #expect(hungUp.isDone, "\(hungUp.errors)")
             let client = try await ControlClient.connect(to: daemon.socket)
             #expect(try await client.listTasks().tasks.isEmpty)
@@ -238,6 +241,24 @@ struct QueueLifeTests {
             let gone = try await shell("! kill -0 $(cat pid)")
             #expect(gone.isDone)
             await client.close()
+        }
+    }
+
+    @Test("A worker that was started with SIGQUIT ignored, as one in the background, ignores it")
+    func ignoredQuit() async throws {
+        try await DaemonProcess.with { daemon in
+            try await daemon.timerctl("add", "--in", "0s", "--queue", "mails")
+            let shell = Shell(variables: ["TIMERD_SOCKET": daemon.socket], folder: daemon.folder)
+            // Taken for the first signal it would be the end of the command, and nothing be said.
+            let ended = try await shell(
+                """
+                trap '' QUIT
+                timerctl queue work mails -- sh -c 'kill -QUIT $PPID; kill $PPID
+                until grep -q "second SIGTERM" said; do sleep 0.02; done; touch done' 2>said
+                [ -e done ]
+                """
+            )
+            #expect(ended.isDone, "\(ended.errors)")
         }
     }
 

@@ -40,4 +40,18 @@ import Testing
         let file = JobFile(text, file: "f.yaml", now: testNow, zone: berlin)
         #expect(file.mistakes.map(\.description) == [message])
     }
+
+    @Test(
+        "A day that is today's, without a time, is another date each time as any other day",
+        arguments: [
+            "at: Dec 1", "at: 01.12.2026", "at: 12/1/2026", "{every: 1h, from: 1 Dec}",
+            "{every: 1h, until: Dec 1}", "at: Dec 2",
+        ]
+    )
+    func today(job: String) throws {
+        let file = jobFile("jobs:\n  a: \(job.hasPrefix("{") ? job : "{\(job)}")\n")
+        let message = try #require(file.mistakes.first?.message)
+        #expect(message.contains("', another date each time it is read; accepted is"), "\(message)")
+        #expect(file.mistakes.count == 1)
+    }
 }
