@@ -152,7 +152,7 @@ package final class DatabaseLock: Sendable {
     }
 
     /// In place of a number that counts elsewhere: to name that one would be to name another process.
-    private static let foreign: Int32 = 0
+    static let foreign: Int32 = 0
 
     /// Where the number of this process counts, such as "pid:[4026531836]"; empty where /proc does not tell.
     private static var namespace: Substring {
@@ -174,7 +174,7 @@ package final class DatabaseLock: Sendable {
         return lines[1] == namespace ? pid : foreign
     }
 
-    private static func name(of holder: Int32?) -> String {
+    static func name(of holder: Int32?) -> String {
         switch holder {
         case nil: "another process"
         case foreign: "a process that has no number here, as of another container"

@@ -26,7 +26,7 @@ final class RequestHead: ChannelInboundHandler, RemovableChannelHandler {
         // Who waits for the connection's end to know that of the answer has it.
         if !head.isKeepAlive { head.headers.replaceOrAdd(name: "connection", value: "close") }
         // It would take "100 Continue" for the answer.
-        if head.version < .http1_1 { head.headers.remove(name: "expect") }
+        if head.version == .http1_0 { head.headers.remove(name: "expect") }
         context.fireChannelRead(wrapInboundOut(.head(head)))
     }
 
