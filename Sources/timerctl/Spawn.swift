@@ -151,9 +151,13 @@ enum Spawn {
     /// Makes good what whoever started this program may have left in a state that programs are not to begin with.
     ///
     /// One of 0, 1 and 2 that is closed would become the connection, and be handed on. Where SIGCHLD is ignored nobody learns
-    /// how a program ended.
+    /// how a program ended; and where a thread of another program has started this one, as of libdispatch, Ctrl-C and SIGTERM
+    /// may be blocked.
     static func prepare() {
         signal(SIGCHLD, SIG_DFL)
+        var none = sigset_t()
+        sigemptyset(&none)
+        pthread_sigmask(SIG_SETMASK, &none, nil)
         StandardDescriptors.fill()
     }
 }

@@ -167,16 +167,19 @@ final class TerminalPeer: @unchecked Sendable {
         return text?.split(separator: ") ").last?.first
     }
 
-    /// Whether the program has a socket.
+    /// Whether the program itself has a socket beside the one of Foundation's that whatever it starts inherits.
     var isConnected: Bool {
-        let folder = "/proc/\(pid)/fd"
+        let group = tcgetpgrp(main)
+        guard group > 0 else { return false }
+        let folder = "/proc/\(group)/fd"
         // try?: it may have gone, or not be there yet.
         let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
-        return names.contains { name in
+        let sockets = names.count { name in
             let path = "\(folder)/\(name)"
             let target = try? FileManager.default.destinationOfSymbolicLink(atPath: path)
             return target?.hasPrefix("socket:") == true
         }
+        return sockets > 1
     }
 
     /// Returns whether `condition` comes to hold; looked at often, for a while.
