@@ -18,29 +18,6 @@ package struct RequestTurns<Waiter: Hashable> {
         }
     }
 
-    /// What a user's connections take together.
-    private struct Use {
-        /// Requests in progress.
-        var requests = 0
-        /// Bytes that are held, but for `unread`.
-        var bytes = 0
-        /// Of `bytes`: what workers and watchers hold for as long as they like, and `read`.
-        var lasting = 0
-        /// Of `lasting`: lines that were read, whose requests have not begun.
-        var read = 0
-        /// Bytes of lines that wait to be read.
-        var unread = 0
-        /// Places of the kind `write`, of `lookup`, and of `remote`.
-        var writes = 0
-        var lookups = 0
-        var remotes = 0
-
-        var isEmpty: Bool {
-            requests == 0 && bytes == 0 && lasting == 0 && read == 0 && unread == 0 && writes == 0
-                && lookups == 0 && remotes == 0
-        }
-    }
-
     private struct Waiting {
         var waiter: Waiter
         var load: RequestLoad
@@ -55,7 +32,7 @@ package struct RequestTurns<Waiter: Hashable> {
         var order: Deque<User> = []
     }
 
-    private var uses: [UInt32: Use] = [:]
+    private var uses: [UInt32: UserUse] = [:]
     private var lines: [Line] = Array(repeating: Line(), count: RequestLoad.Kind.allCases.count)
     private(set) var waitingCount = 0
     private var rests = BulkRests()
@@ -117,9 +94,7 @@ package struct RequestTurns<Waiter: Hashable> {
         change(uid) {
             if load.kind.isRequest { $0.requests -= 1 }
             if load.lasts { $0.lasting -= load.bytes }
-            if load.kind == .write { $0.writes -= load.units }
-            if load.kind == .lookup { $0.lookups -= load.units }
-            if load.kind == .remote { $0.remotes -= load.units }
+            $0.countPlaces(-load.units, load.kind)
         }
     }
 
@@ -175,7 +150,7 @@ package struct RequestTurns<Waiter: Hashable> {
     func holdsFarTooMuch(_ uid: UInt32) -> Bool { heldBytes(of: uid) > 6 * bytesPerUser }
 
     private func heldBytes(of uid: UInt32) -> Int {
-        let use = uses[uid, default: Use()]
+        let use = uses[uid, default: UserUse()]
         return use.bytes - use.read
     }
 
@@ -217,7 +192,8 @@ package struct RequestTurns<Waiter: Hashable> {
     /// Whether the user's own bounds allow it.
     private func hasRoom(for load: RequestLoad, _ user: User) -> Bool {
         let uid = user.uid
-        let isBelow = !load.kind.isRequest || uses[uid, default: Use()].requests < requestsPerUser
+        let use = uses[uid, default: UserUse()]
+        let isBelow = !load.kind.isRequest || use.requests < requestsPerUser
         let isRested = restEnd(of: user, load.kind) == nil
         return isBelow && isRested && leavesTurns(load, user) && leavesPlaces(load, user)
             && hasBytes(for: load, uid)
@@ -226,7 +202,7 @@ package struct RequestTurns<Waiter: Hashable> {
     /// Whether others' next request of that kind waits for a few of the user's at most.
     private func leavesPlaces(_ load: RequestLoad, _ user: User) -> Bool {
         guard load.kind.ofUser < .max, !user.isAdministrator else { return true }
-        let use = uses[user.uid, default: Use()]
+        let use = uses[user.uid, default: UserUse()]
         let used = load.kind == .lookup ? use.lookups : use.remotes
         return used + load.units <= load.kind.ofUser
     }
@@ -235,7 +211,7 @@ package struct RequestTurns<Waiter: Hashable> {
     /// alone, a user may take all places.
     private func leavesTurns(_ load: RequestLoad, _ user: User) -> Bool {
         guard load.kind == .write, !user.isAdministrator else { return true }
-        let used = uses[user.uid, default: Use()].writes
+        let used = uses[user.uid, default: UserUse()].writes
         guard used > 0 else { return true }
         return used + load.units <= RequestLoad.manyJobs
             && !rests.areChangesLong(of: user.uid, at: now)
@@ -245,7 +221,7 @@ package struct RequestTurns<Waiter: Hashable> {
     private func hasBytes(for load: RequestLoad, _ uid: UInt32) -> Bool {
         // Its request holds them, and gives them back only once this part of it is done.
         if load.kind.isPart { return true }
-        let use = uses[uid, default: Use()]
+        let use = uses[uid, default: UserUse()]
         let bytesPerUser = share(of: uid)
         // Long lines and bulks may wait for other requests, so they have to leave half of it to those.
         let more = load.bytes <= RequestLoad.small ? Self.smallBytes : 0
@@ -327,9 +303,7 @@ package struct RequestTurns<Waiter: Hashable> {
             $0.bytes += load.bytes
             if load.kind.isRequest { $0.requests += 1 }
             if load.lasts { $0.lasting += load.bytes }
-            if load.kind == .write { $0.writes += load.units }
-            if load.kind == .lookup { $0.lookups += load.units }
-            if load.kind == .remote { $0.remotes += load.units }
+            $0.countPlaces(load.units, load.kind)
         }
     }
 
@@ -341,8 +315,8 @@ package struct RequestTurns<Waiter: Hashable> {
         lines[line].order.removeAll { $0 == user }
     }
 
-    private mutating func change(_ uid: UInt32, _ body: (inout Use) -> Void) {
-        body(&uses[uid, default: Use()])
+    private mutating func change(_ uid: UInt32, _ body: (inout UserUse) -> Void) {
+        body(&uses[uid, default: UserUse()])
         if uses[uid]?.isEmpty == true { uses[uid] = nil }
     }
 }

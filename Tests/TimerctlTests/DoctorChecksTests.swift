@@ -114,16 +114,8 @@ import TimerWords
     @Test("A socket whose file was removed is found, with the process that listens on it")
     func lostSocket() {
         let path = "/tmp/timerctl-\(UUID().uuidString.prefix(13)).sock"
-        let listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        let listener = BoundSocket.make(at: path)
         defer { close(listener) }
-        var address = sockaddr_un()
-        address.sun_family = sa_family_t(AF_UNIX)
-        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
-        let size = socklen_t(MemoryLayout<sockaddr_un>.size)
-        let isBound = withUnsafePointer(to: address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(listener, $0, size) }
-        }
-        #expect(isBound == 0)
         #expect(HostFacts.lostSocket(at: path) == nil)
         #expect(listen(listener, 1) == 0)
         #expect(unlink(path) == 0)

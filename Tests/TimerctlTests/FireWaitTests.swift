@@ -57,15 +57,7 @@ private final class LeavingDaemon: Sendable {
         """
 
     init() {
-        listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
-        var address = sockaddr_un()
-        address.sun_family = sa_family_t(AF_UNIX)
-        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
-        let size = socklen_t(MemoryLayout<sockaddr_un>.size)
-        let isBound = withUnsafePointer(to: address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(listener, $0, size) }
-        }
-        #expect(isBound == 0 && listen(listener, 16) == 0)
+        listener = BoundSocket.listen(at: path)
     }
 
     func start() { Thread.detachNewThread { self.serve() } }

@@ -202,8 +202,8 @@ actor TopLink {
     func act(_ action: TopAction, _ sentences: LocalDate) {
         let before = lastAction
         lastAction = Task {
+            await before?.value
             do {
-                await before?.value
                 signals.tell(.done(try await carryOut(action, sentences)))
             } catch {
                 signals.tell(.refused(Failure(answering: error).message))

@@ -29,13 +29,7 @@ import TimerControl
     func serveLater() async throws {
         try await TestSocket.with { server in
             let path = server.path + "2"
-            let later = try await ControlSocket.bind(
-                ControlSocket.Settings(path: path, admission: AccessPolicy(owner: getuid())),
-                bus: server.bus,
-                source: server.log.source,
-                logger: quietLogger,
-                handle: TestSocket.echo
-            )
+            let later = try await Self.bind(at: path, beside: server)
             let early = try await LineClient.connect(to: path)
             try await early.send(status(1))
             // The loop has had its turns, and took nobody.
@@ -55,13 +49,7 @@ import TimerControl
     func crowd() async throws {
         try await TestSocket.with { server in
             let path = server.path + "2"
-            let later = try await ControlSocket.bind(
-                ControlSocket.Settings(path: path, admission: AccessPolicy(owner: getuid())),
-                bus: server.bus,
-                source: server.log.source,
-                logger: quietLogger,
-                handle: TestSocket.echo
-            )
+            let later = try await Self.bind(at: path, beside: server)
             var clients: [LineClient] = []
             // A client of SwiftNIO does not block: where there is no room, it fails.
             for _ in 0..<150 { clients.append(try await LineClient.connect(to: path)) }
@@ -69,6 +57,19 @@ import TimerControl
             await later.stop(within: .seconds(1))
             for client in clients { await client.expectEnd() }
         }
+    }
+
+    /// One that does not serve yet.
+    private static func bind(at path: String, beside server: TestSocket) async throws
+        -> ControlSocket
+    {
+        try await ControlSocket.bind(
+            ControlSocket.Settings(path: path, admission: AccessPolicy(owner: getuid())),
+            bus: server.bus,
+            source: server.log.source,
+            logger: quietLogger,
+            handle: TestSocket.echo
+        )
     }
 
     /// What the kernel grants.
@@ -81,13 +82,7 @@ import TimerControl
     func neverServed() async throws {
         try await TestSocket.with { server in
             let path = server.path + "2"
-            let never = try await ControlSocket.bind(
-                ControlSocket.Settings(path: path, admission: AccessPolicy(owner: getuid())),
-                bus: server.bus,
-                source: server.log.source,
-                logger: quietLogger,
-                handle: TestSocket.echo
-            )
+            let never = try await Self.bind(at: path, beside: server)
             let early = try await LineClient.connect(to: path)
             await never.stop(within: .seconds(1))
             await early.expectEnd()

@@ -9,20 +9,6 @@ import TimerControl
 @testable import timerctl
 
 @Suite("AnswerWatch", .timeLimit(.minutes(1))) struct AnswerWatchTests {
-    /// A listening socket that nobody accepts at: to who asks there, a daemon that hangs.
-    private static func listen(at path: String) throws -> Int32 {
-        let listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-        var address = sockaddr_un()
-        address.sun_family = sa_family_t(AF_UNIX)
-        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
-        let size = socklen_t(MemoryLayout<sockaddr_un>.size)
-        let isBound = withUnsafePointer(to: address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(listener, $0, size) }
-        }
-        try #require(isBound == 0 && Glibc.listen(listener, 16) == 0)
-        return listener
-    }
-
     @Test("An answer that takes long is told of once it does, and again when it has come")
     func long() async throws {
         let (told, teller) = AsyncStream.makeStream(of: AnswerWatch.News.self)
@@ -59,7 +45,8 @@ import TimerControl
     )
     func top(asked: String) async throws {
         let path = "/tmp/timerctl-\(UUID().uuidString.prefix(13))"
-        let listener = try Self.listen(at: path)
+        // To who asks there, a daemon that hangs.
+        let listener = BoundSocket.listen(at: path)
         defer { unlink(path) }
         let daemon = Daemon(client: try await ControlClient.connect(to: path), socket: path)
         let signals = TopSignals()

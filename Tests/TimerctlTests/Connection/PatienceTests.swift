@@ -104,15 +104,7 @@ import TimerControl
         private let descriptor: Int32
 
         init() {
-            descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
-            var address = sockaddr_un()
-            address.sun_family = sa_family_t(AF_UNIX)
-            withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
-            let size = socklen_t(MemoryLayout<sockaddr_un>.size)
-            let isBound = withUnsafePointer(to: address) {
-                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(descriptor, $0, size) }
-            }
-            #expect(isBound == 0 && listen(descriptor, 16) == 0)
+            descriptor = BoundSocket.listen(at: path)
         }
 
         deinit {

@@ -16,6 +16,10 @@ class Connection:
         line = self.lines.readline()
         return json.loads(line) if line else None
 
+    def requests(self):
+        """All of them, up to the end."""
+        return iter(self.request, None)
+
     def send(self, **message):
         self.socket.sendall(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
 

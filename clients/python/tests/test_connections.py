@@ -26,10 +26,7 @@ LIMIT = 60
 
 def answering(connection):
     """Answers everything at once, but a reserve that waits: that is never answered."""
-    while True:
-        request = connection.request()
-        if request is None:
-            return
+    for request in connection.requests():
         if "wait" not in request["params"]:
             connection.send(id=request["id"], result={"job": {"id": request["params"].get("id", 0)}, "tasks": []})
 
@@ -256,10 +253,7 @@ class ConnectionTests(unittest.TestCase):
         said = []
 
         def serve(connection):
-            while True:
-                request = connection.request()
-                if request is None:
-                    return
+            for request in connection.requests():
                 said.append((request["method"], request["params"]))
                 result = {"job": {"id": 1}, "tasks": []}
                 if request["method"] == "task.reserve":
@@ -296,10 +290,7 @@ class ConnectionTests(unittest.TestCase):
         said = []
 
         def serve(connection):
-            while True:
-                request = connection.request()
-                if request is None:
-                    return
+            for request in connection.requests():
                 said.append((request["method"], request["params"]))
                 connection.send(id=request["id"], result={"tasks": [{"fire": 5, "token": 9, "queue": "q"}]})
                 answered.set()
@@ -376,10 +367,7 @@ class ConnectionTests(unittest.TestCase):
         stopping = {"code": -32006, "message": "the daemon is stopping", "data": {"reason": "stopping"}}
 
         def serve(connection):
-            while True:
-                request = connection.request()
-                if request is None:
-                    return
+            for request in connection.requests():
                 if request["method"] == "task.reserve":
                     asked.set()
                     cancelled.wait(LIMIT)
@@ -504,7 +492,8 @@ class ConnectionTests(unittest.TestCase):
         def serve(connection):
             request = connection.request()
             connection.send(id=request["id"], result={"tasks": [{"fire": 5, "token": 9, "queue": "q"}]})
-            if connection.request()["params"] == {"tasks": [{"fire": 5, "token": 9}]}:
+            back = connection.request()  # none from the other one
+            if back is not None and back["params"] == {"tasks": [{"fire": 5, "token": 9}]}:
                 released.set()
 
         server = Server(self, serve)
@@ -535,7 +524,8 @@ class ConnectionTests(unittest.TestCase):
         def serve(connection):
             request = connection.request()
             connection.send(id=request["id"], result={"tasks": [{"fire": 5, "token": 9, "queue": "q"}]})
-            if connection.request()["params"] == {"tasks": [{"fire": 5, "token": 9}]}:
+            back = connection.request()  # none from the other one
+            if back is not None and back["params"] == {"tasks": [{"fire": 5, "token": 9}]}:
                 released.set()
 
         server = Server(self, serve)
@@ -589,10 +579,7 @@ class ConnectionTests(unittest.TestCase):
         def serve(connection):
             connections.append(connection)
             open_ = []
-            while True:
-                request = connection.request()
-                if request is None:
-                    return
+            for request in connection.requests():
                 open_.append(request)
                 said.append((request["method"], request["params"]))
                 if request["method"] == "task.release":
@@ -626,10 +613,7 @@ class ConnectionTests(unittest.TestCase):
             number = len(connections)
             connections.append(connection)
             late = []
-            while True:
-                request = connection.request()
-                if request is None:
-                    return
+            for request in connection.requests():
                 said.append((number, request["method"], request["params"]))
                 if request["method"] == "task.release":
                     if number == 0:
@@ -658,10 +642,7 @@ class ConnectionTests(unittest.TestCase):
 
     def test_tasks_beside_one_that_cannot_be_read_are_given_back(self):
         def serve(connection):
-            while True:
-                request = connection.request()
-                if request is None:
-                    return
+            for request in connection.requests():
                 said.append((request["method"], request["params"]))
                 if request["method"] == "task.reserve":
                     tasks = [{"fire": 1, "token": 8, "queue": "q"}, {"fire": 2, "token": []}, {"fire": 3, "token": 9, "queue": 4}]
@@ -695,10 +676,7 @@ class ConnectionTests(unittest.TestCase):
 
     def test_those_that_the_daemon_does_not_take_back_go_with_the_next_call(self):
         def serve(connection):
-            while True:
-                request = connection.request()
-                if request is None:
-                    return
+            for request in connection.requests():
                 said.append((request["method"], request["params"]))
                 if request["method"] == "task.reserve":
                     connection.send(id=request["id"], result={"tasks": [{"fire": 1, "token": 8, "queue": "q"}, {"fire": 2, "token": []}]})
@@ -932,10 +910,7 @@ class ConnectionTests(unittest.TestCase):
 
     def test_events_that_nobody_takes_keep_no_call_waiting(self):
         def serve(connection):
-            while True:
-                request = connection.request()
-                if request is None:
-                    return
+            for request in connection.requests():
                 connection.send(id=request["id"], result={"seq": 0, "job": {"id": 1}})
                 for seq in range(1, 301):  # more than a watcher keeps
                     connection.send(method="event", params={"seq": seq, "type": "job.added"})
