@@ -231,24 +231,20 @@ package final class RequestGate: Sendable {
 
     // MARK: - Too many bytes
 
-    /// Has connections of the user cut off where they hold too much together, now that this one holds more.
+    /// Has connections of the user cut off where they hold too much together, now that one holds more.
     ///
     /// The requests have been carried out by now, so that no bound on what begins helps any more. Many answers come at
     /// once, before any socket could take one: who takes what it gets is seen only later, and stays. But there may be any
     /// number of them by then, so that beyond a second bound whoever holds most goes at once.
-    package func grew(_ client: any ReplyHolder, of user: User) {
+    package func grew(of user: User) {
         let uid = user.uid
         guard state.value.turns.holdsTooMuch(uid) else { return }
-        let isNew = state.value.hoarders[uid] == nil
-        state.value.hoarders[uid, default: Hoarders()].add(client)
-        if isNew {
-            for holder in (state.value.holders[uid] ?? [:]).values {
-                state.value.hoarders[uid]?.add(holder.client)
-            }
+        if state.value.hoarders[uid] == nil {
+            state.value.hoarders[uid] = Hoarders()
             lookAtHoarders(uid)
         }
         while state.value.turns.holdsFarTooMuch(uid),
-            let largest = state.value.hoarders[uid]?.removeLargest()
+            let largest = Hoarders.largest(of: holders(of: uid))
         {
             largest.cutOff("its user's connections hold far too much, and it holds most")
         }
@@ -257,7 +253,8 @@ package final class RequestGate: Sendable {
     private func lookAtHoarders(_ uid: UInt32) {
         // Others do not wait, but memory is held that nobody has reckoned with.
         loop.assumeIsolated().scheduleTask(in: .nanoseconds(patience.nanoseconds / 10)) {
-            for client in self.state.value.hoarders[uid]?.look() ?? []
+            let holders = self.holders(of: uid)
+            for client in self.state.value.hoarders[uid]?.look(at: holders) ?? []
             where self.state.value.turns.holdsTooMuch(uid) {
                 client.cutOff(
                     "it takes too little, or waits for an earlier reply, "
@@ -270,5 +267,9 @@ package final class RequestGate: Sendable {
                 self.state.value.hoarders[uid] = nil
             }
         }
+    }
+
+    private func holders(of uid: UInt32) -> [any ReplyHolder] {
+        (state.value.holders[uid] ?? [:]).values.map(\.client)
     }
 }

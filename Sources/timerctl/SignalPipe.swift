@@ -33,16 +33,7 @@ enum SignalPipe {
         }
         source.resume()
         for number in signals { handle(number) }
-        unblock(signals)
         return source
-    }
-
-    /// Has the calling thread get the signals, which whoever started the program may have had blocked.
-    private static func unblock(_ signals: [Int32]) {
-        var set = sigset_t()
-        sigemptyset(&set)
-        for number in signals { sigaddset(&set, number) }
-        pthread_sigmask(SIG_UNBLOCK, &set, nil)
     }
 
     /// Whether who started the program has had it ignore the signal, as nohup(1) does.

@@ -26,7 +26,7 @@ import Testing
             heldBytes += bytes
             gate.hold(bytes, of: user)
             gate.note(self, of: user, isHolding: heldBytes > 0)
-            if bytes > 0 { gate.grew(self, of: user) }
+            if bytes > 0 { gate.grew(of: user) }
         }
 
         func take(_ bytes: Int) {
@@ -87,6 +87,30 @@ import Testing
         }
     }
 
+    @Test("Who came to hold much while they held less together is looked at as all others")
+    func between() {
+        let (most, much) = (Self.most, RequestLoad.muchHeld)
+        Self.with(3 * most + much, 0, 0) { loop, all in
+            // Looks are under way by now.
+            all[0].take(all[0].heldBytes)
+            all[1].hold(2 * most)
+            all[2].hold(most + much)
+            for _ in 1...2 {
+                all[2].take(much)
+                all[2].hold(much)
+                loop.advanceTime(by: .seconds(1))
+            }
+            #expect(all.map(\.wasCutOff) == [false, true, false])
+        }
+        Self.with(3 * most + much, 0, 0, 0) { _, all in
+            all[0].take(all[0].heldBytes)
+            all[1].hold(most * 5 / 2)
+            all[2].hold(2 * most)
+            all[3].hold(most * 2)
+            #expect(all.map(\.wasCutOff) == [false, true, false, false], "it holds most")
+        }
+    }
+
     @Test("Whose replies wait for an earlier one is not cut off for the room that others wait for")
     func earlier() {
         let loop = EmbeddedEventLoop()
@@ -99,8 +123,8 @@ import Testing
         for _ in 1...3 { loop.advanceTime(by: .nanoseconds(1)) }
         #expect(!client.wasCutOff)
         client.hasToMove = true
-        while !client.wasCutOff { loop.advanceTime(by: .nanoseconds(1)) }
-        #expect(waiter.hasPlace)
+        for _ in 1...100 where !client.wasCutOff { loop.advanceTime(by: .nanoseconds(1)) }
+        #expect(client.wasCutOff && waiter.hasPlace)
     }
 
     @Test("Beyond a second bound whoever holds most is cut off at once, until they hold less")

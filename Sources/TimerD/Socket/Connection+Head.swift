@@ -72,15 +72,15 @@ extension Connection {
     }
 
     func leaveHead() {
-        let (left, was) = (head, place)
-        // First, as others that begin for it may have this connection cut off.
-        (head, place) = (nil, .none)
-        guard let load = left?.load else { return }
-        switch was {
-        case .none: break
-        case .waiting: environment.gate.cancel(self, load.kind, of: user)
-        case .taken: release(load)
+        if let load = head?.load {
+            switch place {
+            case .none: break
+            case .waiting: environment.gate.cancel(self, load.kind, of: user)
+            case .taken: release(load)
+            }
         }
+        head = nil
+        place = .none
     }
 
     /// The next request in the order of the bytes; nil until more bytes come.

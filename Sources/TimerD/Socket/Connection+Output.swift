@@ -94,7 +94,7 @@ extension Connection {
         guard change != 0 || readChange != 0 || unreadChange != 0 else { return }
         (output.accounted, output.accountedBacklog, output.accountedUnread) = (held, read, unread)
         environment.gate.hold(change, read: readChange, unread: unreadChange, of: user)
-        if change > 0 { environment.gate.grew(self, of: user) }
+        if change > 0 { environment.gate.grew(of: user) }
     }
 
     /// The bytes of a line that is here and waits to be read, where that is more than any connection may hold.
@@ -220,6 +220,8 @@ extension Connection: ReplyHolder {
     var hasToMove: Bool { output.unsent > 0 || inputPlace == .taken }
 
     func cutOff(_ reason: String) {
+        // Others that begin as one is cut off may have had this one cut off as well.
+        guard phase != .gone else { return }
         environment.log.notice(
             "connection cut off",
             metadata: [

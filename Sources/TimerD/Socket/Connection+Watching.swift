@@ -65,6 +65,8 @@ extension Connection: EventSink {
     func close(with error: ControlError) {
         guard phase == .open, let context else { return }
         endWatching()
+        // Others that begin for what it held may have this connection cut off.
+        guard phase == .open else { return }
         writeEnd(error)
         closeAfterFlush(context)
     }

@@ -223,7 +223,11 @@ extension Connection {
             if head == nil { head = nextHead() }
             guard let (next, load) = head else { return true }
             // The rest of its line came in the same look at the socket. The gate knows one place that a client waits for.
-            if inputPlace == .waiting { makeRoomForInput(0) }
+            if inputPlace == .waiting {
+                makeRoomForInput(0)
+                // Others that begin for it may have this connection cut off.
+                continue
+            }
             guard mayBegin(load) else { break }
             let hasPlace = place == .taken
             head = nil

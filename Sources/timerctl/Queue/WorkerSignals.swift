@@ -15,7 +15,8 @@ final class WorkerSignals {
 
     init(_ worker: TimerWorker) {
         let stops = Stops()
-        // As under nohup(1), and in the background of a shell's script: who started it wants these two to do nothing.
+        // As under nohup(1), and in the background of a shell's script: who started it wants these two to do nothing. SIGINT is
+        // ignored there as well, and heard here all the same: kill -INT is how a script ends a worker.
         source = SignalPipe.source(
             of: [SIGTERM, SIGINT] + [SIGHUP, SIGQUIT].filter { !SignalPipe.isIgnored($0) },
             on: DispatchQueue(label: "signals")

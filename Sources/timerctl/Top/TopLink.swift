@@ -44,7 +44,9 @@ actor TopLink {
         while !Task.isCancelled {
             let began = ContinuousClock.now
             do {
-                try await daemon.client.subscribe()
+                let client = daemon.client
+                // Of a daemon that was begun anew this is the first answer: one that hangs is given up, and said.
+                try await daemon.answer(to: "events.subscribe") { _ = try await client.subscribe() }
                 signals.tell(.connected)
                 signals.tellOfEvent()
                 for try await event in daemon.client.events {

@@ -28,9 +28,9 @@ struct TopModel {
     /// Why there is no daemon; nil while there is one.
     var lost: String?
     /// That the daemon does not answer what it was asked; nil while it does.
-    private(set) var silent: String?
-    /// How many answers are waited for that take long: one that comes ends no wait but its own.
-    private var silences = 0
+    var silent: String? { silences.last }
+    /// Of each answer that takes long: one that comes ends no wait but its own.
+    private var silences: [String] = []
     var dates: LocalDate
     /// The lines of the last picture, as they stood there.
     var shown: [TopRow.ID: TopRow] = [:]
@@ -89,10 +89,8 @@ struct TopModel {
         case .done(let text): message = Message(text: text)
         case .refused(let text): message = Message(text: text, isTrouble: true)
         case .lost(let text): lost = text
-        case .silent(let text): (silent, silences) = (text, silences + 1)
-        case .answered:
-            silences -= 1
-            if silences == 0 { silent = nil }
+        case .silent(let text): silences.append(text)
+        case .answered: silences.removeLast()
         case .connected:
             lost = nil
             return [.refresh] + (page?.reopened() ?? [])

@@ -41,7 +41,7 @@ import TimerControl
 
     @Test(
         "The one who looks at 'top' is told of a daemon that hangs, whatever it was asked",
-        arguments: ["lists", "page", "action"]
+        arguments: ["lists", "page", "action", "events"]
     )
     func top(asked: String) async throws {
         let path = "/tmp/timerctl-\(UUID().uuidString.prefix(13))"
@@ -55,6 +55,7 @@ import TimerControl
             switch asked {
             case "lists": await link.refresh(rows: 10)
             case "page": await link.open(JobID(rawValue: 1), nil)
+            case "events": await link.watch()
             default: await link.act(.undo, testDates)
             }
         }
@@ -63,6 +64,7 @@ import TimerControl
             await signals.wait(.seconds(60))
             for case .silent in signals.take(change: true).answers { isTold = true }
         }
+        asking.cancel()
         close(listener)
         await link.close()
         await asking.value

@@ -21,7 +21,7 @@ export function withFewMarks(text) {
   })
 }
 
-// Two signs each in the canonical form, with such a mark among them, and of the class 0 themselves; and the planes of ideographs, also of those that this
+// Two signs each in the canonical form, with a mark among them, and of the class 0 themselves; and the planes of ideographs, also of those that this
 // Node does not know.
 const isNone = /[\u0c48\u0dda\u0ddd\u0f73\u0f75\u0f76\u0f78\u0f81\u{20000}-\u{3ffff}]/u
 

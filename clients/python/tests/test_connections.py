@@ -648,8 +648,8 @@ class ConnectionTests(unittest.TestCase):
                     tasks = [{"fire": 1, "token": 8, "queue": "q"}, {"fire": 2, "token": []}, {"fire": 3, "token": 9, "queue": 4}]
                     connection.send(id=request["id"], result={"tasks": tasks})
                 elif request["method"] == "task.release":
-                    connection.send(id=request["id"], result={"tasks": [{"fire": 1, "state": "ready"}, {"fire": 3, "state": "ready"}]})
                     released.set()
+                    connection.send(id=request["id"], result={"tasks": [{"fire": 1, "state": "ready"}, {"fire": 3, "state": "ready"}]})
                 else:
                     connection.send(id=request["id"], result={"job": request["params"]})
 
@@ -691,7 +691,8 @@ class ConnectionTests(unittest.TestCase):
 
         said, back = [], ("task.release", {"tasks": [{"fire": 1, "token": 8}]})
         server = Server(self, serve)
-        for reconnect, stops, error in ((True, True, timerd.ProtocolError), (False, True, timerd.ProtocolError), (False, False, timerd.ConnectionLost)):
+        refused, lost = timerd.ProtocolError, timerd.ConnectionLost
+        for reconnect, stops, error in ((True, True, refused), (True, False, refused), (False, True, refused), (False, False, lost)):
             said.clear()
             with timerd.Client(server.path, timeout=LIMIT, reconnect=reconnect) as client:
                 with self.assertRaises(error):

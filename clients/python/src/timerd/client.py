@@ -111,22 +111,24 @@ class Client(Methods):
         return self._main.wait_for_end(wake)
 
     def carry_out(self, call: Call[T]) -> T:
-        limit, _ = time_limit([(call.method, call.params)], self.timeout, True)
-        deadline = None if limit is None else time.monotonic() + limit
+        begun = time.monotonic()
         answer = self._ask([(call.method, call.params)], None)[0]
         try:
             return call.value(answer)
         except ProtocolError:  # of one task; those beside it are nobody's
             late = handles(call.method, answer)
             if late:
-                self._give_back(late, deadline)
+                limit, _ = time_limit([(call.method, call.params)], self.timeout, True)
+                left = None if limit is None else max(0.0, begun + limit - time.monotonic())
+                # Of a reserve that might have waited for an hour, no more than of any other call.
+                self._give_back(late, left if left is None or self.timeout is None else min(left, self.timeout))
             raise
 
-    def _give_back(self, late: List[Any], deadline: Optional[float]) -> None:
+    def _give_back(self, late: List[Any], timeout: Optional[float]) -> None:
         """At once, for there may be no next call, which would say again what the daemon did not take."""
         answer: Any = None
         try:
-            answer = self._ask([("task.release", {"tasks": late})], None if deadline is None else max(0.0, deadline - time.monotonic()))[0]
+            answer = self._ask([("task.release", {"tasks": late})], timeout)[0]
         except ConnectionFailed:
             if not self.reconnect:
                 raise  # else nobody would be told that the connection has ended
