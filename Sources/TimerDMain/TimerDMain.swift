@@ -169,7 +169,7 @@ struct TimerDMain: AsyncParsableCommand {
             if let sentence = configuration.openSecret { Self.complain(sentence) }
             return try Self.write(configuration.jsonText)
         }
-        // Runs that are to be ended have their database already.
+        // Runs that are to be ended have their database already. A node may have its copy there, and says itself where it has not.
         if !endRuns,
             configuration.database.parentFolder == DefaultPaths.current.database.parentFolder,
             let refusal = DatabaseFolder.make(of: configuration.database),

@@ -8,7 +8,8 @@ extension RequestLoad {
         /// Changes in the store's queue, one place for each job and for each eight of its tags; other changes wait for
         /// them.
         case write
-        /// Single rows in the reader's queue; not what waits then for something else, which would keep the place.
+        /// Single rows in the reader's queue. A node's status and metrics ask PostgreSQL for the nodes as well; else nothing
+        /// that waits for something is among them, which would keep the place.
         case lookup
         /// What a runner or PostgreSQL is asked, perhaps for a minute; apart from `lookup`, so that who waits for them can
         /// still look.

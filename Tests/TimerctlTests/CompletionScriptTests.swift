@@ -73,8 +73,7 @@ import Testing
 
     @Test("Where jobs' tag is asked for, the daemon's are offered", arguments: ["runs", "agenda"])
     func tags(command: String) throws {
-        let script = CompletionScript.completed(Timerctl.completionScript(for: .bash))
-        let body = try #require(script.split(separator: "\n_timerctl_\(command)() {\n").last)
+        let body = try Self.function(of: command)
         let value = try #require(body.split(separator: "'--tag')\n").dropFirst().first)
         #expect(value.hasPrefix("        __timerctl_add_completions -W"))
     }
@@ -84,12 +83,18 @@ import Testing
         arguments: ["backup", "import_crontab", "crontab"]
     )
     func files(command: String) throws {
-        let script = CompletionScript.completed(Timerctl.completionScript(for: .bash))
-        let body = try #require(script.split(separator: "\n_timerctl_\(command)() {\n").last)
+        let body = try Self.function(of: command)
         let positional = try #require(
             body.split(separator: "case \"${positional_number}\" in\n").dropFirst().first
         )
         #expect(positional.hasPrefix("    1)\n        __timerctl_add_completions -f\n"))
+    }
+
+    /// What completes a command's words in bash.
+    private static func function(of command: String) throws -> Substring {
+        let script = CompletionScript.completed(Timerctl.completionScript(for: .bash))
+        let behind = script.split(separator: "\n_timerctl_\(command)() {\n").dropFirst()
+        return try #require(behind.first?.split(separator: "\n}\n").first)
     }
 
     @Test("Help stays as it is")

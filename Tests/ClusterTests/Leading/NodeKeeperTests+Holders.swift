@@ -107,7 +107,10 @@ extension NodeKeeperTests {
             func isNew(_ told: WatchedNode.Told) -> Bool {
                 if case .lead(let new) = told { new > epoch } else { false }
             }
-            while !nodes.contains(where: { $0.all.contains(where: isNew) }) { await Task.yield() }
+            while !nodes.contains(where: { $0.all.contains(where: isNew) }) {
+                try Task.checkCancellation()
+                await Task.yield()
+            }
         }
         try stranger.script("BEGIN; UPDATE timerd.nodes SET drains = drains", within: .patient)
         try await lead()
