@@ -19,7 +19,7 @@ extension Database {
         let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
         guard descriptor >= 0 else { return "cannot read '\(path)': \(Errno.last.text)" }
         defer { Glibc.close(descriptor) }
-        var header = [UInt8](repeating: 0, count: 100)
+        var header = [UInt8](repeating: 0, count: DatabaseFile.headerSize)
         let count = pread(descriptor, &header, header.count, 0)
         guard count >= 0 else { return "cannot read '\(path)': \(Errno.last.text)" }
         if DatabaseFile.isOfCopy(header) || header.allSatisfy({ $0 == 0 }) { return nil }

@@ -182,17 +182,9 @@ struct DatabaseFile {
                     + " a restore that was killed leaves it so, and what was there as '\(path).replaced-DATE'"
             )
         }
-        let header = size < 100 ? [] : try readHeader(reader)
-        guard header.starts(with: "SQLite format 3\0".utf8) else {
-            throw refusal(SQLITE_NOTADB, "'\(path)' is not an SQLite database, and was left alone")
-        }
-        let identifier = Self.identifier(in: header)
-        guard identifier == Self.applicationID || identifier == Self.copyID else {
-            throw refusal(
-                SQLITE_NOTADB,
-                "'\(path)' is a database of another program (application id \(identifier)),"
-                    + " and was left alone"
-            )
+        let header = size < Self.headerSize ? [] : try readHeader(reader)
+        if let problem = Self.problem(with: header) {
+            throw refusal(SQLITE_NOTADB, "'\(path)' \(problem)")
         }
         // Reads the schema, and with it the write-ahead log and the size of the file.
         let probe = "SELECT count(*) FROM sqlite_schema"
@@ -210,6 +202,16 @@ struct DatabaseFile {
         )
     }
 
+    /// What a file of these first bytes is, if it is no database of timerd; nil if it is one.
+    static func problem(with header: [UInt8]) -> String? {
+        guard header.count >= headerSize, header.starts(with: "SQLite format 3\0".utf8) else {
+            return "is not an SQLite database, and was left alone"
+        }
+        let identifier = identifier(in: header)
+        guard identifier != applicationID, identifier != copyID else { return nil }
+        return "is a database of another program (application id \(identifier)), and was left alone"
+    }
+
     /// What the first 100 bytes say of whose database it is.
     private static func identifier(in header: [UInt8]) -> UInt32 {
         header[68..<72].reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
@@ -219,12 +221,15 @@ struct DatabaseFile {
         header.starts(with: "SQLite format 3\0".utf8) && identifier(in: header) == copyID
     }
 
-    /// The first 100 bytes: https://www.sqlite.org/fileformat.html#the_database_header.
+    /// In bytes: https://www.sqlite.org/fileformat.html#the_database_header.
+    static let headerSize = 100
+
+    /// The first `headerSize` bytes.
     ///
     /// Through SQLite's own descriptor: closing one of ours would drop the locks of every
     /// connection that this process has to the file.
     private func readHeader(_ reader: OpaquePointer) throws(DatabaseError) -> [UInt8] {
-        var header = [UInt8](repeating: 0, count: 100)
+        var header = [UInt8](repeating: 0, count: Self.headerSize)
         var file: UnsafeMutablePointer<sqlite3_file>?
         sqlite3_file_control(reader, "main", SQLITE_FCNTL_FILE_POINTER, &file)
         guard let file, let methods = file.pointee.pMethods,

@@ -9,30 +9,43 @@ import SystemPackage
 
 /// The right to be the one daemon of a database, held until `release`.
 ///
-/// A lock on `<database>.lock` (flock(2)), which the kernel drops however its holder ends. The file
+/// A lock on `<database>-lock` (flock(2)), which the kernel drops however its holder ends. The file
 /// stays: it is the lock that counts, and deleting the file would let two daemons each lock one of
 /// their own. In it are the holder's process id and the namespace in which that counts, for the message alone.
+///
+/// Not `.lock`: a file of that name is by itself a lock to many programs. `/etc/passwd.lock` keeps everybody's useradd out,
+/// and a slip of the path would be enough to make it.
 ///
 /// It also locks the file of the database itself, which may have other names: a hard link, or a mount of it
 /// elsewhere. That descriptor is closed by `release`, after SQLite's own: closing any descriptor of a file
 /// drops the locks that SQLite has on it (https://www.sqlite.org/howtocorrupt.html 2.2).
 package final class DatabaseLock: Sendable {
     private struct State {
-        /// The descriptor of the lock file; negative once released.
-        var lock: Int32
-        /// The descriptor of the database's file; negative if that is not locked.
-        var file: Int32 = -1
+        /// The descriptor of the lock file; negative before it is locked, and once released.
+        var lock: Int32 = -1
+        /// The descriptor of the database's file; negative if that is not open.
+        var file: Int32
     }
+
+    /// How its file's name ends.
+    package static let ending = "-lock"
 
     private let path: String
     private let state: Locked<State>
 
     /// Takes the lock of the database at `path`, which need not exist yet.
     ///
-    /// - Throws: "database '/path' is in use by process 1234" if another has it; or what keeps the
-    ///   lock file from being opened.
-    package init(database path: String) throws(DatabaseError) {
-        let lockPath = try Self.resolve(path) + ".lock"
+    /// `isToBeReplaced`: whatever file is there, which a restore keeps under another name.
+    ///
+    /// - Throws: "database '/path' is in use by process 1234" if another has it; that the file is no database of
+    ///   timerd, beside which nothing is made; or what keeps the lock file from being opened.
+    package init(
+        database path: String,
+        isToBeReplaced: Bool = false
+    ) throws(DatabaseError) {
+        self.path = path
+        state = Locked(State(file: isToBeReplaced ? -1 : try Self.openOwn(path)))
+        let lockPath = try Self.resolve(path) + Self.ending
         // Not through a symbolic link: as root that would make or lock a file of someone's choice.
         let flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW
         let file = open(lockPath, flags, 0o600)
@@ -57,23 +70,40 @@ package final class DatabaseLock: Sendable {
             )
         }
         Self.writeHolder(file)
-        self.path = path
-        state = Locked(State(lock: file))
+        state.withLock { $0.lock = file }
         try holdFile()
     }
 
-    /// Locks the database's file too, if it exists; does nothing if it is locked already.
+    /// The descriptor of the database's file; negative if it cannot be opened, which the connection that opens it
+    /// later reports.
+    private static func openFile(_ path: String) -> Int32 {
+        // O_NONBLOCK: does not wait if it is a pipe.
+        open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+    }
+
+    /// Opens the database's file, and refuses another program's before a lock is made beside it.
+    private static func openOwn(_ path: String) throws(DatabaseError) -> Int32 {
+        let file = openFile(path)
+        var header = [UInt8](repeating: 0, count: DatabaseFile.headerSize)
+        let count = file < 0 ? 0 : pread(file, &header, header.count, 0)
+        // An empty file is refused by the connection as well, which knows why one is left.
+        guard count > 0, let problem = DatabaseFile.problem(with: Array(header.prefix(count)))
+        else { return file }
+        close(file)
+        throw refusal(path, "'\(path)' \(problem)", code: SQLITE_NOTADB)
+    }
+
+    /// Locks the database's file too, if it exists.
     ///
     /// - Throws: "database '/path' is in use by process 1234 under another name".
     package func holdFile() throws(DatabaseError) {
         let path = path
         let refusal = state.withLock { state -> DatabaseError? in
-            guard state.lock >= 0, state.file < 0 else { return nil }
-            // A file that cannot be opened is reported by the connection that opens it later. O_NONBLOCK:
-            // does not wait if it is a pipe.
-            let file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+            guard state.lock >= 0 else { return nil }
+            if state.file < 0 { state.file = Self.openFile(path) }
+            let file = state.file
             guard file >= 0 else { return nil }
-            state.file = file
+            // One that is locked already stays so.
             guard !Self.isRemote(file) else { return nil }
             let number = Self.lock(file) { LockTable.holder(of: file) }
             guard number != 0 else { return nil }
@@ -110,7 +140,7 @@ package final class DatabaseLock: Sendable {
         state.withLock { state in
             if state.file >= 0 { close(state.file) }
             if state.lock >= 0 { close(state.lock) }
-            state = State(lock: -1)
+            state = State(file: -1)
         }
     }
 

@@ -50,7 +50,7 @@ public struct DatabaseRestore {
                 .configuration
             )
         }
-        let lock = try DatabaseLock(database: database)
+        let lock = try DatabaseLock(database: database, isToBeReplaced: true)
         defer { lock.release() }
         let folder = try CopyFolder(for: database)
         defer { folder.remove() }

@@ -2,8 +2,10 @@
 
 import Cluster
 import LinuxSystem
+import Platform
 import Postgres
 import SQLite
+import SystemPackage
 
 /// Puts the jobs of one host's database into PostgreSQL, where several hosts share them from then on.
 ///
@@ -40,6 +42,13 @@ public struct JobAdoption {
             if let problem = TrustedPath.problem(withDatabase: file) {
                 throw DaemonError(
                     "cannot take the jobs of '\(file)': \(problem); copy it to a folder of your own first",
+                    .configuration
+                )
+            }
+            // Before a lock is made beside it.
+            guard try SystemDisk().size(of: file) != nil else {
+                throw DaemonError(
+                    "cannot take the jobs of '\(file)': \(Errno.noSuchFileOrDirectory.text)",
                     .configuration
                 )
             }

@@ -3,7 +3,7 @@
 // Faults between a timerd that is tested and its system; loaded into it with LD_PRELOAD, and part of
 // no program that is shipped. It knows the files of one database by their path:
 //
-//   FAULTS_DATABASE  the path of the database; its -wal and -journal count, its -shm and .lock do not
+//   FAULTS_DATABASE  the path of the database; its -wal and -journal count, its -shm and -lock do not
 //   FAULTS_PAGE      a file of `struct page` that the test shares: what is to go wrong, what has
 //   FAULTS_JOURNAL   where to note every write and sync in order, for the image that a loss of power
 //                    would leave; nothing is noted without it

@@ -73,7 +73,7 @@ extension Configuration {
             return others.first { places.contains(FilePath($0).lexicallyNormalized()) }
         }
         let stored = TrustedPath.endingsOfDatabase.map { database + $0 }
-        let ofSocket = [socket, socket + ".lock"]
+        let ofSocket = [socket, socket + SocketFile.endingOfLock]
         // The runner's epoch, its lock and what it keeps for the next one are beside its socket.
         let ofRunner = ["", "-epoch", "-lock", "-ends", "-ends.new"].map { runner + $0 }
         if let other = shared(ofRunner, with: ofSocket + stored) {

@@ -78,7 +78,8 @@ final class NodeDaemon {
         if let problem = Database.problem(withPlaceOfCopy: configuration.database) {
             throw DaemonError("copy: \(problem)", .configuration)
         }
-        lock = try DatabaseLock(database: configuration.database)
+        // A loss of power may have left zeros of a copy.
+        lock = try DatabaseLock(database: configuration.database, isToBeReplaced: true)
         let settings = ControlSocket.Settings(configuration, uid: geteuid())
         if let inherited = try manager.socket(for: configuration.socket) {
             socket = try SocketFile.adopt(inherited, at: configuration.socket)

@@ -30,6 +30,9 @@ struct SocketFile: Sendable {
         (self.path, self.descriptor, file) = (path, descriptor, nil)
     }
 
+    /// How the name of the lock ends that is made beside a socket that everyone can reach.
+    static let endingOfLock = "-lock"
+
     /// Who may connect, as far as the file system decides it; root always may.
     enum Audience: Sendable {
         case owner
@@ -248,9 +251,9 @@ extension SocketFile {
             switch audience {
             case .owner: open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
             case .everyone:
-                open(path + ".lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
+                open(path + endingOfLock, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
             }
-        let file = audience == .owner ? "the directory '\(directory)'" : "'\(path).lock'"
+        let file = audience == .owner ? "the directory '\(directory)'" : "'\(path)\(endingOfLock)'"
         guard descriptor >= 0 else { throw .failed(path, "open \(file)") }
         // Another daemon releases the lock within a millisecond. A stranger may hold it: gives up after a
         // second.

@@ -236,7 +236,7 @@ import TimerControl
         "A runner is never where another file of the daemon is",
         arguments: [
             ("/d/t.db", "/d/t.db"), ("/d/t.db-wal", "/d/t.db-wal"),
-            ("/d//x/../t.db.lock", "/d/t.db.lock"), ("/d/s", "/d/s"), ("/d/s.lock", "/d/s.lock"),
+            ("/d//x/../t.db-lock", "/d/t.db-lock"), ("/d/s", "/d/s"), ("/d/s-lock", "/d/s-lock"),
             // Its epoch, its lock and the ends that it keeps are beside it.
             ("/d/r", "/d/r-epoch"), ("/d/r", "/d/r-lock"), ("/d/r", "/d/r-ends"),
             ("/d/r", "/d/r-ends.new"),

@@ -94,7 +94,7 @@ struct TrustedFilesTests {
             let words = "cannot open database '\(ann.home)/timerd.db': '\(ann.home)' belongs to uid"
             #expect(theirs.text.contains("\(words) \(ann.uid); accepted are root and uid 0"))
             #expect(theirs.isLasting)
-            #expect(access("\(ann.home)/timerd.db.lock", F_OK) != 0)
+            #expect(access("\(ann.home)/timerd.db-lock", F_OK) != 0)
 
             let shared = try sharedFolder(daemon)
             try await act(as: ann, "touch", "\(shared)/a.db", "\(shared)/b.db-wal")

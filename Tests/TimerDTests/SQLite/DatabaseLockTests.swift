@@ -26,10 +26,23 @@ import Testing
         lock.release()
     }
 
+    @Test("Nothing is made beside a file of another program, but where it is to be replaced")
+    func otherProgram() throws {
+        try Data("root:x:0:0\n".utf8).write(to: URL(fileURLWithPath: path))
+        let before = try folder.contents()
+        expectError("'\(path)' is not an SQLite database, and was left alone") {
+            try DatabaseLock(database: path)
+        }
+        #expect(try folder.contents() == before)
+        let lock = try DatabaseLock(database: path, isToBeReplaced: true)
+        #expect(access(path + "-lock", F_OK) == 0)
+        lock.release()
+    }
+
     @Test("A process of another container is named by the number that it has here, or by none")
     func otherNamespace() throws {
-        try Data("1\npid:[1]\n".utf8).write(to: path + ".lock")
-        let file = open(path + ".lock", O_RDWR | O_CLOEXEC)
+        try Data("1\npid:[1]\n".utf8).write(to: path + "-lock")
+        let file = open(path + "-lock", O_RDWR | O_CLOEXEC)
         defer { close(file) }
         try #require(flock(file, LOCK_EX | LOCK_NB) == 0)
         expectError("database '\(path)' is in use by process \(getpid())") {
@@ -65,12 +78,12 @@ import Testing
     @Test("What a daemon was about to start when it was killed is waited for")
     func waitsForOrphan() async throws {
         // Above the highest that Linux gives.
-        try Data("1000000000\n".utf8).write(to: path + ".lock")
-        let orphan = open(path + ".lock", O_RDWR | O_CLOEXEC)
+        try Data("1000000000\n".utf8).write(to: path + "-lock")
+        let orphan = open(path + "-lock", O_RDWR | O_CLOEXEC)
         #expect(flock(orphan, LOCK_EX | LOCK_NB) == 0)
         let isOver = Locked(false)
         defer { isOver.withLock { $0 = true } }
-        let lockPath = path + ".lock"
+        let lockPath = path + "-lock"
         Thread.detachNewThread {
             // Until who waits has opened it too.
             while Self.descriptors(of: lockPath).count < 2, !isOver.withLock(\.self) {
@@ -94,8 +107,8 @@ import Testing
     func lockFile() throws {
         let lock = try DatabaseLock(database: path)
         defer { lock.release() }
-        #expect(try folder.mode(of: "timerd.db.lock") == 0o600)
-        let descriptor = try #require(Self.descriptors(of: path + ".lock").first)
+        #expect(try folder.mode(of: "timerd.db-lock") == 0o600)
+        let descriptor = try #require(Self.descriptors(of: path + "-lock").first)
         #expect(fcntl(Int32(descriptor), F_GETFD) & FD_CLOEXEC != 0)
     }
 
@@ -103,10 +116,10 @@ import Testing
     func symbolicLink() throws {
         let target = folder.file("target")
         try FileManager.default.createSymbolicLink(
-            atPath: path + ".lock",
+            atPath: path + "-lock",
             withDestinationPath: target
         )
-        expectError("cannot open lock file '\(path).lock': is a symbolic link") {
+        expectError("cannot open lock file '\(path)-lock': is a symbolic link") {
             try DatabaseLock(database: path)
         }
         #expect(!FileManager.default.fileExists(atPath: target))
@@ -200,7 +213,7 @@ import Testing
         holder.executableURL = URL(fileURLWithPath: "/bin/sh")
         holder.arguments = [
             "-c", "exec 9>\"$0\"; flock -x 9; echo $$ >&9; echo locked; exec sleep 1000",
-            path + ".lock",
+            path + "-lock",
         ]
         let output = Pipe()
         holder.standardOutput = output

@@ -160,7 +160,7 @@ import TimerControl
             #expect(await refusal("fifo") == "'fifo' is no regular file, and was left alone")
             try Data().write(to: URL(fileURLWithPath: test.folder + "/empty"))
             #expect(await refusal("empty") == nil)
-            for lock in ["socket.lock", "runner-lock"] {
+            for lock in ["socket-lock", "runner-lock"] {
                 try Data().write(to: URL(fileURLWithPath: test.folder + "/" + lock))
                 #expect(await refusal(lock) == "'\(lock)' is no earlier backup, and was left alone")
             }
@@ -211,7 +211,7 @@ import TimerControl
     @Test(
         "has no name of the database's own files, by whatever name of their folder",
         arguments: [
-            "", "-wal", "-shm", "-journal", ".lock", "-runner", "-runner-epoch",
+            "", "-wal", "-shm", "-journal", "-lock", "-runner", "-runner-epoch",
             "-runner-lock", "-runner-ends", "-runner-ends.new", ".new",
             ".new-journal", ".timerd-copy", ".7.timerd-copy", ".replaced-2026-12-01T08:00:00Z",
         ]

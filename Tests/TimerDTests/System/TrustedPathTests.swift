@@ -169,7 +169,7 @@ import Testing
         defer { close(made.descriptor) }
         for (file, mode) in [
             ("run", 0o755), ("run/timerd", 0o755), ("run/timerd/timerd.sock", 0o666),
-            ("run/timerd/timerd.sock.lock", 0o600),
+            ("run/timerd/timerd.sock-lock", 0o600),
         ] {
             let attributes = try FileManager.default.attributesOfItem(atPath: folder.file(file))
             #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == mode, "\(file)")

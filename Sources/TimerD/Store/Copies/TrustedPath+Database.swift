@@ -11,7 +11,7 @@ extension TrustedPath {
     /// How the names of the files end that SQLite keeps beside a database and reads as a part of it.
     static let endingsOfLogs = ["-wal", "-shm", "-journal"]
     /// How the names of a database and of the files beside it end.
-    static let endingsOfDatabase = [""] + endingsOfLogs + [".lock"]
+    static let endingsOfDatabase = [""] + endingsOfLogs + [DatabaseLock.ending]
     /// How the name of the socket ends at which a database's runner listens, unless that is set.
     static let endingOfRunner = "-runner"
     /// What stands between the name of a database and the date at which a restore has replaced it.
