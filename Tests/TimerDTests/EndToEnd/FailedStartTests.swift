@@ -102,6 +102,8 @@ import Testing
             case .lock: held = try DatabaseLock(database: daemon.database)
             case .otherFile:
                 try Data("not a database".utf8).write(to: .init(filePath: daemon.database))
+                // Nothing is made beside it, a lock neither.
+                unlink(daemon.database + DatabaseLock.ending)
             case .file: try Data("mine".utf8).write(to: .init(filePath: socket))
             case .liveSocket: listening = try SocketFile.listen(at: socket)
             case .longPath: socket += String(repeating: "x", count: 108)
@@ -131,7 +133,7 @@ import Testing
                 listening.remove()
                 close(listening.descriptor)
             }
-            try DatabaseLock(database: daemon.database).release()
+            try DatabaseLock(database: daemon.database, isToBeReplaced: true).release()
         }
     }
 

@@ -160,7 +160,7 @@ import Testing
     @Test("A database that was not there when the lock was taken is locked once it is")
     func newDatabase() throws {
         let lock = try DatabaseLock(database: path)
-        try Data("x".utf8).write(to: URL(filePath: path))
+        _ = try Store(path, log: Logger(label: "test"), now: TestScheduler.start)
         let other = folder.file("other.db")
         #expect(link(path, other) == 0)
         try lock.holdFile()
