@@ -126,12 +126,16 @@ struct TimerdWeb: AsyncParsableCommand {
 enum Program {
     #if compiler(>=6.3) && compiler(<6.4)
     static func main() {
+        StandardDescriptors.fill()
         OneThread.run {
             await TimerdWeb.main()
             exit(EXIT_SUCCESS)
         }
     }
     #else
-    static func main() async { await TimerdWeb.main() }
+    static func main() async {
+        StandardDescriptors.fill()
+        await TimerdWeb.main()
+    }
     #endif
 }
