@@ -126,7 +126,7 @@ struct TimerdWeb: AsyncParsableCommand {
 enum Program {
     #if compiler(>=6.3) && compiler(<6.4)
     static func main() {
-        StandardDescriptors.fill()
+        prepare()
         OneThread.run {
             await TimerdWeb.main()
             exit(EXIT_SUCCESS)
@@ -134,8 +134,14 @@ enum Program {
     }
     #else
     static func main() async {
-        StandardDescriptors.fill()
+        prepare()
         await TimerdWeb.main()
     }
     #endif
+
+    /// Makes good what whoever started this program may have left in a state that programs are not to begin with.
+    private static func prepare() {
+        StandardDescriptors.fill()
+        StopSignal.unblock()
+    }
 }

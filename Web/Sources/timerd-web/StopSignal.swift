@@ -8,6 +8,18 @@ import NIOPosix
 ///
 /// By libdispatch they would start its workers, whose manager wakes up once a second from then on.
 enum StopSignal {
+    private static let numbers = [SIGTERM, SIGINT, SIGHUP]
+
+    /// Lets them in; to be called before there is another thread.
+    ///
+    /// A thread that blocks signals hands that on to what it starts.
+    static func unblock() {
+        var all = sigset_t()
+        sigemptyset(&all)
+        for number in numbers { sigaddset(&all, number) }
+        pthread_sigmask(SIG_UNBLOCK, &all, nil)
+    }
+
     /// Calls `stop` with the first of them; to be called once.
     ///
     /// - Throws: where the system refuses the pipe; the signals do then what they did.
@@ -31,7 +43,7 @@ enum StopSignal {
             .takingOwnershipOfDescriptor(input: ends[0]).get()
         bell = ends[1]
         // nohup(1) means the page to outlive its terminal.
-        for number in [SIGTERM, SIGINT, SIGHUP] where number != SIGHUP || !isIgnored(number) {
+        for number in numbers where number != SIGHUP || !isIgnored(number) {
             signal(number) { _ in
                 // Nothing but what signal-safety(7) allows.
                 let error = errno

@@ -5,6 +5,7 @@ import os
 import pathlib
 import shutil
 import signal
+import subprocess
 import tempfile
 import unittest
 from unittest import mock
@@ -48,7 +49,25 @@ class Open(unittest.TestCase):
             self.assertEqual(list(self.folder.glob("*.html")), [], number.name)
 
 
-class Closed(unittest.TestCase):
+class Begun(unittest.TestCase):
+    """With what whoever starts it may have left in an unusual state."""
+
+    def test_it_is_ended_where_a_thread_that_blocks_signals_has_started_it(self):
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+        try:
+            web = Web("/nonexistent/timerd.sock")
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        self.addCleanup(web.program.kill)
+        self.assertEqual(web.stop(), 0)
+
+    def test_too_few_descriptors_are_told(self):
+        """It would print its address, and answer nobody."""
+        words = 'ulimit -n 24; exec "$@"'
+        done = subprocess.run(["/bin/sh", "-c", words, "sh", WEB, "--socket", "/nonexistent/timerd.sock"], capture_output=True, text=True, timeout=LIMIT)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("at most 24 files", done.stderr)
+
     def test_what_is_closed_at_the_start_is_nothing_of_the_pages_own(self):
         """`timerd-web <&- >&- 2>&- &`: no connection, and nothing of the event loop, has the numbers."""
         folder = pathlib.Path(tempfile.mkdtemp(prefix="timerd-web-open."))
