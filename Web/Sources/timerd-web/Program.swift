@@ -126,12 +126,22 @@ struct TimerdWeb: AsyncParsableCommand {
 enum Program {
     #if compiler(>=6.3) && compiler(<6.4)
     static func main() {
+        prepare()
         OneThread.run {
             await TimerdWeb.main()
             exit(EXIT_SUCCESS)
         }
     }
     #else
-    static func main() async { await TimerdWeb.main() }
+    static func main() async {
+        prepare()
+        await TimerdWeb.main()
+    }
     #endif
+
+    /// Makes good what whoever started this program may have left in a state that programs are not to begin with.
+    private static func prepare() {
+        StandardDescriptors.fill()
+        StopSignal.unblock()
+    }
 }

@@ -4,10 +4,22 @@ import Glibc
 import NIOCore
 import NIOPosix
 
-/// SIGTERM and SIGINT, by a pipe that the event loop reads.
+/// SIGTERM, SIGINT and SIGHUP, as of a terminal that is closed, by a pipe that the event loop reads.
 ///
 /// By libdispatch they would start its workers, whose manager wakes up once a second from then on.
 enum StopSignal {
+    private static let numbers = [SIGTERM, SIGINT, SIGHUP]
+
+    /// Lets them in; to be called before there is another thread.
+    ///
+    /// A thread that blocks signals hands that on to what it starts.
+    static func unblock() {
+        var all = sigset_t()
+        sigemptyset(&all)
+        for number in numbers { sigaddset(&all, number) }
+        pthread_sigmask(SIG_UNBLOCK, &all, nil)
+    }
+
     /// Calls `stop` with the first of them; to be called once.
     ///
     /// - Throws: where the system refuses the pipe; the signals do then what they did.
@@ -30,7 +42,8 @@ enum StopSignal {
             }
             .takingOwnershipOfDescriptor(input: ends[0]).get()
         bell = ends[1]
-        for number in [SIGTERM, SIGINT] {
+        // nohup(1) means the page to outlive its terminal.
+        for number in numbers where number != SIGHUP || !isIgnored(number) {
             signal(number) { _ in
                 // Nothing but what signal-safety(7) allows.
                 let error = errno
@@ -39,6 +52,13 @@ enum StopSignal {
                 errno = error
             }
         }
+    }
+
+    private static func isIgnored(_ number: Int32) -> Bool {
+        var action = sigaction()
+        guard sigaction(number, nil, &action) == 0 else { return false }
+        return unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self)
+            == unsafeBitCast(SIG_IGN, to: Int.self)
     }
 
     private final class Bell: ChannelInboundHandler {

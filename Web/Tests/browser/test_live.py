@@ -6,7 +6,7 @@ import socket
 import unittest
 
 from browser import Browser
-from programs import Daemon, Web, wait
+from programs import LIMIT, Daemon, Web, wait
 from scene import scene
 
 # Counts the streams that a page holds; put in before its own scripts.
@@ -202,6 +202,73 @@ class Live(unittest.TestCase):
         self.same()
         self.assertEqual(self.browser.run("return document.querySelector('#output').textContent.match(/first/g).length"), 1)
 
+    def test_output_that_found_no_place_for_its_stream_is_told_and_followed_later(self):
+        """As where the proxy had nobody to ask, while the page was begun anew."""
+        go = self.daemon.folder / "go"
+        job = self.daemon.add(name="waits", schedule={"in": "1ms"}, command=["sh", "-c",
+                              f"echo first; while [ ! -e {go} ]; do sleep 0.05; done; echo second; sleep 600"])
+        run = self.daemon.after(lambda run: run["state"] == "running", job)["id"]
+        head = self.request()
+        self.browser.open("about:blank")
+        places = []
+        self.addCleanup(lambda: [place.close() for place in places])
+        def full():
+            """Whether the last of the places is taken; the browser's own may be given back late."""
+            place = socket.create_connection(("127.0.0.1", self.web.port), LIMIT)
+            place.sendall(head)
+            if place.recv(65536).startswith(b"HTTP/1.1 200"):
+                places.append(place)
+            else:
+                place.close()
+            return len(places) == 200
+        wait(full, "all places are taken")
+        self.browser.open(f"{self.web.origin}/runs/{run}")
+        self.browser.until("document.querySelector('#follow').textContent.includes('trying again')", "it says that the output stands still")
+        self.mark()
+        go.touch()
+        for place in places:
+            place.close()
+        self.browser.until("document.querySelector('#output').textContent.includes('second')", "the second line")
+        self.browser.until("document.querySelector('#follow').textContent === ''", "it goes on")
+        self.same()
+        self.assertEqual(self.browser.run("return document.querySelector('#output').textContent.match(/first/g).length"), 1)
+        self.browser.faults()
+
+    def typed(self):
+        """Fills in the form of a job, and sends it."""
+        self.browser.type("#f-schedule", "5 4 * * *")
+        self.browser.type("#f-name", "typed")
+        self.browser.press("Add it")
+
+    def stays(self, words):
+        """Waits until the page says so, and still has what was typed."""
+        self.browser.until(f"document.querySelector('#away').textContent.includes({words!r})", f"the page says {words!r}")
+        self.assertEqual(self.browser.find("#f-name").get_attribute("value"), "typed")
+        self.assertEqual(self.daemon.ask("job.list", name="typed")["jobs"], [])
+
+    def test_what_was_typed_stays_where_nobody_is_there_to_send_it_to(self):
+        self.browser.open(f"{self.web.origin}/add")
+        port = self.web.port
+        self.web.stop()
+        self.typed()
+        self.stays("timerd-web, does not answer")
+        again = Web(self.daemon, port=port)
+        self.addCleanup(again.program.kill)
+        self.browser.press("Add it")
+        self.stays("was begun anew")
+        self.browser.faults()
+
+    def test_what_was_typed_is_sent_once_a_daemon_answers(self):
+        self.browser.open(f"{self.web.origin}/add")
+        self.daemon.stop()
+        self.typed()
+        self.browser.until("document.querySelector('#away').textContent.includes('No daemon answers')", "no daemon answers")
+        self.daemon.start()
+        self.stays("No daemon answers")
+        self.browser.goes(lambda: self.browser.press("Add it"))
+        self.assertEqual(len(self.daemon.ask("job.list", name="typed")["jobs"]), 1)
+        self.browser.faults()
+
     def test_a_run_that_writes_for_ever_does_not_fill_the_browser(self):
         job = self.daemon.add(name="floods", schedule={"in": "1ms"}, outputKept="16M", command=["sh", "-c",
                               "yes 'a line of a flood, which is as long as lines of logs are, more or less' | head -c 30000000; echo; echo the last line; sleep 600"])
@@ -305,9 +372,13 @@ class Live(unittest.TestCase):
         connection = socket.socket()
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         connection.connect(("127.0.0.1", self.web.port))
-        cookies = "; ".join(f"{cookie['name']}={cookie['value']}" for cookie in self.browser.driver.get_cookies())
-        connection.sendall(f"GET /events?since=0 HTTP/1.1\r\nHost: {self.web.origin.split('//')[1]}\r\nCookie: {cookies}\r\n\r\n".encode())
+        connection.sendall(self.request("?since=0"))
         return connection
+
+    def request(self, query=""):
+        """A request for events, as the browser makes it."""
+        cookies = "; ".join(f"{cookie['name']}={cookie['value']}" for cookie in self.browser.driver.get_cookies())
+        return f"GET /events{query} HTTP/1.1\r\nHost: {self.web.origin.split('//')[1]}\r\nCookie: {cookies}\r\n\r\n".encode()
 
     def test_a_page_whose_program_was_begun_anew_says_what_to_do(self):
         port = self.web.port

@@ -66,7 +66,7 @@ class Proxy(unittest.TestCase):
         subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=timerd.example.org",
                         "-addext", "subjectAltName=DNS:timerd.example.org", "-keyout", folder / "key", "-out", folder / "pem"], check=True, capture_output=True)
         password = subprocess.run(["openssl", "passwd", "-apr1", "secret"], check=True, capture_output=True, text=True).stdout.strip()
-        (folder / "htpasswd").write_text(f"ann:{password}\ncarol:{password}\n")
+        (folder / "htpasswd").write_text(f"ann:{password}\nAnn:{password}\ncarol:{password}\n")
         site = (PACKAGING / "nginx/timerd-web.conf").read_text()
         for old, new in (("/run/timerd-web-ann/http.sock", cls.socket), ("/etc/ssl/certs/timerd.example.org.pem", folder / "pem"),
                          ("/etc/ssl/private/timerd.example.org.key", folder / "key"), ("/etc/nginx/timerd.htpasswd", folder / "htpasswd"),
@@ -108,9 +108,10 @@ class Proxy(unittest.TestCase):
         self.assertIn("Basic", self.send(user=None).field("www-authenticate"))
 
     def test_somebody_who_has_no_page_sees_nobody_elses(self):
-        answer = self.send(user="carol:secret")
-        self.assertEqual(answer.status, 502)
-        self.assertNotIn(b"behind nginx", answer.data)
+        for user in ("carol:secret", "Ann:secret"):
+            answer = self.send(user=user)
+            self.assertEqual(answer.status, 502, user)
+            self.assertNotIn(b"behind nginx", answer.data)
 
     def test_pages_and_assets_are_served(self):
         page = self.send()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Forms that answer while one types: filters and previews. Without this they have a button.
 
-import { read, show } from "./fresh.js";
+import { answers, read, show } from "./fresh.js";
 import { morph } from "./morph.js";
 
 /** Calls `action` once nothing was typed for a moment, with a signal that is given when more is typed. */
@@ -73,6 +73,18 @@ function errors(form, page, touched) {
     }
   }
 }
+
+// What was typed is nowhere else: it is sent once there is somebody to send it to.
+let answered = null;  // the form that is sent now, as somebody has answered
+document.addEventListener("submit", async (event) => {
+  const { target: form, submitter } = event;
+  if (event.defaultPrevented || !form.matches("form[data-preview]") || answered === form) return;
+  event.preventDefault();
+  if (!await answers()) return;
+  answered = form;
+  form.requestSubmit(submitter);
+  answered = null;
+});
 
 // A form is sent once, however often its button is pressed: a second press would fire a second time.
 let sent = new WeakSet();

@@ -95,6 +95,32 @@ export async function read(address, request = {}) {
   }
 }
 
+/** Whether this browser is not let in any more, so that nothing is to be asked for. */
+export const isGivenUp = () => over;
+
+/**
+ * Whether there is somebody to send to what was typed here; where there is nobody, it is said above, and what was typed stays. A form that is sent
+ * all the same takes it away: the browser keeps nothing of a page that no cache may keep.
+ */
+export async function answers() {
+  const page = await read(location.href);
+  const trouble = page ? page.querySelector("#away > *, #trouble") : unanswered();
+  if (trouble) {
+    tell(trouble);
+    document.getElementById("away").scrollIntoView({ block: "nearest" });
+  }
+  return !trouble;
+}
+
+function unanswered() {
+  const words = document.createElement("p");
+  words.className = "conflict";
+  words.textContent = "Nothing was sent, and what you have typed is still here. " + (over
+    ? "This page was begun anew: copy what you have typed into the page at the address that it has printed."
+    : "The page's own server, timerd-web, does not answer: send it once more when it does, or copy it into the page that you start anew.");
+  return words;
+}
+
 /** Has the forms of this page go with the key of a fresh one: it is another where the server was started anew. */
 function takeKey(page) {
   const key = page.querySelector("input[name=csrf]")?.value;

@@ -1,26 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a run writes, as it comes. The page is full of it as of when it was made; the stream has what is behind that.
 
-import { renew } from "./fresh.js";
+import { isGivenUp, renew } from "./fresh.js";
 
+const LOST = "What is written does not come here: trying again.";
 const MOST = 1_000_000;  // characters that are shown of what comes; a run may write for ever
 
 let output = null;  // what is followed
 let source = null;
 let last = null;
 let length = 0;  // characters that are shown
+let pause = 5000;  // before a stream is tried again that the browser has given up
+let retry;
 
 function open() {
-  if (source || document.hidden || !output?.dataset.follow) return;
+  if (source || document.hidden || isGivenUp() || !output?.dataset.follow) return;
   const address = new URL(output.dataset.follow, location.href);
   if (last) address.searchParams.set("after", last);
   source = new EventSource(address);
+  source.onopen = () => {
+    pause = 5000;
+    say(false);
+  };
+  source.onerror = () => {
+    say(true);
+    if (source?.readyState !== EventSource.CLOSED) return;  // the browser tries again by itself, from where it was
+    // It was refused, as by a proxy while its page is begun anew, or where there are streams enough: there may be room later.
+    close();
+    retry = setTimeout(open, pause);
+    pause = Math.min(2 * pause, 60_000);
+  };
   source.onmessage = ({ data, lastEventId }) => {
     last = lastEventId;
     append(JSON.parse(data));
   };
   source.addEventListener("end", () => {
     close();
+    say(false);
     output.removeAttribute("data-follow");
     output.removeAttribute("role");
     renew();
@@ -28,8 +44,15 @@ function open() {
 }
 
 function close() {
+  clearTimeout(retry);
   source?.close();
   source = null;
+}
+
+/** Says below the output whether it stands still, unless something else is said there. */
+function say(isLost) {
+  const note = document.getElementById("follow");
+  if (note && ["", LOST].includes(note.textContent)) note.textContent = isLost ? LOST : "";
 }
 
 function append({ html }) {

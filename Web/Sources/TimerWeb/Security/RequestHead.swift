@@ -8,10 +8,17 @@ import NIOHTTPTypesHTTP1
 /// Puts into a request's head what is lost behind it: so this stands before what makes requests of bytes.
 ///
 /// Of a target with a host, such as "GET http://evil.example/", the path alone is kept: the host counts, as RFC 9112 (3.2.2)
-/// says. Of the version nothing is kept, and the word "close" is looked for as it is written here.
-final class RequestHead: ChannelInboundHandler, RemovableChannelHandler {
+/// says. Of the version nothing is kept, and the word "close" is looked for as it is written here. The answer to HTTP/1.0 is
+/// of HTTP/1.0, and the last one of its connection: who knows no chunks would take their sizes for a part of a stream, and
+/// knows by the connection's end alone where one ends.
+final class RequestHead: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias InboundOut = HTTPServerRequestPart
+    typealias OutboundIn = HTTPServerResponsePart
+    typealias OutboundOut = HTTPServerResponsePart
+
+    /// Whether requests of HTTP/1.0 wait for their answers, or for what is left of these, the oldest first.
+    private var areOld: [Bool] = []
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard case .head(var head) = unwrapInboundIn(data) else {
@@ -23,11 +30,32 @@ final class RequestHead: ChannelInboundHandler, RemovableChannelHandler {
             head.headers.replaceOrAdd(name: "host", value: host)
             for other in others { head.headers.add(name: "host", value: other) }
         }
+        let isOld = head.version == .http1_0
+        areOld.append(isOld)
         // Who waits for the connection's end to know that of the answer has it.
-        if !head.isKeepAlive { head.headers.replaceOrAdd(name: "connection", value: "close") }
+        if isOld || !head.isKeepAlive {
+            head.headers.replaceOrAdd(name: "connection", value: "close")
+        }
         // It would take "100 Continue" for the answer.
-        if head.version == .http1_0 { head.headers.remove(name: "expect") }
+        if isOld { head.headers.remove(name: "expect") }
         context.fireChannelRead(wrapInboundOut(.head(head)))
+    }
+
+    func write(
+        context: ChannelHandlerContext,
+        data: NIOAny,
+        promise: EventLoopPromise<Void>?
+    ) {
+        switch unwrapOutboundIn(data) {
+        case .head(var head) where areOld.first == true:
+            head.version = .http1_0
+            head.headers.replaceOrAdd(name: "connection", value: "close")
+            return context.write(wrapOutboundOut(.head(head)), promise: promise)
+        // Of what was no request, which is refused, nothing waits.
+        case .end where !areOld.isEmpty: areOld.removeFirst()
+        case .head, .body, .end: break
+        }
+        context.write(data, promise: promise)
     }
 
     /// Nil for a target that is a path.

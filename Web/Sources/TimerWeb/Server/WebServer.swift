@@ -60,7 +60,7 @@ public final class WebServer: Service {
     }
 
     private func serve(at address: BindAddress) async throws {
-        let most = Descriptors.raise(for: WebLimits.connections)
+        let most = try Descriptors.raise(for: WebLimits.connections)
         // Fewer, as no connection is accepted at the limit, and so none would make room.
         let connections = Connections(most: most - max(2, most / 16))
         let server = try builder(connections).buildServer(

@@ -20,8 +20,8 @@ struct EventStreamWriter: @unchecked Sendable {
         (self.writer, self.channel) = (writer, channel)
     }
 
-    /// What nginx waits for, unless it is told otherwise, less a good bit.
-    private static let silence = TimeAmount.seconds(50)
+    /// Half of what haproxy waits for as Debian sets it up, 50 s; nginx waits for 60 s, unless it is told otherwise.
+    private static let silence = TimeAmount.seconds(25)
 
     /// Writes one message.
     ///
@@ -48,8 +48,7 @@ struct EventStreamWriter: @unchecked Sendable {
 
     /// Answers a request with a stream, until `body` is over, the browser is gone, or the program is stopped.
     ///
-    /// `isKeptAlive`: whether it says something at least once a minute, for a proxy that would else end
-    ///   it; who listens on loopback does not, and nothing wakes up.
+    /// `isKeptAlive`: whether it says something now and then, for a proxy that would else end it; who listens on loopback does not, and nothing wakes up.
     static func serve(
         _ request: Request,
         _ writer: consuming ResponseWriter,

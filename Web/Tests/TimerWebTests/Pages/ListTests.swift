@@ -40,6 +40,46 @@ struct ListTests {
         #expect((none.rows, none.cursor, none.asked) == ([], ListReader.most, ListReader.most))
     }
 
+    @Test(
+        "A job that ends between two pages of a list takes no other one with it",
+        arguments: ["sort=name", "sort=-name", "sort=last", "sort=-next", "q=page"]
+    )
+    func ended(_ order: String) async throws {
+        let daemon = try await TestDaemon()
+        let ids = try await daemon.connected { client in
+            var ids: Set<JobID> = []
+            for number in 1...(JobReader.rows + 20) {
+                var definition = JobDefinition(schedule: ScheduleWords(every: "1h"))
+                // The mark goes with what stands before it, as in an address.
+                definition.name = "\u{301}page \(number)"
+                ids.insert(try await client.addJob(definition).job.id)
+            }
+            return ids
+        }
+        try await TestServer.run(socket: daemon.socket) { server in
+            let first = try await server.get("/jobs?\(order)").body
+            let shown = first.chosen
+            #expect(shown.count == JobReader.rows)
+            let gone = try #require(shown.first)
+            _ = try await daemon.connected { try await $0.invalidateJobs(.ids([gone])) }
+            let next = try #require(first.nextPage)
+            let second = try await server.get(next).body
+            #expect(Set(shown + second.chosen) == ids)
+            #expect(second.contains("100 to 119 of 119"))
+        }
+    }
+
+    @Test(
+        "A place in a list is the same behind an address, whatever the name has",
+        arguments: [
+            "", "a", "a.b.", "\u{301}", ".", "1.2.3",
+        ]
+    )
+    func place(_ name: String) {
+        let place = JobPlace(date: -5, name: name, id: JobID(rawValue: 7))
+        #expect(JobPlace(place.text) == place)
+    }
+
     @Test("Tasks are asked for with the queue's owner: an administrator is told of others' too")
     func owner() {
         let queue = TaskQueue(queue: "mails", owner: "ann")
@@ -208,5 +248,22 @@ struct ListTests {
             #expect(page.body.contains("The end of it: the whole is in the file."))
             #expect(page.body.contains("the last line\n</pre>"))
         }
+    }
+}
+
+extension String {
+    /// The numbers of the boxes of a list, in its order.
+    fileprivate var chosen: [JobID] {
+        split(separator: "name=\"id\" value=\"").dropFirst().compactMap { rest in
+            Int64(rest.prefix { $0 != "\"" }).map { JobID(rawValue: $0) }
+        }
+    }
+
+    /// The address of the next page; nil on the last one.
+    fileprivate var nextPage: String? {
+        split(separator: "href=\"").dropFirst().first { link in
+            link.prefix { $0 != ">" }.contains("rel=\"next\"")
+        }
+        .map { String($0.prefix { $0 != "\"" }).replacing("&amp;", with: "&") }
     }
 }

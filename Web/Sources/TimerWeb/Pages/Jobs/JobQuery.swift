@@ -115,23 +115,56 @@ struct JobQuery: Hashable, Sendable {
         }
     }
 
-    /// Whether one job stands before another.
-    func areInOrder(_ left: Job, _ right: Job) -> Bool {
-        isDescending ? isBefore(right, left) : isBefore(left, right)
+    /// Whether one place is before another.
+    func areInOrder(_ left: JobPlace, _ right: JobPlace) -> Bool {
+        isDescending ? right < left : left < right
     }
 
-    private func isBefore(_ left: Job, _ right: Job) -> Bool {
+    /// Where a job stands in the order.
+    func place(of job: Job) -> JobPlace {
         switch order {
         case .next where state == .ended:
-            (right.endedAt ?? .distantPast, left.id) < (left.endedAt ?? .distantPast, right.id)
-        case .next:
-            (left.nextFire ?? .distantFuture, left.id) < (
-                right.nextFire ?? .distantFuture, right.id
-            )
-        case .name: (left.title.lowercased(), left.id) < (right.title.lowercased(), right.id)
-        // The latest first.
-        case .last: (right.lastDate, left.id) < (left.lastDate, right.id)
+            JobPlace(latestFirst: job.endedAt ?? .distantPast, job.id)
+        case .next: JobPlace(date: (job.nextFire ?? .distantFuture).microseconds, id: job.id)
+        case .name: JobPlace(name: job.title.lowercased(), id: job.id)
+        case .last: JobPlace(latestFirst: job.lastDate, job.id)
         }
+    }
+}
+
+/// Where a job stands in a list: by a date or a name, then by its number.
+///
+/// It stays where it is once the job has ended.
+struct JobPlace: Comparable {
+    var date: Int64 = 0
+    var name = ""
+    var id: JobID
+
+    static func < (left: Self, right: Self) -> Bool {
+        (left.date, left.name, left.id) < (right.date, right.name, right.id)
+    }
+}
+
+extension JobPlace {
+    init(latestFirst date: Timestamp, _ id: JobID) {
+        self.init(date: -date.microseconds, id: id)
+    }
+
+    /// For an address: "41.0.backup".
+    var text: String { "\(id).\(date).\(name)" }
+
+    /// Nil for what is none.
+    init?(_ text: String) {
+        // Not by characters: a name may begin with a mark that belongs to what stands before it.
+        let parts = text.utf8.split(
+            separator: UInt8(ascii: "."),
+            maxSplits: 2,
+            omittingEmptySubsequences: false
+        ).map { Substring($0) }
+        guard parts.count == 3, let id = JobID(parts[0]), let date = Int64(parts[1]) else {
+            return nil
+        }
+        self.init(date: date, name: String(parts[2]), id: id)
     }
 }
 

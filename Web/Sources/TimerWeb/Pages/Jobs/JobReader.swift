@@ -27,7 +27,7 @@ struct JobReader: Sendable {
 
     func part(at cursor: String?) async throws -> Part {
         guard query.mistakes.isEmpty else { return Part(jobs: [], total: 0) }
-        guard query.isDirect else { return try await found(from: cursor.flatMap(Int.init) ?? 0) }
+        guard query.isDirect else { return try await found(behind: cursor.flatMap(JobPlace.init)) }
         var request = query.request
         request.limit = Self.rows
         let (jobs, next) = try await ListReader.rows(from: cursor.flatMap(Self.decoded)) { start in
@@ -44,15 +44,19 @@ struct JobReader: Sendable {
         )
     }
 
-    private func found(from first: Int) async throws -> Part {
+    /// By the last job that was shown, and not by how many were: one that ends meanwhile would take another one with it.
+    private func found(behind last: JobPlace?) async throws -> Part {
         let (all, isCut) = try await found()
-        let start = min(max(first, 0), all.count)
+        let start =
+            last.map { last in
+                all.firstIndex { query.areInOrder(last, query.place(of: $0)) } ?? all.count
+            } ?? 0
         let end = min(start + Self.rows, all.count)
         return Part(
             jobs: try await withLast(all[start..<end]),
             first: start + 1,
             total: all.count,
-            cursor: end < all.count ? "\(end)" : nil,
+            cursor: end < all.count ? query.place(of: all[end - 1]).text : nil,
             isCut: isCut
         )
     }
@@ -104,7 +108,9 @@ struct JobReader: Sendable {
             all += reply.jobs.filter(query.matches)
             request.cursor = reply.cursor
         } while request.cursor != nil && looked < Self.most
-        return (all.sorted(by: query.areInOrder), request.cursor != nil)
+        let placed = all.map { (job: $0, place: query.place(of: $0)) }
+            .sorted { query.areInOrder($0.place, $1.place) }
+        return (placed.map(\.job), request.cursor != nil)
     }
 
     private static func encoded(_ cursor: JobCursor) -> String? {
@@ -114,7 +120,7 @@ struct JobReader: Sendable {
 
     /// Whether an address has a cursor of such a list.
     static func isCursor(_ text: String, isDirect: Bool) -> Bool {
-        isDirect ? decoded(text) != nil : Int(text).map { $0 >= 0 } ?? false
+        isDirect ? decoded(text) != nil : JobPlace(text) != nil
     }
 
     private static func decoded(_ text: String) -> JobCursor? {
