@@ -129,6 +129,16 @@ extension JobTransaction {
         _ = try goBack(&job)
     }
 
+    /// Has a job that goes on after a hold follow a clock that was set back meanwhile: a job that cannot be read does not.
+    ///
+    /// Its claim, if it has kept one, is of a fire that has not begun; else whoever records that fire moves the job on.
+    mutating func goBackIfReleased(_ job: inout StoredJob) throws {
+        guard job.state.isLive, job.clock == .wall, moment.wall >= .earliestOfClocks,
+            try job.claim.map({ try fires.knownState(of: $0.fire) == .claimed }) ?? true
+        else { return }
+        _ = try goBack(&job)
+    }
+
     /// Jobs of `@reboot` that are due since the start of the machine are due now, whatever the clock said then.
     private mutating func followBootBack() throws {
         for id in try jobs.bootIDs() {
