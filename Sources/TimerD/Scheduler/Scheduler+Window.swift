@@ -56,8 +56,7 @@ extension Scheduler {
         // A wall date may be another instant now: all timers are set anew; in order, so that each time is as the other.
         let ids = armed.all.map(\.job.id).sorted()
         for id in ids { armed.stopTimer(of: id) }
-        // Stored for the next daemon, which would otherwise take it for a step made while no daemon ran.
-        if step.size != .zero { record { try DaemonState.write($0.moment, to: $0.database) } }
+        if step.size != .zero { storeStep() }
         if step.size > .zero { retention.clockWentAhead(now: clock.now().elapsed) }
         // A clock that was unset until now may have shown a later date before that: then this step forward is
         // a step back.
@@ -75,6 +74,24 @@ extension Scheduler {
         loadDate.withdraw()
         windowDue()
         return step.size
+    }
+
+    /// Stores where the clocks stand, for the next daemon, which would otherwise take it for a step made while no daemon ran;
+    /// and by the clock as it stands what is shown by the wall clock and comes in elapsed time.
+    private func storeStep() {
+        let attempts = fires.all.compactMap { entry -> (fire: FireID, date: Timestamp)? in
+            guard case .waiting(.time(let date)) = entry.state else { return nil }
+            return (entry.fire.id, date)
+        }
+        record { transaction in
+            let moment = transaction.moment
+            try DaemonState.write(moment, to: transaction.database)
+            try transaction.fires.followStep(claimsBy: moment.wallOffset)
+            for (fire, date) in attempts {
+                let next = moment.wallDate(date, on: .elapsed)
+                try transaction.fires.setNextAttempt(of: fire, next)
+            }
+        }
     }
 
     /// Disarms the wall jobs and lets the store find their next dates.

@@ -118,6 +118,7 @@ enum AllStatements {
         ("FireStore.SQL.allOpenOfJob", FireStore.SQL.allOpenOfJob),
         ("FireStore.SQL.attempts", FireStore.SQL.attempts),
         ("FireStore.SQL.dropAttempt", FireStore.SQL.dropAttempt),
+        ("FireStore.SQL.elapsedClaims", FireStore.SQL.elapsedClaims),
         ("FireStore.SQL.dropAttempts", FireStore.SQL.dropAttempts),
         ("FireStore.SQL.isOvertaken", FireStore.SQL.isOvertaken),
         ("FireStore.SQL.markOvertaken", FireStore.SQL.markOvertaken),
@@ -134,9 +135,11 @@ enum AllStatements {
         ("FireStore.SQL.open", FireStore.SQL.open),
         ("FireStore.SQL.openOfJob", FireStore.SQL.openOfJob),
         ("FireStore.SQL.restoreClaim", FireStore.SQL.restoreClaim),
+        ("FireStore.SQL.retries", FireStore.SQL.retries),
         ("FireStore.SQL.rows", FireStore.SQL.rows),
         ("FireStore.SQL.rowsToGoOnFrom", FireStore.SQL.rowsToGoOnFrom),
         ("FireStore.SQL.setFiredAt", FireStore.SQL.setFiredAt),
+        ("FireStore.SQL.setNextAttempt", FireStore.SQL.setNextAttempt),
         ("FireStore.SQL.setRange", FireStore.SQL.setRange),
         ("FireStore.SQL.shiftDates", FireStore.SQL.shiftDates),
         ("FireStore.SQL.shiftDatesAway", FireStore.SQL.shiftDatesAway),
@@ -145,6 +148,8 @@ enum AllStatements {
         ("FireStore.SQL.skippedAhead", FireStore.SQL.skippedAhead),
         ("FireStore.SQL.skippedBeyond", FireStore.SQL.skippedBeyond),
         ("FireStore.SQL.state", FireStore.SQL.state),
+        ("FireStore.SQL.stepClaim", FireStore.SQL.stepClaim),
+        ("FireStore.SQL.stepRetry", FireStore.SQL.stepRetry),
         ("FireStore.SQL.takenAround", FireStore.SQL.takenAround),
         ("FireStore.SQL.takenBetween", FireStore.SQL.takenBetween),
         ("FireStore.SQL.usedAround", FireStore.SQL.usedAround),
@@ -329,19 +334,5 @@ enum AllStatements {
         ("TaskStore.SQL.task", TaskStore.SQL.task),
         ("TaskStore.SQL.timedOwner", TaskStore.SQL.timedOwner),
         ("TaskStore.SQL.words", TaskStore.SQL.words),
-    ]
-
-    private static let queueStore = [
-        ("QueueStore.SQL.add", QueueStore.SQL.add),
-        ("QueueStore.SQL.all", QueueStore.SQL.all),
-        ("QueueStore.SQL.count", QueueStore.SQL.count),
-        ("QueueStore.SQL.oldest", QueueStore.SQL.oldest),
-        ("QueueStore.SQL.ownerName", QueueStore.SQL.ownerName),
-        ("QueueStore.SQL.page", QueueStore.SQL.page),
-        ("QueueStore.SQL.queue", QueueStore.SQL.queue),
-        ("QueueStore.SQL.removeUnused", QueueStore.SQL.removeUnused),
-        ("QueueStore.SQL.set", QueueStore.SQL.set),
-        ("QueueStore.SQL.setRateUntil", QueueStore.SQL.setRateUntil),
-        ("QueueStore.SQL.tasks", QueueStore.SQL.tasks),
     ]
 }
