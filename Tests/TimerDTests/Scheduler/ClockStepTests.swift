@@ -124,6 +124,29 @@ struct ClockStepTests {
         }
     }
 
+    @Test("Stepped, the clock makes the daemon no older", arguments: [3600, -3600] as [Int64])
+    func age(step: Int64) async throws {
+        try await TestScheduler.with { test in
+            let status = StatusReport(
+                databaseShown: "x",
+                socket: "/x",
+                nodeName: nil,
+                started: test.clock.now().elapsed,
+                leadsSince: test.clock.now().elapsed,
+                clock: test.clock,
+                scheduler: test.scheduler,
+                store: test.store,
+                watchers: { 0 },
+                newestEvent: { 0 },
+                lastReload: { nil }
+            )
+            try await test.advance(by: .seconds(10))
+            try await Self.step(test, by: .seconds(step))
+            let reply = await status.reply(to: TestScheduler.root)
+            #expect(reply.now - reply.startedAt == .seconds(10))
+        }
+    }
+
     @Test("Set forward, a worker that waits for tasks goes on waiting for as long as it has said")
     func waitingWorker() async throws {
         try await TestScheduler.with { test in
