@@ -74,6 +74,8 @@ struct ClockResumption: Sendable {
                 }
             }
             try DaemonState.write(anchor, to: database)
+            // A wait for the next attempt is one of elapsed time.
+            if step != .zero { try FireStore(database).followStep(retriesBy: step) }
             var transaction = JobTransaction(database, at: clock.now(), horizon: .distantPast)
             transaction.terms.noticeDefaults = notices
             if isOtherBoot || step < .zero { try transaction.markClaimsMaybeTold() }
@@ -102,7 +104,7 @@ struct ClockResumption: Sendable {
         while let after = cursor {
             cursor = try await store.write { database in
                 var transaction = JobTransaction(database, at: clock.now(), horizon: .distantPast)
-                let next = try transaction.followClockBack(after: after)
+                let next = try transaction.followClockBack(after: after, by: step)
                 _ = try transaction.finish()
                 return next
             }

@@ -83,12 +83,13 @@ struct DaemonParts {
         self.core = core
         self.lastReload = lastReload
         let bus = core.bus
+        let now = core.clock.now()
         let status = StatusReport(
             databaseShown: configuration.databaseShown,
             socket: configuration.socket,
             nodeName: configuration.shared?.node,
-            startedAt: startedAt ?? core.clock.now().wall,
-            leadsSince: core.clock.now().wall,
+            started: startedAt.map { now.date(ofWall: $0, on: .elapsed) } ?? now.elapsed,
+            leadsSince: now.elapsed,
             clock: core.clock,
             scheduler: core.scheduler,
             store: core.store,

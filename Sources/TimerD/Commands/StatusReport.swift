@@ -18,8 +18,9 @@ struct StatusReport: Sendable {
     let socket: String
     /// What this node is called; nil for a daemon alone.
     let nodeName: String?
-    let startedAt: Timestamp
-    /// When this daemon's core began; of one that shares its jobs, since when its node leads.
+    /// When the process was started, in elapsed time: what is told of it goes by the clock as it stands.
+    let started: Timestamp
+    /// When this daemon's core began, in elapsed time; of one that shares its jobs, since when its node leads.
     let leadsSince: Timestamp
     let clock: any WallClock
     let scheduler: Scheduler
@@ -43,6 +44,9 @@ struct StatusReport: Sendable {
         func set(_ new: @escaping @Sendable () -> Int) { body.withLock { $0.count = new } }
         var value: Int { body.withLock { $0.count }() }
     }
+
+    /// When the process was started, by the wall clock: a step of that since has made it no older, and no younger.
+    var startedAt: Timestamp { clock.now().wallDate(started, on: .elapsed) }
 
     /// What `caller` may know: the numbers, and for administrators the next fire date.
     ///
@@ -160,7 +164,7 @@ extension StatusReport {
             guard let nodeName, let views = try? await nodes?.nodes() else { return nil }
             return StatusReply.Node(
                 name: nodeName,
-                leadsSince: leadsSince,
+                leadsSince: clock.now().wallDate(leadsSince, on: .elapsed),
                 epoch: views.first { $0.name == nodeName }?.epoch ?? 0,
                 standby: views.filter { $0.state == .standby }.map(\.name).sorted()
             )

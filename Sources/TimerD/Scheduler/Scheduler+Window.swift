@@ -56,13 +56,12 @@ extension Scheduler {
         // A wall date may be another instant now: all timers are set anew; in order, so that each time is as the other.
         let ids = armed.all.map(\.job.id).sorted()
         for id in ids { armed.stopTimer(of: id) }
-        // Stored for the next daemon, which would otherwise take it for a step made while no daemon ran.
-        if step.size != .zero { record { try DaemonState.write($0.moment, to: $0.database) } }
+        if step.size != .zero { storeStep() }
         if step.size > .zero { retention.clockWentAhead(now: clock.now().elapsed) }
         // A clock that was unset until now may have shown a later date before that: then this step forward is
         // a step back.
         let wasUnset = clock.now().wall - step.size < .earliestOfClocks
-        if step.isBack || step.size > .zero && wasUnset { followClockBack() }
+        if step.isBack || step.size > .zero && wasUnset { followClockBack(by: step.size) }
         for id in ids { arm(id) }
         goOnAll()
         cancelTurn()
@@ -77,8 +76,26 @@ extension Scheduler {
         return step.size
     }
 
+    /// Stores where the clocks stand, for the next daemon, which would otherwise take it for a step made while no daemon ran;
+    /// and by the clock as it stands what is shown by the wall clock and comes in elapsed time.
+    private func storeStep() {
+        let attempts = fires.all.compactMap { entry -> (fire: FireID, date: Timestamp)? in
+            guard case .waiting(.time(let date)) = entry.state else { return nil }
+            return (entry.fire.id, date)
+        }
+        record { transaction in
+            let moment = transaction.moment
+            try DaemonState.write(moment, to: transaction.database)
+            try transaction.fires.followStep(claimsBy: moment.wallOffset)
+            for (fire, date) in attempts {
+                let next = moment.wallDate(date, on: .elapsed)
+                try transaction.fires.setNextAttempt(of: fire, next)
+            }
+        }
+    }
+
     /// Disarms the wall jobs and lets the store find their next dates.
-    private func followClockBack() {
+    private func followClockBack(by size: TimeSpan) {
         let jobs = armed.all.map(\.job)
             .filter { $0.clock == .wall && !fireLocks.covers($0) }
             .sorted { $0.id < $1.id }
@@ -96,10 +113,10 @@ extension Scheduler {
         record {
             try $0.followClockBack(disarmed: jobs)
             // Together with the first piece, which in most databases is all.
-            return try $0.followClockBack(after: JobID(rawValue: 0))
+            return try $0.followClockBack(after: JobID(rawValue: 0), by: size)
         } durable: { scheduler, next in
             scheduler.releaseWallJobs()
-            scheduler.followClockBack(of: step, after: next)
+            scheduler.followClockBack(of: step, after: next, by: size)
         } dropped: { scheduler, error in
             // The jobs are not armed any more: each is held, and goes on from what is stored of it.
             for job in jobs { scheduler.hold(job.id, dropped: error) }
@@ -110,12 +127,12 @@ extension Scheduler {
     /// Has the jobs follow that were added or changed while the clock was ahead, a piece at a time.
     ///
     /// Other writes come in between. A later step begins anew.
-    private func followClockBack(of step: Int, after cursor: JobID?) {
+    private func followClockBack(of step: Int, after cursor: JobID?, by size: TimeSpan) {
         guard let cursor, step == clocksBack, !isStopping else { return }
         record {
-            try $0.followClockBack(after: cursor)
+            try $0.followClockBack(after: cursor, by: size)
         } durable: { scheduler, next in
-            scheduler.followClockBack(of: step, after: next)
+            scheduler.followClockBack(of: step, after: next, by: size)
         }
     }
 

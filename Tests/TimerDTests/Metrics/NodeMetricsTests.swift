@@ -66,7 +66,7 @@ struct NodeMetricsTests {
                 databaseShown: "x",
                 socket: "/x",
                 nodeName: "beta",
-                startedAt: .distantPast,
+                started: .distantPast,
                 leadsSince: .distantPast,
                 clock: test.clock,
                 scheduler: test.scheduler,

@@ -102,6 +102,50 @@ struct ClockBackTests {
         }
     }
 
+    @Test("A job that was held while the clock was set back goes on by the right time")
+    func heldMeanwhile() async throws {
+        let zones = TestZones()
+        try await TestScheduler.with(zones: zones) { test in
+            let job = try await test.add(ScheduleWords(cron: "*/1 * * * *", tz: "Europe/Berlin"))
+            try await Self.step(test, .seconds(30 * 86_400))
+            try await test.advance(by: .seconds(130))
+            zones.remove("Europe/Berlin")
+            await test.scheduler.reload(test.scheduler.settings)
+            #expect(try await test.job(job.id).held != nil)
+            try await Self.step(test, .seconds(-30 * 86_400))
+            zones.restore("Europe/Berlin")
+            while test.sink.all(.jobReleased).isEmpty {
+                try await test.advance(by: .seconds(60))
+            }
+            let next = try #require(try await test.job(job.id).fireDate)
+            #expect(next - test.clock.now().wall <= .seconds(60))
+            let before = test.fired(job.id).count
+            try await test.advance(by: .seconds(180))
+            #expect(test.fired(job.id).count == before + 3)
+        }
+    }
+
+    @Test("The key of a job that ended while the clock was ahead is free when it would have been")
+    func endedAhead() async throws {
+        try await TestScheduler.with { test in
+            func add() async throws -> StoredJob {
+                try await test.add(ScheduleWords(in: "1s")) {
+                    $0.key = "welcome"
+                    $0.keyKept = "1min"
+                }
+            }
+            try await Self.step(test, .seconds(365 * 86_400))
+            let job = try await add()
+            try await test.advance(by: .seconds(2))
+            let end = try #require(try await test.job(job.id).endedAt)
+            try await Self.step(test, .seconds(-365 * 86_400))
+            #expect(try await test.job(job.id).endedAt == end - .seconds(365 * 86_400))
+            #expect(try await add().id == job.id)
+            try await test.advance(by: .seconds(60))
+            #expect(try await add().id != job.id)
+        }
+    }
+
     @Test("Moved into dates that were dropped, a fire happens there", arguments: [nil, "10s"])
     func movedIntoDropped(every: String?) async throws {
         try await TestScheduler.with { test in

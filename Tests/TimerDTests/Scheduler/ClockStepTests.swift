@@ -98,6 +98,55 @@ struct ClockStepTests {
         }
     }
 
+    @Test(
+        "Stepped, the clock says when a fire is tried again, and when one of elapsed time was due, as before",
+        arguments: [3600, -3600] as [Int64]
+    )
+    func elapsedDates(step: Int64) async throws {
+        try await TestScheduler.with { test in
+            test.runner.outcome = .exited(3)
+            let failed = try await test.add(ScheduleWords(in: "5s"), command: ["false"]) {
+                $0.retries = 1
+                $0.backoff = "10min..10min"
+            }
+            let grid = try await test.add(ScheduleWords(every: "2s"))
+            try await test.advance(by: .seconds(5))
+            let next = try #require(
+                try await test.history(failed.id).compactMap(\.nextAttemptAt).first
+            )
+            try await Self.step(test, by: .seconds(step))
+            let told = try await test.history(failed.id).compactMap(\.nextAttemptAt)
+            #expect(told == [next + .seconds(step)])
+            try await test.advance(by: .seconds(3))
+            let fires = try await test.history(grid.id).filter { $0.state == .fired }
+            #expect(fires.count == 4)
+            #expect(fires.allSatisfy { $0.fireDate == $0.firedAt }, "none was late")
+        }
+    }
+
+    @Test("Stepped, the clock makes the daemon no older", arguments: [3600, -3600] as [Int64])
+    func age(step: Int64) async throws {
+        try await TestScheduler.with { test in
+            let status = StatusReport(
+                databaseShown: "x",
+                socket: "/x",
+                nodeName: nil,
+                started: test.clock.now().elapsed,
+                leadsSince: test.clock.now().elapsed,
+                clock: test.clock,
+                scheduler: test.scheduler,
+                store: test.store,
+                watchers: { 0 },
+                newestEvent: { 0 },
+                lastReload: { nil }
+            )
+            try await test.advance(by: .seconds(10))
+            try await Self.step(test, by: .seconds(step))
+            let reply = await status.reply(to: TestScheduler.root)
+            #expect(reply.now - reply.startedAt == .seconds(10))
+        }
+    }
+
     @Test("Set forward, a worker that waits for tasks goes on waiting for as long as it has said")
     func waitingWorker() async throws {
         try await TestScheduler.with { test in

@@ -56,6 +56,32 @@ struct SchedulerRetryTests {
         }
     }
 
+    @Test(
+        "The next attempt comes when it was to, where the clock was stepped while no daemon ran",
+        arguments: [86_400, -86_400] as [Int64]
+    )
+    func steppedMeanwhile(step: Int64) async throws {
+        try await TestScheduler.with { test in
+            test.runner.outcome = .exited(3)
+            let job = try await test.add(ScheduleWords(in: "10s"), command: ["false"]) {
+                $0.retries = 1
+                $0.backoff = "1h..1h"
+            }
+            try await test.advance(by: .seconds(10))
+            let next = try #require(
+                try await test.history(job.id).compactMap(\.nextAttemptAt).first
+            )
+            let after = try await test.crashedAndDown(for: .zero) {
+                $0.wall = $0.wall + .seconds(step)
+            }
+            let told = try await after.history(job.id).compactMap(\.nextAttemptAt)
+            #expect(told == [next + .seconds(step)])
+            try await after.advance(to: next + .seconds(step))
+            #expect(after.runner.requests.map { $0.environment["TIMERD_ATTEMPT"] } == ["2"])
+            try await after.close()
+        }
+    }
+
     @Test("The next attempt keeps its turn through a crash: what is due later does not go first")
     func turnAfterCrash() async throws {
         try await TestScheduler.with(keeping: TestScheduler.Keeping(maxRuns: 1)) { test in

@@ -4,6 +4,20 @@
 
 /// What functions make, for each of their cases; and the statements about the oldest runs and the rules of zones.
 extension AllStatements {
+    static let queueStore = [
+        ("QueueStore.SQL.add", QueueStore.SQL.add),
+        ("QueueStore.SQL.all", QueueStore.SQL.all),
+        ("QueueStore.SQL.count", QueueStore.SQL.count),
+        ("QueueStore.SQL.oldest", QueueStore.SQL.oldest),
+        ("QueueStore.SQL.ownerName", QueueStore.SQL.ownerName),
+        ("QueueStore.SQL.page", QueueStore.SQL.page),
+        ("QueueStore.SQL.queue", QueueStore.SQL.queue),
+        ("QueueStore.SQL.removeUnused", QueueStore.SQL.removeUnused),
+        ("QueueStore.SQL.set", QueueStore.SQL.set),
+        ("QueueStore.SQL.setRateUntil", QueueStore.SQL.setRateUntil),
+        ("QueueStore.SQL.tasks", QueueStore.SQL.tasks),
+    ]
+
     static let runHistory = [
         ("RunStore.SQL.behind", RunStore.SQL.behind),
         ("RunStore.SQL.deleteHandlersOf", RunStore.SQL.deleteHandlersOf),

@@ -52,6 +52,35 @@ extension FireStore {
         }
     }
 
+    // MARK: - Steps of the wall clock
+
+    /// Has the claims of elapsed jobs say when they are due by a wall clock that was stepped: it is ahead of elapsed time by
+    /// `offset` now.
+    func followStep(claimsBy offset: TimeSpan) throws {
+        let claims = try database.prepare(SQL.elapsedClaims).all { try $0.get(0, as: FireID.self) }
+        for fire in claims {
+            try unlessDamaged { try database.prepare(SQL.stepClaim).run(fire, offset) }
+        }
+    }
+
+    /// The same of fires that wait for their next attempt, where the clock was stepped by `step` while no daemon ran.
+    func followStep(retriesBy step: TimeSpan) throws {
+        let waiting = try database.prepare(SQL.retries).all { try $0.get(0, as: FireID.self) }
+        for fire in waiting {
+            try unlessDamaged { try database.prepare(SQL.stepRetry).run(fire, step) }
+        }
+    }
+
+    /// Stores when the fire's next attempt may begin, by the wall clock, if it waits for that.
+    func setNextAttempt(of fire: FireID, _ date: Timestamp) throws {
+        try unlessDamaged { try database.prepare(SQL.setNextAttempt).run(fire, date) }
+    }
+
+    /// Leaves a damaged row as it is: SQLite writes nothing of it, and whoever comes upon it says what is wrong.
+    private func unlessDamaged(_ write: () throws -> Void) throws {
+        do { try write() } catch let error as DatabaseError where error.isOfWrongType {}
+    }
+
     /// The job's fires whose command runs or waits, each with its run in progress; not those whose
     /// handler runs or waits.
     ///
@@ -171,6 +200,25 @@ extension FireStore.SQL {
         SELECT job_id, wall_date_us, state, missed, fired_at_us, waits_for, waits_until_us, reason,
             due_by_us
         FROM fires WHERE id = ?1
+        """
+    static let elapsedClaims = """
+        SELECT id FROM fires
+        WHERE \(RunRow.isOpen) AND state = 'claimed' AND reason IS NOT 'manual'
+            AND (SELECT clock FROM jobs WHERE id = fires.job_id) = 'elapsed'
+        """
+    static let stepClaim = """
+        UPDATE fires SET due_by_us = due_by_us + fire_date_us + ?2 - wall_date_us,
+            wall_date_us = fire_date_us + ?2
+        WHERE id = ?1
+        """
+    static let retries = """
+        SELECT id FROM fires
+        WHERE \(RunRow.isOpen) AND state = 'waiting' AND waits_for = 'retry' AND waits_until_us > 0
+        """
+    static let stepRetry = "UPDATE fires SET waits_until_us = waits_until_us + ?2 WHERE id = ?1"
+    static let setNextAttempt = """
+        UPDATE fires SET waits_until_us = ?2
+        WHERE id = ?1 AND state = 'waiting' AND waits_for = 'retry' AND waits_until_us > 0
         """
     private static let runsHandler = """
         EXISTS (SELECT 1 FROM runs

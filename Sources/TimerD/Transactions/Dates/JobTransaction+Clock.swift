@@ -102,10 +102,11 @@ extension JobTransaction {
     /// The same for a piece of all jobs, those after `cursor`, whose next dates a clock may have found that was ahead,
     /// though no row says so: they were added, or got another schedule, while it was.
     ///
-    /// Jobs with a claim are left to whoever knows whether its fire has begun.
+    /// Jobs with a claim are left to whoever knows whether its fire has begun. Of those that have ended, and by now would have
+    /// done so after now, the end goes back by `step`, with the clock: keys and what is kept go by it.
     ///
     /// - Returns: where the next piece begins; nil after the last.
-    mutating func followClockBack(after cursor: JobID) throws -> JobID? {
+    mutating func followClockBack(after cursor: JobID, by step: TimeSpan) throws -> JobID? {
         guard moment.wall >= .earliestOfClocks else { return nil }
         let (ids, next) = try jobs.maybeAhead(
             of: moment.wall,
@@ -113,11 +114,15 @@ extension JobTransaction {
             limit: Self.clockPiece.looks
         )
         let piece = ids.prefix(Self.clockPiece.jobs)
+        let last = piece.count < ids.count ? piece.last : next
+        if step < .zero {
+            try jobs.moveEnds(after: cursor, through: last, aheadOf: moment.wall, by: step)
+        }
         for id in piece {
             guard let job = try job(id), job.unread == nil else { continue }
             try orHold(job) { try $0.follow($1) }
         }
-        return piece.count < ids.count ? piece.last : next
+        return last
     }
 
     /// Has a job that had a claim follow a clock that was set back, where its date may be one of before that.
@@ -125,6 +130,16 @@ extension JobTransaction {
         guard job.state.isLive, job.clock == .wall, job.claim == nil,
             job.definitionRevision > 1 || job.addedAt > moment.wall,
             moment.wall >= .earliestOfClocks
+        else { return }
+        _ = try goBack(&job)
+    }
+
+    /// Has a job that goes on after a hold follow a clock that was set back meanwhile: a job that cannot be read does not.
+    ///
+    /// Its claim, if it has kept one, is of a fire that has not begun; else whoever records that fire moves the job on.
+    mutating func goBackIfReleased(_ job: inout StoredJob) throws {
+        guard job.state.isLive, job.clock == .wall, moment.wall >= .earliestOfClocks,
+            try job.claim.map({ try fires.knownState(of: $0.fire) == .claimed }) ?? true
         else { return }
         _ = try goBack(&job)
     }

@@ -107,6 +107,7 @@ extension JobTransaction {
                     guard job.claim == nil else { return }
                 }
                 try transaction.orHold(job) {
+                    try $0.goBackIfReleased(&$1)
                     let released = try $0.resolveAndPut($1)
                     // What has passed meanwhile may be over.
                     $0.enqueued[place].fireDate = released.wallFireDate(at: $0.moment)
