@@ -183,7 +183,7 @@ import TimerControl
     }
 
     /// A file of fifteen jobs of 100 kB, which are two parts.
-    private func large(_ daemon: DaemonProcess, last: String = "") throws -> String {
+    func large(_ daemon: DaemonProcess, last: String = "") throws -> String {
         let variable = String(repeating: "x", count: 100_000)
         let jobs = (1...15).map {
             "  job-\($0): {every: 1h, command: [\"true\"], env: {A: \(variable)}}\n"
