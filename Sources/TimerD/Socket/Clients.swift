@@ -26,6 +26,7 @@ final class Clients: Sendable {
     private let environment: NIOLoopBoundBox<Connection.Environment>
     private let gate: RequestGate
     private let accounts: Accounts
+    private let lookups: Lookups
     private let loop: any EventLoop
     private let logger: Logger
     private let clients: NIOLoopBoundBox<[ObjectIdentifier: Client]>
@@ -50,6 +51,7 @@ final class Clients: Sendable {
         self.environment = NIOLoopBoundBox.makeBoxSendingValue(environment, eventLoop: loop)
         gate = environment.gate
         self.accounts = accounts
+        lookups = Lookups(loop)
         self.loop = loop
         self.logger = logger
         clients = NIOLoopBoundBox.makeBoxSendingValue([:], eventLoop: loop)
@@ -135,6 +137,7 @@ final class Clients: Sendable {
 
     /// Ends every connection; closes those that take longer than the limit.
     func stop(within limit: TimeAmount) async {
+        lookups.end()
         let closed = loop.flatSubmit {
             let clients = self.clients.value.values
             for client in clients { client.connection.stop() }
@@ -188,20 +191,22 @@ final class Clients: Sendable {
         guard admission.needsLookup(for: peer) else {
             return loop.makeSucceededFuture(admission.refusal(of: peer))
         }
-        let decision = loop.makePromise(of: ControlError?.self)
-        Self.threads.submit { decision.succeed(admission.refusal(of: peer)) }
-        return decision.futureResult
+        return lookups.future(orElse: .stoppingNow) { found in
+            Self.threads.submit { found(admission.refusal(of: peer)) }
+        }
     }
 
     /// The peer with its name, or the refusal if the name cannot be looked up.
     private func named(_ peer: Peer) -> EventLoopFuture<(Peer, ControlError?)> {
-        loop.makeFutureWithTask { [accounts] in
-            var peer = peer
-            do throws(StartRefusal) {
-                peer.name = try await accounts.name(of: peer.uid)
-                return (peer, nil)
-            } catch {
-                return (peer, AccessPolicy.unknown(peer, error.message))
+        lookups.future(orElse: (peer, .stoppingNow)) { found in
+            Task { [accounts] in
+                var peer = peer
+                do throws(StartRefusal) {
+                    peer.name = try await accounts.name(of: peer.uid)
+                    found((peer, nil))
+                } catch {
+                    found((peer, AccessPolicy.unknown(peer, error.message)))
+                }
             }
         }
     }
