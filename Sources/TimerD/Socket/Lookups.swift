@@ -22,18 +22,18 @@ final class Lookups: Sendable {
 
     /// What `begin` says later, on any thread; `over` where that does not come before the end.
     func future<Value: Sendable>(
-        orElse over: Value,
+        orElse over: @autoclosure @escaping @Sendable () -> Value,
         _ begin: (_ found: @escaping @Sendable (Value) -> Void) -> Void
     ) -> EventLoopFuture<Value> {
         let promise = loop.makePromise(of: Value.self)
         let number = state.withLock { state -> Int? in
             if state.isOver { return nil }
             state.last += 1
-            state.waiting[state.last] = { promise.succeed(over) }
+            state.waiting[state.last] = { promise.succeed(over()) }
             return state.last
         }
         guard let number else {
-            promise.succeed(over)
+            promise.succeed(over())
             return promise.futureResult
         }
         begin { value in
