@@ -59,8 +59,9 @@ void enter_directory(const struct plan *plan) {
     if (*home != '/' || chdir(home) == -1) home = "/";
     if (!home[1] && chdir("/") == -1) fail(cspawn_step_directory, error);
     char said[600];
-    const char *words = "timerd: cannot enter '%.250s'; this command begins in '%.250s'\n";
-    int length = snprintf(said, sizeof said, words, plan->directory, home);
+    int length = snprintf(
+        said, sizeof said, "timerd: cannot enter '%.250s'; this command begins in '%.250s'\n", plan->directory, home
+    );
     // Nobody need read it.
     ssize_t written = write(STDERR_FILENO, said, (size_t)length);
     (void)written;
