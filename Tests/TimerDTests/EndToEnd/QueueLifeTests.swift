@@ -255,7 +255,8 @@ struct QueueLifeTests {
             let work = "timerctl queue work mails -- sh -c"
             let ended = try await shell(
                 """
-                \(work) 'echo $$ >pid; kill -\(signal) $PPID; exec sleep 60' && ! kill -0 $(cat pid)
+                \(work) 'echo $$ >pid; kill -\(signal) $PPID; exec sleep 600' || exit
+                while kill -0 $(cat pid); do sleep 0.02; done
                 """
             )
             #expect(ended.isDone, "\(ended.errors)")
