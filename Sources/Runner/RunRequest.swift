@@ -12,6 +12,8 @@ package struct RunRequest: Sendable {
     var environment: [String: String]
     /// Absolute.
     var workingDirectory: String
+    /// Whether the command begins in the folder of its variable HOME, or in `/`, where its own cannot be entered.
+    package var beginsElsewhere = false
     /// What the command finds on its standard input, before the end of file.
     var input: [UInt8]
     /// Keeps what the command writes, and can be read while it runs; each run has its own.

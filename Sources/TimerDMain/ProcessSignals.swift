@@ -31,7 +31,18 @@ enum ProcessSignals {
     }
 
     /// Has them do what they do to any program: the first thread, which lasts, is one that they can go to.
-    @MainActor static func unblock() { unblockHere() }
+    @MainActor static func unblock() {
+        // The first process of a container has none that ends it without a handler: pid_namespaces(7).
+        if getpid() == 1 { for number in numbers { endProgram(at: number) } }
+        unblockHere()
+    }
+
+    private static func endProgram(at number: CInt) {
+        var action = sigaction()
+        // As a shell has the status of what a signal has ended.
+        action.__sigaction_handler.sa_handler = { _exit(128 + $0) }
+        sigaction(number, &action, nil)
+    }
 
     private static func unblockHere() {
         var set = all

@@ -50,6 +50,7 @@ struct Timerctl: AsyncParsableCommand {
     static func parsed() -> any AsyncParsableCommand {
         let arguments = arguments(CommandLine.arguments)
         do {
+            if let reason = UnknownCommandLine.reason { throw Failure(.unavailable, reason) }
             if let argument = UnreadableArgument.first {
                 throw Failure(
                     .usage,

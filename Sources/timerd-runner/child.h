@@ -33,6 +33,10 @@ void end_secrets(const struct plan *plan);
 /// none of these names. LANG and TZ are the runner's own.
 void complete_environment(const struct plan *plan);
 
+/// Called after it has become its user: enters the plan's directory or, where the plan says so and that cannot be, its user's
+/// home, else `/`, and says so on standard error.
+void enter_directory(const struct plan *plan);
+
 /// Becomes the command.
 ///
 /// Runs as the user of the run, so the report tells of files only what that user may see.

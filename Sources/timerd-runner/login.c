@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include "child.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -47,6 +48,23 @@ void complete_environment(const struct plan *plan) {
     snprintf(bus + start, sizeof bus - (size_t)start, "%s/bus", strchr(folder, '=') + 1);
     if (stat(bus + start, &status) == -1 || !S_ISSOCK(status.st_mode)) return;
     add_variable(plan->envp, "DBUS_SESSION_BUS_ADDRESS", bus);
+}
+
+void enter_directory(const struct plan *plan) {
+    if (chdir(plan->directory) == 0) return;
+    int error = errno;
+    if (!plan->begins_elsewhere) fail(cspawn_step_directory, error);
+    const char *variable = find_variable(plan->envp, "HOME");
+    const char *home = variable ? strchr(variable, '=') + 1 : "";
+    if (*home != '/' || chdir(home) == -1) home = "/";
+    if (!home[1] && chdir("/") == -1) fail(cspawn_step_directory, error);
+    char said[600];
+    int length = snprintf(
+        said, sizeof said, "timerd: cannot enter '%.250s'; this command begins in '%.250s'\n", plan->directory, home
+    );
+    // Nobody need read it.
+    ssize_t written = write(STDERR_FILENO, said, (size_t)length);
+    (void)written;
 }
 
 IN_CHILD_END

@@ -81,6 +81,23 @@ static int passed(struct reader *frame) {
     return 0;
 }
 
+static int leave(const struct reader *frame) {
+    if (!is_read(frame)) return EPROTO;
+    is_to_leave = true;
+    return 0;
+}
+
+static int end_them_all(const struct reader *frame) {
+    if (!is_read(frame)) return EPROTO;
+    end_all();
+    return 0;
+}
+
+static int ping(const struct reader *frame, struct buffer *answers) {
+    if (!is_read(frame)) return EPROTO;
+    return put_pong(answers) ? 0 : ENOMEM;
+}
+
 int carry_out(const uint8_t *bytes, size_t size, struct buffer *answers) {
     struct reader frame = {bytes + 1, bytes + size, false};
     switch (bytes[0]) {
@@ -88,10 +105,10 @@ int carry_out(const uint8_t *bytes, size_t size, struct buffer *answers) {
     case order_start: return start(&frame, answers);
     case order_end: return end(&frame, answers);
     case order_stored: return stored(&frame);
-    case order_leave: is_to_leave = true; return 0;
-    case order_end_all: end_all(); return 0;
+    case order_leave: return leave(&frame);
+    case order_end_all: return end_them_all(&frame);
     case order_passed: return passed(&frame);
-    case order_ping: return put_pong(answers) ? 0 : ENOMEM;
+    case order_ping: return ping(&frame, answers);
     // A newer daemon has been told this version, and says nothing that it does not know.
     default: return EPROTO;
     }

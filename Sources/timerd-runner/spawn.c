@@ -225,7 +225,7 @@ static int run(void *argument) {
     if (plan->has_nice && plan->nice < 0) set_nice(plan);
     complete_environment(plan);
     umask(plan->umask);
-    if (chdir(plan->directory) == -1) fail(cspawn_step_directory, errno);
+    enter_directory(plan);
     block_only(0);
     end_with_caller(start->caller);
     execute(plan);

@@ -24,6 +24,8 @@ struct plan {
     bool completes_environment;
     /// Entered as the user that the process becomes.
     const char *directory;
+    /// Whether the command begins elsewhere where that cannot be entered.
+    bool begins_elsewhere;
     /// Pipes, which become the descriptors 0, 1 and 2, and `uid`'s; no other is inherited.
     int stdio[3];
     /// Whether the process becomes `uid`, `gid` and `groups`; if not, it keeps the runner's.

@@ -7,7 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { has_credentials = 1, has_nice = 2, has_timeout = 4, has_session = 8, completes_environment = 16, has_secrets = 32, has_latest = 64 };
+enum {
+    has_credentials = 1,
+    has_nice = 2,
+    has_timeout = 4,
+    has_session = 8,
+    completes_environment = 16,
+    has_secrets = 32,
+    has_latest = 64,
+    begins_elsewhere = 128,
+};
 
 void free_order(struct order_start *order) {
     free(order->files);
@@ -90,6 +99,7 @@ int take_order(struct reader *frame, struct order_start *order) {
     plan->has_nice = flags & has_nice;
     order->has_session = flags & has_session;
     plan->completes_environment = flags & completes_environment;
+    plan->begins_elsewhere = flags & begins_elsewhere;
     plan->uid = take_u32(frame);
     plan->gid = take_u32(frame);
     take_groups(frame, order);

@@ -123,6 +123,37 @@ extension TimerWorkerTests {
         #expect(server.methods.filter { $0 == "task.finish" }.count == 1)
     }
 
+    @Test("What the daemon does not take, such as a delay that is none, is told as a failure, once")
+    func refusedEnd() async throws {
+        let tasks = Tasks([1, 2, 3])
+        let server = try ScriptedServer { call in
+            switch call.method {
+            case "task.finish": return .error(ControlError(.invalidParams, "no"))
+            case "task.release": return .error(ControlError(.badSchedule, "'soon' is no duration"))
+            case "task.fail" where call.parameters["fire"] == .integer(3):
+                return .error(ControlError(.invalidParams, "no"))
+            default: return Self.usual(call, tasks)
+            }
+        }
+        defer { server.close() }
+        let worker = TimerWorker(settings(server)) { task in
+            switch task.fire.rawValue {
+            case 1: .finished
+            case 2: .released(delay: "soon", "busy")
+            default: .failed("broken")
+            }
+        }
+        try await worker.run()
+        let told = server.calls.filter { $0.method == "task.fail" }
+        #expect(
+            told.map { $0.parameters.jsonText }.sorted() == [
+                #"{"fire":1,"reason":"task.finish: no","token":101}"#,
+                #"{"fire":2,"reason":"task.release: 'soon' is no duration","token":102}"#,
+                #"{"fire":3,"reason":"broken","token":103}"#,
+            ]
+        )
+    }
+
     @Test("What several tasks are refused at once makes the pause longer once")
     func refusedTogether() async {
         let link = WorkerLink("/nowhere", longestPause: .seconds(3600))

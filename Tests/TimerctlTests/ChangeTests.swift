@@ -145,6 +145,12 @@ import TimerControl
         #expect(ends == interval)
         interval.schedule.every = "2h"
         #expect(try changed(words + ["--every", "2h"], of: ends) == interval)
+        for once in [ScheduleWords(in: "60d"), ScheduleWords(at: "2026-12-20T08:00:00.000000Z")] {
+            let job = JobDefinition(schedule: once)
+            let ends = try changed(words, of: job)
+            #expect(ends.until == interval.until && ends.schedule == once)
+            #expect(throws: ValidationError.self) { try changed(["--tz", "JST-9"], of: job) }
+        }
     }
 
     @Test("An interval keeps its first date, which no zone changes")
@@ -256,6 +262,8 @@ import TimerControl
         #expect(
             schedule.map { Timerctl.message(for: $0) }?.contains("a job has a schedule") == true
         )
+        let zone = #expect(throws: (any Error).self) { try Change.parse(["1", "--unset", "tz"]) }
+        #expect(zone.map { Timerctl.message(for: $0) }?.contains("such as with --tz") == true)
         for words in [[], ["--quiet"]] {
             let nothing = #expect(throws: ValidationError.self) { try changed(words) }
             #expect(nothing?.message.hasPrefix("say what is to change") == true)

@@ -119,7 +119,7 @@ export interface WorkerOptions {
   lease?: string
   /** How long the daemon waits for a task before it answers; not `0s`. */
   wait?: string
-  /** Milliseconds for each task; its signal is aborted then. */
+  /** Milliseconds for each task; its signal is aborted then. Without it, or with 0, there is no limit. */
   deadline?: number
   /** Milliseconds that what runs has to finish after a stop; what became of it is then said for 5 s at most. */
   grace?: number

@@ -101,6 +101,7 @@ private struct StartFlags: OptionSet {
     static let completesEnvironment = Self(rawValue: 16)
     static let secrets = Self(rawValue: 32)
     static let latest = Self(rawValue: 64)
+    static let beginsElsewhere = Self(rawValue: 128)
 }
 
 /// What an order to end a run says beside how.
@@ -167,6 +168,7 @@ struct FrameWriter {
         if request.completesEnvironment { flags.insert(.completesEnvironment) }
         if !request.secrets.isEmpty { flags.insert(.secrets) }
         if request.latest != nil { flags.insert(.latest) }
+        if request.beginsElsewhere { flags.insert(.beginsElsewhere) }
         put(request.run)
         put(flags.rawValue)
         put(request.credentials?.uid ?? 0)

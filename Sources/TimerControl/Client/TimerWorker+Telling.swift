@@ -2,7 +2,11 @@
 
 extension TimerWorker {
     /// Says what became of a task until the daemon has taken it, or refuses it for good; cancelled, it gives up.
+    ///
+    /// What is refused, as the delay of a release that is no duration, is said as a failure: else the task would wait for the
+    /// end of its lease, and nobody be told why.
     func tell(_ result: TaskResult, _ task: TaskReference) async {
+        var result = result
         switch result {
         case .finished: break
         case .failed(let reason): report("task \(task.fire): failed: \(reason)")
@@ -18,7 +22,9 @@ extension TimerWorker {
             } catch let error as ControlError where !error.isPassing {
                 // What was given back may have gone back with its connection.
                 if case .released = result, error.isLost { return }
-                return report("task \(task.fire): \(error)")
+                report("task \(task.fire): \(error)")
+                guard !error.isLost, let failure = result.failure(refused: error) else { return }
+                result = failure
             } catch {
                 // The lease ends by itself then.
                 if Task.isCancelled {
@@ -64,6 +70,17 @@ extension TimerWorker {
                 report("the leases cannot be extended: \(error)")
                 _ = await telling.keeps(client, after: error)
             }
+        }
+    }
+}
+
+extension TaskResult {
+    /// What is said in place of it, where that is refused; nil where it is a failure already.
+    fileprivate func failure(refused error: ControlError) -> Self? {
+        switch self {
+        case .finished: .failed("task.finish: \(error)")
+        case .released: .failed("task.release: \(error)")
+        case .failed: nil
         }
     }
 }

@@ -10,6 +10,8 @@ public enum TaskResult: Hashable, Sendable {
     /// It has failed, and why; it is tried again while it has retries left.
     case failed(String)
     /// It goes back, ready after `delay`, which costs no retry; and why, for whoever reads the reports.
+    ///
+    /// With a `delay` that the daemon refuses, as it is no duration or too long, the task has failed, with that reason.
     case released(delay: String?, String)
 }
 

@@ -56,6 +56,8 @@ extension SchedulerSettings {
         )
         request.session = session(of: owner)
         request.completesEnvironment = true
+        // What it is to tell of may be that.
+        request.beginsElsewhere = command.fire.handler == .onFailure
         request.readVariables(from: definition.envFile)
         return request
     }

@@ -26,6 +26,9 @@ final class Clients: Sendable {
     private let environment: NIOLoopBoundBox<Connection.Environment>
     private let gate: RequestGate
     private let accounts: Accounts
+    private let lookups: Lookups
+    /// What those are told who come in no more, as it ends.
+    private let farewell: @Sendable () -> ControlError
     private let loop: any EventLoop
     private let logger: Logger
     private let clients: NIOLoopBoundBox<[ObjectIdentifier: Client]>
@@ -50,6 +53,8 @@ final class Clients: Sendable {
         self.environment = NIOLoopBoundBox.makeBoxSendingValue(environment, eventLoop: loop)
         gate = environment.gate
         self.accounts = accounts
+        lookups = Lookups(loop)
+        farewell = { [farewell = environment.farewell] in farewell() ?? .stoppingNow }
         self.loop = loop
         self.logger = logger
         clients = NIOLoopBoundBox.makeBoxSendingValue([:], eventLoop: loop)
@@ -109,7 +114,9 @@ final class Clients: Sendable {
         }
         let now = reloads.value
         for (visitor, peer) in peers {
-            refusal(of: peer, by: admission).assumeIsolated().whenSuccess { refusal in
+            // At the end all are dismissed anyway.
+            let decision = refusal(of: peer, by: admission, orElse: { nil })
+            decision.assumeIsolated().whenSuccess { refusal in
                 // Whoever a later reload allows stays: that one has decided on all anew.
                 guard let refusal, self.reloads.value == now else { return }
                 self.dismiss(visitor, refusal)
@@ -135,6 +142,7 @@ final class Clients: Sendable {
 
     /// Ends every connection; closes those that take longer than the limit.
     func stop(within limit: TimeAmount) async {
+        lookups.end()
         let closed = loop.flatSubmit {
             let clients = self.clients.value.values
             for client in clients { client.connection.stop() }
@@ -172,7 +180,7 @@ final class Clients: Sendable {
             return loop.makeSucceededFuture((peer, admission.refusal(of: peer)))
         }
         counts.value.add(peer.uid)
-        return refusal(of: peer, by: admission).flatMap { refusal in
+        return refusal(of: peer, by: admission, orElse: farewell).flatMap { refusal in
             guard refusal == nil else { return self.loop.makeSucceededFuture((peer, refusal)) }
             return self.named(peer)
         }.always { _ in
@@ -181,27 +189,32 @@ final class Clients: Sendable {
     }
 
     /// Why the peer may not come in; names are looked up off the loop.
+    ///
+    /// `over`: what it is where this ends before they are found.
     private func refusal(
         of peer: Peer,
-        by admission: AccessPolicy
+        by admission: AccessPolicy,
+        orElse over: @escaping @Sendable () -> ControlError?
     ) -> EventLoopFuture<ControlError?> {
         guard admission.needsLookup(for: peer) else {
             return loop.makeSucceededFuture(admission.refusal(of: peer))
         }
-        let decision = loop.makePromise(of: ControlError?.self)
-        Self.threads.submit { decision.succeed(admission.refusal(of: peer)) }
-        return decision.futureResult
+        return lookups.future(orElse: over()) { found in
+            Self.threads.submit { found(admission.refusal(of: peer)) }
+        }
     }
 
     /// The peer with its name, or the refusal if the name cannot be looked up.
     private func named(_ peer: Peer) -> EventLoopFuture<(Peer, ControlError?)> {
-        loop.makeFutureWithTask { [accounts] in
-            var peer = peer
-            do throws(StartRefusal) {
-                peer.name = try await accounts.name(of: peer.uid)
-                return (peer, nil)
-            } catch {
-                return (peer, AccessPolicy.unknown(peer, error.message))
+        lookups.future(orElse: (peer, self.farewell())) { found in
+            Task { [accounts] in
+                var peer = peer
+                do throws(StartRefusal) {
+                    peer.name = try await accounts.name(of: peer.uid)
+                    found((peer, nil))
+                } catch {
+                    found((peer, AccessPolicy.unknown(peer, error.message)))
+                }
             }
         }
     }

@@ -143,12 +143,18 @@ struct Apply: AsyncParsableCommand {
         return outcome.lines
     }
 
-    /// Asks before jobs are removed, if input and errors are on a terminal.
+    /// Asks before jobs are removed, if somebody is at a terminal to read the question and to answer.
     private func confirm(_ plan: ApplyPlan) throws {
-        guard !yes, !plan.removals.isEmpty, isatty(STDIN_FILENO) == 1, isatty(STDERR_FILENO) == 1
-        else { return }
+        guard !yes, !plan.removals.isEmpty, isatty(STDIN_FILENO) == 1 else { return }
         let count = plan.removals.count
-        Output.tell("remove \(count) \(count == 1 ? "job" : "jobs") for good? 'yes' does it:")
+        let question = "remove \(count) \(count == 1 ? "job" : "jobs") for good? 'yes' does it:"
+        if isatty(STDERR_FILENO) == 1 {
+            Output.tell(question)
+        } else if isatty(STDOUT_FILENO) == 1 {
+            try Output.write(question + "\n")
+        } else {
+            return
+        }
         guard readLine() == "yes" else { throw Failure(.refused, "nothing was changed") }
     }
 

@@ -87,11 +87,14 @@ struct ChangedDefinition {
             .contains { $0 != nil }
         if !isStated {
             guard stated.tz != nil || stated.from != nil else { return nil }
-            guard old.at == nil, old.in == nil else {
+            let firesOnce = old.at != nil || old.in != nil
+            // With an end the zone is that of the end.
+            guard !firesOnce || until != nil && stated.from == nil else {
                 throw ValidationError(
                     "a job that fires once has no --tz or --from alone; state its date with --at"
                 )
             }
+            (schedule.delay, schedule.at) = (old.in, old.at)
             (schedule.every, schedule.cron, schedule.calendar) = (old.every, old.cron, old.calendar)
             try schedule.check(until: until)
         }
@@ -146,7 +149,10 @@ extension JobOption {
             )
         }
         guard !found.isOfSchedule else {
-            throw ValidationError("--unset '\(argument)': a job has a schedule; state another one")
+            throw ValidationError(
+                "--unset '\(argument)' is of the schedule, and a job has a schedule; state another, such as with "
+                    + "--\(found.flag ?? found.rawValue)"
+            )
         }
         return found
     }

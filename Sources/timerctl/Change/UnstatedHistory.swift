@@ -74,9 +74,13 @@ extension Job {
         zone: Zone,
         isTrial: Bool = false
     ) -> String? {
-        guard hasOtherNextDate(now: now, zone: zone),
-            !definition.hasDates(of: new, now: now, zone: zone)
-        else { return nil }
+        guard !definition.hasDates(of: new, now: now, zone: zone) else { return nil }
+        return lostDates(now: now, zone: zone, isTrial: isTrial)
+    }
+
+    /// The same where its dates begin anew, whatever it becomes.
+    func lostDates(now: Timestamp, zone: Zone, isTrial: Bool) -> String? {
+        guard hasOtherNextDate(now: now, zone: zone) else { return nil }
         let counts = isTrial ? "would count" : "counts"
         return "that its next date was moved, or dates ahead were dropped, \(counts) no more"
     }

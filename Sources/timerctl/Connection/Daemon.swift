@@ -82,6 +82,11 @@ struct Daemon {
         }
     }
 
+    /// The live job of the caller that has the name; nil for none.
+    func liveJob(named name: String) async throws(Failure) -> Job? {
+        try await jobs(named: [name])[ByteText(name)]
+    }
+
     private static func jobs(
         named names: [String],
         _ client: ControlClient

@@ -57,7 +57,8 @@ struct CrontabCommand: AsyncParsableCommand {
         let ways = [list, edit, remove, file != nil]
         guard ways.count(where: \.self) == 1 else {
             throw ValidationError(
-                "say one of -l, -e, -r and a file; - is standard input"
+                "say one of -l, -e, -r and a file; 'timerctl crontab -' reads standard input, as cron's does "
+                    + "where nothing is said"
             )
         }
         if interactive, !remove { throw ValidationError("-i belongs to -r") }

@@ -161,6 +161,7 @@ struct JobOptions {
         )
         notes += surroundings?.notes ?? []
         let daemon = try await new.forUser.connect(common)
+        notes += [try await lostDates(to: request, daemon)].compactMap(\.self)
         if general.dryRun { return try await tryOut(request, notes, daemon) }
         let answer = try await daemon.ask(request, for: JobReply.self)
         let job = answer.value.job
@@ -173,6 +174,16 @@ struct JobOptions {
             Output.tell(job.firstFireSentence(in: .local))
         }
         if new.whileConnected { try await daemon.waitForEnd(of: job.id) }
+    }
+
+    /// What goes with the dates of the job that `request` replaces, in a sentence: they begin anew, also where the schedule
+    /// stays; nil where nothing does.
+    private func lostDates(to request: Request, _ daemon: Daemon) async throws -> String? {
+        guard case .addJobs(let added) = request, added.replace,
+            let name = added.definitions.first?.name,
+            let old = try await daemon.liveJob(named: name)
+        else { return nil }
+        return old.lostDates(now: .now, zone: .local, isTrial: general.dryRun)
     }
 
     /// Has the daemon say what `request` would come to.

@@ -70,6 +70,26 @@ import TimerControl
         }
     }
 
+    @Test("On a terminal it is asked before jobs are ended, also where errors go to a file")
+    func asks() async throws {
+        try await DaemonProcess.with { daemon in
+            let file = try write("label: web\njobs: {a: {every: 1h}}\n", "jobs.yaml", daemon)
+            #expect(try await daemon.timerctl("apply", "-f", file).status == 0)
+            let empty = try write("label: web\njobs: {}\n", "empty.yaml", daemon)
+            for errors in ["", " 2>\(daemon.folder)/said"] {
+                let words = "'\(DaemonProcess.programs)/timerctl' apply --allow-empty -f '\(empty)'"
+                let terminal = try TerminalPeer(
+                    ["sh", "-c", words + errors],
+                    environment: ["TIMERD_SOCKET": daemon.socket]
+                )
+                #expect(await terminal.shows("remove 1 job for good? 'yes' does it:"))
+                terminal.type("no\n")
+                #expect(await terminal.end() == 1)
+                #expect(try await daemon.job(1)["state"] == .string("scheduled"))
+            }
+        }
+    }
+
     @Test("Of a folder or a file with a mistake nothing is applied")
     func mistakes() async throws {
         try await DaemonProcess.with { daemon in

@@ -62,6 +62,20 @@ struct ChangeCommandTests {
         }
     }
 
+    @Test("That a replaced job's dropped dates count no more is told, also with the same schedule")
+    func datesLostToReplacement() async throws {
+        try await DaemonProcess.with { daemon in
+            let words = ["--cron", "0 9 * * *", "--tz", "UTC", "--name", "tick", "--", "true"]
+            let add = ["add", "--replace"]
+            #expect(try await daemon.timerctl(add + words).errors.contains("note: ") == false)
+            #expect(try await daemon.timerctl("skip", "tick").status == 0)
+            let tried = try await daemon.timerctl(add + ["--dry-run"] + words)
+            #expect(tried.errors.contains("dropped, would count no more\n"), "\(tried.errors)")
+            let replaced = try await daemon.timerctl(add + words)
+            #expect(replaced.errors.contains("dropped, counts no more\n"), "\(replaced.errors)")
+        }
+    }
+
     @Test("A job of a queue becomes one with a command, whose priority is left out, which is told")
     func queueToCommand() async throws {
         try await DaemonProcess.with { daemon in

@@ -46,6 +46,28 @@ struct FirstProcessTests {
         }
     }
 
+    @Test(
+        "A signal ends what is done in place of the daemon, as the end of runs",
+        arguments: [("TERM", 143), ("INT", 130)]
+    )
+    func endsTask(signal: String, status: Int32) async throws {
+        let folder = try TemporaryFolder()
+        // The shell, which the first process is until then, hears no signal: it is sent until it is heard.
+        let script = """
+            timerd --database first.db --socket ./s & daemon=$!
+            until timerctl status; do sleep 0.02; done
+            timerctl add --in 0s --cwd . -- sh -c 'touch there; sleep 1000'
+            until [ -e there ]; do sleep 0.02; done
+            kill $daemon; wait $daemon
+            (while :; do kill -\(signal) 1; sleep 0.02; done) &
+            exec timerd --end-runs --drain 3600 --database first.db --socket ./s
+            """
+        try script.write(toFile: folder.file("script"), atomically: false, encoding: .utf8)
+        let shell = Shell(variables: ["TIMERD_SOCKET": folder.file("s")], folder: folder.path)
+        let ended = try await shell((Self.namespace + ["sh", "script"]).joined(separator: " "))
+        #expect(ended.status == status, "\(ended)")
+    }
+
     @Test("What nobody else waits for is reaped")
     func reaps() async throws {
         try await DaemonProcess.with { daemon in

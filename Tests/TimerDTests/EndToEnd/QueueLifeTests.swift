@@ -244,6 +244,25 @@ struct QueueLifeTests {
         }
     }
 
+    @Test(
+        "What would end a worker alone ends its command with it",
+        arguments: [SIGUSR1, SIGALRM, SIGXCPU, 40]
+    )
+    func otherSignals(signal: Int32) async throws {
+        try await DaemonProcess.with { daemon in
+            try await daemon.timerctl("add", "--in", "0s", "--queue", "mails")
+            let shell = Shell(variables: ["TIMERD_SOCKET": daemon.socket], folder: daemon.folder)
+            let work = "timerctl queue work mails -- sh -c"
+            let ended = try await shell(
+                """
+                \(work) 'echo $$ >pid; kill -\(signal) $PPID; exec sleep 600' || exit
+                while kill -0 $(cat pid); do sleep 0.02; done
+                """
+            )
+            #expect(ended.isDone, "\(ended.errors)")
+        }
+    }
+
     @Test("A worker that was started with SIGQUIT ignored, as one in the background, ignores it")
     func ignoredQuit() async throws {
         try await DaemonProcess.with { daemon in

@@ -126,6 +126,25 @@ import Testing
         #expect(await test.run(elsewhere).output.stdoutText == "/usr/lib\n")
     }
 
+    @Test("A command whose directory cannot be entered begins at home, if it is to begin")
+    func elsewhere() async {
+        let homes = [("/usr/lib", "/usr/lib"), ("/no/such", "/"), ("lib", "/"), (nil, "/")]
+        for (home, place) in homes {
+            var request = TestRunner.request(["pwd"])
+            request.workingDirectory = "/no/such/folder"
+            request.environment["HOME"] = home
+            let refused = await test.run(request)
+            #expect(refused.refused == .workingDirectory)
+            var again = TestRunner.request(["pwd"])
+            (again.workingDirectory, again.environment) = ("/no/such/folder", request.environment)
+            again.beginsElsewhere = true
+            let result = await test.run(again)
+            #expect(result.output.stdoutText == place + "\n")
+            let said = "timerd: cannot enter '/no/such/folder'; this command begins in '\(place)'\n"
+            #expect(String(decoding: result.output.stderr, as: UTF8.self) == said)
+        }
+    }
+
     @Test("The name that a command is called by is kept, whatever file it is")
     func argumentZero() async {
         let result = await test.run("cat", "/proc/self/cmdline")

@@ -40,6 +40,24 @@ import Testing
         #expect(try next.end(of: 1).end.code == SIGKILL)
     }
 
+    @Test("An order with more than belongs to it ends the connection, and is not carried out")
+    func overlong() throws {
+        let runner = try RunnerProcess()
+        for (run, order) in [(Int64(1), RunnerOrder.ping), (2, .endAll)] {
+            let peer = try runner.connect()
+            try peer.send(start(run, "while :; do sleep 0.01; done"))
+            _ = try peer.next { if case .started = $0 { true } else { nil } }
+            let frame = [2, 0, 0, 0, order.frame[4], 0]
+            try peer.send(frame + RunnerOrder.ping.frame)
+            #expect(throws: RunnerPeer.Ended.self) {
+                try peer.next { if case .pong = $0 { true } else { nil } }
+            }
+            let next = try runner.connect()
+            try next.send(.end(run: run, .kill, asRunner: false))
+            #expect(try next.end(of: run).end.code == SIGKILL)
+        }
+    }
+
     @Test("An order to start that cannot be understood refuses its run, and parts no daemon")
     func refused() throws {
         let runner = try RunnerProcess()

@@ -1,20 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Glibc
+import Locks
 
-/// A folder of its own for one test, removed when the test lets go of it.
+/// A folder of its own for one test, removed when the test lets go of it, or with the tests' end.
 final class TemporaryFolder: Sendable {
     let path: String
+
+    /// Those that are there: what the last tests have begun may hold theirs while the process ends.
+    private static let held = Locked<Set<String>>([])
+    private static let removesAtEnd: Void = {
+        atexit {
+            // What cannot be removed is left to whoever empties the temporary folder.
+            for path in TemporaryFolder.held.withLock({ $0 }) {
+                try? FileManager.default.removeItem(atPath: path)
+            }
+        }
+    }()
 
     init() throws {
         // Short, and not where TMPDIR may say: a socket's path has at most 107 bytes.
         path = "/tmp/timerd-" + UUID().uuidString.prefix(13)
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+        Self.removesAtEnd
+        Self.held.withLock { _ = $0.insert(path) }
     }
 
     deinit {
-        // What cannot be removed is left to whoever empties the temporary folder.
+        // As above.
         try? FileManager.default.removeItem(atPath: path)
+        Self.held.withLock { _ = $0.remove(path) }
     }
 
     func file(_ name: String) -> String { path + "/" + name }

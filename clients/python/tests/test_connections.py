@@ -53,6 +53,23 @@ class ConnectionTests(unittest.TestCase):
 
             self.run_async(ask())
 
+    def test_what_is_no_reply_of_the_protocol_is_told_with_the_socket_that_it_came_from(self):
+        def answer(connection):
+            connection.request()
+            connection.send(id=77, result={})
+
+        server = Server(self, answer)
+        told = "timerd at '%s' answered request 77, which was not asked" % server.path
+
+        async def ask():
+            async with timerd.AsyncClient(server.path) as client:
+                with self.assertRaisesRegex(timerd.ProtocolError, told):
+                    await client.get(1)
+
+        with timerd.Client(server.path) as client:
+            self.assertRaisesRegex(timerd.ProtocolError, told, client.get, 1)
+        self.run_async(ask())
+
     def test_a_line_that_could_not_be_read_is_one_call_alone_and_the_connection_goes_on(self):
         count = []
 

@@ -86,6 +86,11 @@ class DutyTests(unittest.TestCase):
         self.duty.handled(one, outcome.finished(one.task))
         self.assertEqual((self.said(), self.said()), (("task.fail", [1]), None))
 
+    def test_a_deadline_of_nothing_is_none(self):
+        for deadline in (None, 0, 0.0, "0s"):
+            self.duty = Duty("q", print, None, None, 4, "3s", deadline, "30s")
+            self.assertIsNone(self.take(1).deadline)
+
     def test_of_a_lost_lease_nothing_is_said(self):
         one, two = self.take(1), self.take(2)
         self.duty.settle(two, outcome.finished(two.task))

@@ -952,6 +952,40 @@ class SignalTests(unittest.TestCase):
         del task
         gc.collect()  # now, while what asyncio says of it is not logged
 
+    def test_the_signals_do_what_they_did_before_once_no_worker_of_the_event_loop_is_left(self):
+        def own(number, frame):
+            pass
+
+        async def main(before):
+            signal.signal(signal.SIGTERM, before)
+            interrupt = signal.getsignal(signal.SIGINT)
+            worker = timerd.AsyncWorker(["q"], lambda task: None, socket="/nonexistent/s.sock")
+            running = asyncio.ensure_future(worker.run())
+            await asyncio.sleep(0)
+            self.assertIsNot(signal.getsignal(signal.SIGTERM), before)
+            running.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await running
+            self.assertIs(signal.getsignal(signal.SIGTERM), before)
+            self.assertIs(signal.getsignal(signal.SIGINT), interrupt)
+
+        self.addCleanup(signal.signal, signal.SIGTERM, signal.getsignal(signal.SIGTERM))
+        for before in (own, signal.SIG_IGN, signal.SIG_DFL):
+            asyncio.run(main(before))
+
+    def test_a_loops_own_handler_is_not_put_back_for_it_would_do_nothing(self):
+        async def main():
+            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, print)
+            running = asyncio.ensure_future(timerd.AsyncWorker(["q"], lambda task: None, socket="/nonexistent/s.sock").run())
+            await asyncio.sleep(0)
+            running.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await running
+            self.assertIs(signal.getsignal(signal.SIGTERM), signal.SIG_DFL)
+
+        self.addCleanup(signal.signal, signal.SIGTERM, signal.getsignal(signal.SIGTERM))
+        asyncio.run(main())
+
     def test_a_signal_is_heard_by_all_workers_of_an_event_loop_and_by_those_that_are_left(self):
         program = """
             import asyncio, sys, timerd

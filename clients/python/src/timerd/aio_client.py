@@ -243,7 +243,7 @@ class AsyncClient(AsyncMethods):
                 return self._unless_closed(connection)
             self._forget_lost()
             if connection is not None and not self.reconnect:
-                raise ConnectionLost("the connection to timerd ended while nothing was asked")
+                raise ConnectionLost("the connection to timerd at '%s' ended while nothing was asked" % self.path)
             self._connection = self._unless_closed(await AsyncConnection.open(self.path, self.on_end))
             return self._connection
 

@@ -12,7 +12,7 @@ from typing import Any, Callable, Deque, Dict, List, Optional, Tuple
 
 from .conversation import Answer, Conversation, Params, TurnedAway
 from .dialing import dial, is_over, said
-from .errors import ConnectionFailed, ConnectionLost, NotSent, Refused, TimedOut, TimerdError
+from .errors import ConnectionFailed, ConnectionLost, NotSent, Refused, TimedOut, TimerdError, located
 from .forks import mind_forks
 from .wire import Notification
 
@@ -183,7 +183,7 @@ class AsyncConnection(asyncio.Protocol):
                     self._notifications.append(event)
                     self._wake()
         except ConnectionFailed as error:
-            return self.close(error)
+            return self.close(located(error, self._path))
         self._hear()
         if self._transport is not None:
             self._transport.write(self._conversation.take_unsent())

@@ -233,7 +233,7 @@ class _Channel:
         if connection is not None and connection.is_over():
             self.drop()
             if not self._reconnect:
-                raise ConnectionLost("the connection to timerd ended while nothing was asked")
+                raise ConnectionLost("the connection to timerd at '%s' ended while nothing was asked" % self._path)
             connection = None
         if connection is None and not self.closed.is_set:
             self.connection = connection = Connection(self._path)

@@ -10,7 +10,7 @@ from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence
 
 from .conversation import Answer, Conversation, Event, TurnedAway
 from .dialing import dial, is_over, said
-from .errors import ConnectionFailed, ConnectionLost, NotSent, ProtocolError, TimedOut
+from .errors import ConnectionFailed, ConnectionLost, NotSent, ProtocolError, TimedOut, located
 from .repeats import Ask
 from .wake import Wake, wait_for_end
 from .wire import Notification
@@ -102,13 +102,16 @@ class Connection:
         if isinstance(event, TurnedAway):
             raise event.error
         if not isinstance(event, Notification):
-            raise ProtocolError("timerd answered what was not asked")
+            raise ProtocolError("timerd at '%s' answered what was not asked" % self._path)
         return event
 
     def _event(self, deadline: Optional[float]) -> Event:
         """Sends while it reads: a daemon whose answers nobody takes takes no requests either."""
         while True:
-            event = self._conversation.next()
+            try:
+                event = self._conversation.next()
+            except ConnectionFailed as error:
+                raise located(error, self._path) from None
             given_back = self._conversation.take_unsent()
             self._behind += len(given_back)
             self._send_later(given_back)

@@ -55,7 +55,7 @@ class Duty:
         self.concurrency = concurrency
         self.lease, self.wait = duration(lease), duration(wait)
         self._third = max(0.03, seconds(self.lease) / 3)
-        self._deadline = None if deadline is None else seconds(duration(deadline))
+        self._deadline = None if deadline is None else seconds(duration(deadline)) or None
         if seconds(self.wait) == 0:  # answered at once, it would ask without a pause
             raise ValueError("wait %r is too short; accepted is how long the daemon is to wait for a task, such as '30s'" % (wait,))
         #: By the token: while this process stood still, a later attempt of the same fire may have become this worker's as well.

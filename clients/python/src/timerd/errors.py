@@ -56,6 +56,11 @@ class ProtocolError(ConnectionFailed):
     reason = "protocolError"
 
 
+def located(error: ConnectionFailed, path: str) -> ConnectionFailed:
+    """The same, with the socket in its text, of what nobody knew the socket of."""
+    return type(error)(error.message.replace("timerd ", "timerd at '%s' " % path, 1))
+
+
 class Refused(TimerdError):
     """What timerd answered in place of a result; also with a reason that this version does not know."""
 

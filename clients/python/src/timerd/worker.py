@@ -31,7 +31,7 @@ class Worker:
     A task may come again after a crash: `task.fire` is its number, which stays.
 
     `lease`: how long a task stays this worker's without a word; it is extended at each third of it for as long as the handler runs. `deadline`:
-    how long a handler may take; a task that takes longer has failed. `task.lost` is then set, the handler's result counts for nothing, and its
+    how long a handler may take, without a limit where it is None or 0; a task that takes longer has failed. `task.lost` is then set, the handler's result counts for nothing, and its
     thread is busy until it returns. `grace`: how long `run` waits at its end for what is in progress; what is left is released. What became of
     the tasks is then said for 5 s at most, where the daemon does not answer.
     """
