@@ -122,6 +122,15 @@ static void take_own_place(void) {
     exit(1);
 }
 
+// With ListenStream= of a drop-in beside the unit's own systemd has several, of which this is the first (sd_listen_fds(3)).
+static void tell_of_other_sockets(void) {
+    const char *owner = getenv("LISTEN_PID"), *count = getenv("LISTEN_FDS");
+    if (owner == NULL || count == NULL || atol(owner) != getpid() || atol(count) < 2) return;
+    say("systemd hands over %ld sockets, and '%s' alone is served: who connects to another waits; an empty 'ListenStream=' "
+        "above that of a drop-in takes away the unit's own",
+        atol(count), place_path());
+}
+
 // Each run takes some. It does not get this limit, but that of its order.
 static void raise_descriptor_limit(void) {
     struct rlimit limit;
@@ -172,6 +181,7 @@ int main(int count, char **words) {
     read_arguments(count, words);
     check_listener();
     take_own_place();
+    tell_of_other_sockets();
     raise_descriptor_limit();
     int error = loop_open(run_limit * ALARMS + ERRAND_LIMIT + OWN_ALARMS);
     if (error != 0) fail("cannot wait for events", error);

@@ -49,7 +49,9 @@ package struct ServiceManager: Sendable {
         guard sockets.count <= 1 else {
             throw SocketError(
                 path,
-                "the service manager handed over \(sockets.count) sockets, accepted is one"
+                "the service manager handed over \(sockets.count) sockets, accepted is one; an empty 'ListenStream='"
+                    + " above that of a drop-in takes away the unit's own",
+                isLasting: true
             )
         }
         return sockets.first

@@ -16,10 +16,18 @@ extension SocketFile {
         guard getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &isListening, &size) == 0,
             isListening == 1
         else {
-            throw SocketError(path, "the service manager handed over what is no listening socket")
+            throw SocketError(
+                path,
+                "the service manager handed over what is no listening socket",
+                isLasting: true
+            )
         }
         guard let name = name(of: descriptor) else {
-            throw SocketError(path, "the service manager handed over what is no Unix socket")
+            throw SocketError(
+                path,
+                "the service manager handed over what is no Unix socket",
+                isLasting: true
+            )
         }
         guard name == path else {
             throw SocketError(

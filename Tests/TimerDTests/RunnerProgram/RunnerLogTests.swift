@@ -70,6 +70,24 @@ import Testing
     }
 
     @Test(
+        "Of several sockets that systemd hands over it says which one is served; of one, or of another process's, nothing",
+        arguments: [("$$", 2), ("$$", 1), ("1", 2)]
+    )
+    func otherSockets(owner: String, count: Int) throws {
+        let log = folder.file("log")
+        let runner = try RunnerProcess(through: [
+            "/bin/sh", "-c",
+            #"export LISTEN_PID=\#(owner) LISTEN_FDS=\#(count); exec "$0" "$@" 2>"\#(log)""#,
+        ])
+        // It greets after that.
+        _ = try runner.connect().next()
+        let said = try String(contentsOfFile: log, encoding: .utf8)
+        let words = "systemd hands over 2 sockets, and '\(runner.path)' alone is served"
+        #expect(said.contains(words) == (owner == "$$" && count == 2), "\(said)")
+        #expect(!said.contains("hands over 1"), "\(said)")
+    }
+
+    @Test(
         "A runner that a daemon starts has no output; that of a container's first process has its errors",
         arguments: [false, true]
     )

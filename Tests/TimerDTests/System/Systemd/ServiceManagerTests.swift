@@ -39,6 +39,19 @@ import Testing
         #expect(odd.watchdogInterval == nil)
     }
 
+    @Test("One socket is taken; of several none, which no other start mends")
+    func several() throws {
+        func socket(of count: Int) throws(SocketError) -> Int32? {
+            let environment = ["LISTEN_PID": "42", "LISTEN_FDS": "\(count)"]
+            return try ServiceManager(environment: environment, pid: 42).socket(for: "/run/s")
+        }
+        #expect(try socket(of: 0) == nil)
+        #expect(try socket(of: 1) == 3)
+        let error = #expect(throws: SocketError.self) { try socket(of: 2) }
+        #expect(error?.isLasting == true)
+        #expect(error?.description.contains("handed over 2 sockets, accepted is one") == true)
+    }
+
     @Test("States are written as sd_notify(3) has them")
     func states() {
         typealias State = ServiceManager.State
