@@ -50,7 +50,7 @@ struct TimerdWeb: AsyncParsableCommand {
 
     func validate() throws {
         // Swift reads them from there; without them the page would be served on loopback, whatever was asked for.
-        guard CommandLine.argc > 0 else {
+        guard Swift.CommandLine.argc > 0 else {
             throw ValidationError("the arguments cannot be read: /proc is not mounted")
         }
         guard let listenSocket else {
