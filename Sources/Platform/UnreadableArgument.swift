@@ -8,6 +8,15 @@ package struct UnreadableArgument: CustomStringConvertible {
     var number: Int
     var bytes: [UInt8]
 
+    /// That the arguments are not known, in a sentence; nil where they are.
+    ///
+    /// Swift reads them from /proc, the program's own name as well. Where that is missing there seem to be none, and each
+    /// option would be dropped: `timerd --check-config` would be a start, on the database of the system.
+    package static var lack: String? {
+        CommandLine.argc > 0
+            ? nil : "the arguments cannot be read: /proc is not mounted (mount -t proc proc /proc)"
+    }
+
     /// The first one; nil where all are text.
     package static var first: Self? {
         for number in 1..<max(1, Int(CommandLine.argc)) {

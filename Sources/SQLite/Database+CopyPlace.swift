@@ -9,7 +9,7 @@ extension Database {
     ///
     /// Nil where nothing is, a copy of before, or what a loss of power left of one.
     ///
-    /// Not of a file that this process has open: see `DatabaseFile.readHeader`.
+    /// Not of a file that this process has open: see `DatabaseFile.readStart`.
     package static func problem(withPlaceOfCopy path: String) -> String? {
         var status = stat()
         guard lstat(path, &status) == 0 else { return nil }
@@ -25,5 +25,17 @@ extension Database {
         if DatabaseFile.isOfCopy(header) || header.allSatisfy({ $0 == 0 }) { return nil }
         return "'\(path)' is there already, and is no node's copy, which would replace it; "
             + "accepted is a path where nothing is"
+    }
+
+    /// Whether the file at `path` begins as timerd's databases do, and the backups of these.
+    ///
+    /// Not of a file that this process has open: see `DatabaseFile.readStart`.
+    package static func isOwn(_ path: String) -> Bool {
+        let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        guard descriptor >= 0 else { return false }
+        defer { Glibc.close(descriptor) }
+        var header = [UInt8](repeating: 0, count: DatabaseFile.headerSize)
+        let count = pread(descriptor, &header, header.count, 0)
+        return DatabaseFile.problem(with: Array(header.prefix(max(count, 0)))) == nil
     }
 }

@@ -63,8 +63,7 @@ struct DatabaseFile {
     /// So whatever a crash leaves under that name was a database once.
     private func make(_ identifier: UInt32) throws(DatabaseError) {
         let new = DatabaseFile(path: path + ".new", disk: disk)
-        // What a crash has left of one is a page at most.
-        if let size = try disk.size(of: new.path), size > Self.pageSize {
+        if let size = try disk.size(of: new.path), try !new.isUnfinished(size) {
             throw refusal(
                 SQLITE_NOTADB,
                 "cannot create '\(path)': '\(new.path)' lies beside it with \(size) bytes, and was left alone;"
@@ -93,6 +92,22 @@ struct DatabaseFile {
         }
         sqlite3_close(connection)
         try disk.rename(new.path, to: path)
+    }
+
+    /// Whether it is what a crash has left of a database that `make` had not finished, of `size` bytes: a page at most, or
+    /// the beginning of one.
+    private func isUnfinished(_ size: Int) throws(DatabaseError) -> Bool {
+        guard size > 0 else { return true }
+        guard size <= Self.pageSize else { return false }
+        let reader = try connect(SQLITE_OPEN_READONLY)
+        defer { sqlite3_close(reader) }
+        let start = try readStart(reader, count: min(size, Self.headerSize))
+        // A loss of power may have left zeros.
+        if start.allSatisfy({ $0 == 0 }) { return true }
+        guard start.count == Self.headerSize else {
+            return Self.magic.starts(with: start.prefix(Self.magic.count))
+        }
+        return Self.problem(with: start) == nil
     }
 
     /// Refuses a log that has bytes but no database.
@@ -182,7 +197,8 @@ struct DatabaseFile {
                     + " a restore that was killed leaves it so, and what was there as '\(path).replaced-DATE'"
             )
         }
-        let header = size < Self.headerSize ? [] : try readHeader(reader)
+        let header =
+            size < Self.headerSize ? [] : try readStart(reader, count: Self.headerSize)
         if let problem = Self.problem(with: header) {
             throw refusal(SQLITE_NOTADB, "'\(path)' \(problem)")
         }
@@ -204,7 +220,7 @@ struct DatabaseFile {
 
     /// What a file of these first bytes is, if it is no database of timerd; nil if it is one.
     static func problem(with header: [UInt8]) -> String? {
-        guard header.count >= headerSize, header.starts(with: "SQLite format 3\0".utf8) else {
+        guard header.count >= headerSize, header.starts(with: magic) else {
             return "is not an SQLite database, and was left alone"
         }
         let identifier = identifier(in: header)
@@ -218,27 +234,31 @@ struct DatabaseFile {
     }
 
     static func isOfCopy(_ header: [UInt8]) -> Bool {
-        header.starts(with: "SQLite format 3\0".utf8) && identifier(in: header) == copyID
+        header.starts(with: magic) && identifier(in: header) == copyID
     }
 
     /// In bytes: https://www.sqlite.org/fileformat.html#the_database_header.
     static let headerSize = 100
+    private static let magic = Array("SQLite format 3\0".utf8)
 
-    /// The first `headerSize` bytes.
+    /// The first `count` bytes, as many as the file has at most.
     ///
     /// Through SQLite's own descriptor: closing one of ours would drop the locks of every
     /// connection that this process has to the file.
-    private func readHeader(_ reader: OpaquePointer) throws(DatabaseError) -> [UInt8] {
-        var header = [UInt8](repeating: 0, count: Self.headerSize)
+    private func readStart(
+        _ reader: OpaquePointer,
+        count: Int
+    ) throws(DatabaseError) -> [UInt8] {
+        var start = [UInt8](repeating: 0, count: count)
         var file: UnsafeMutablePointer<sqlite3_file>?
         sqlite3_file_control(reader, "main", SQLITE_FCNTL_FILE_POINTER, &file)
         guard let file, let methods = file.pointee.pMethods,
-            methods.pointee.xRead(file, &header, Int32(header.count), 0) == SQLITE_OK
+            methods.pointee.xRead(file, &start, Int32(count), 0) == SQLITE_OK
         else {
             let number = DatabaseError.lastErrno(reader, of: SQLITE_FCNTL_FILE_POINTER)
             throw refusal(SQLITE_IOERR, "cannot read", because: number)
         }
-        return header
+        return start
     }
 
     // MARK: - Refusals

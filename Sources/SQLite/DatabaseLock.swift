@@ -213,7 +213,13 @@ package final class DatabaseLock: Sendable {
     }
 
     /// Writes the process id; if that fails, on a full disk for example, only the message lacks it.
+    ///
+    /// A file of that name which another program has written keeps its text.
     private static func writeHolder(_ descriptor: Int32) {
+        var first: UInt8 = 0
+        // Zeros are what a loss of power may have left.
+        guard pread(descriptor, &first, 1, 0) < 1 || first == 0 || readHolder(descriptor) != nil
+        else { return }
         var text = "\(getpid())\n\(namespace)\n"
         ftruncate(descriptor, 0)
         text.withUTF8 { _ = pwrite(descriptor, $0.baseAddress, $0.count, 0) }

@@ -42,7 +42,7 @@ enum Program {
         // A write beyond the limit of a file's size (ulimit -f) is to be refused, as on a full disk, and not to end the
         // daemon without a word. The runner sets the signal back for itself and for commands.
         signal(SIGXFSZ, SIG_IGN)
-        if let reason = UnknownCommandLine.reason { TimerDMain.end(for: reason) }
+        if let lack = UnreadableArgument.lack { TimerDMain.end(for: lack) }
         if let argument = UnreadableArgument.first { TimerDMain.end(for: "\(argument)", EX_USAGE) }
         if let again = repeatedOption {
             TimerDMain.end(for: "'\(again)' is said twice; one value would not count", EX_USAGE)

@@ -50,7 +50,7 @@ struct Timerctl: AsyncParsableCommand {
     static func parsed() -> any AsyncParsableCommand {
         let arguments = arguments(CommandLine.arguments)
         do {
-            if let reason = UnknownCommandLine.reason { throw Failure(.unavailable, reason) }
+            if let lack = UnreadableArgument.lack { throw Failure(.inputOutput, lack) }
             if let argument = UnreadableArgument.first {
                 throw Failure(
                     .usage,

@@ -24,9 +24,12 @@ struct Pager: Hashable {
 
     /// The first that is set of TIMERD_PAGER and PAGER, else less(1) where it is there; nil for none, which an empty
     /// one and `cat` mean as well.
+    ///
+    /// On a dumb terminal, such as a window of Emacs, less would ask for a key before it shows anything.
     init?(environment: (String) -> String?, isThere: (String) -> Bool) {
         let stated = ["TIMERD_PAGER", "PAGER"].lazy.compactMap(environment).first
-        guard let command = stated ?? (isThere("less") ? "less" : nil),
+        let isDumb = Terminal.isDumb(environment("TERM"))
+        guard let command = stated ?? (!isDumb && isThere("less") ? "less" : nil),
             !["", "cat"].contains(command)
         else { return nil }
         self.command = command

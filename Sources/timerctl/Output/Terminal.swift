@@ -51,8 +51,11 @@ struct Terminal: Hashable {
     /// Whether a terminal may be coloured: NO_COLOR, by no-color.org, counts unless it is empty.
     static func allowsColour(noColour: String?, term: String?) -> Bool {
         guard noColour ?? "" == "" else { return false }
-        return !["", "dumb"].contains(term ?? "")
+        return !isDumb(term)
     }
+
+    /// Whether nothing but lines can be written on it; `term`: the variable TERM.
+    static func isDumb(_ term: String?) -> Bool { ["", "dumb"].contains(term ?? "") }
 
     /// Whether this process's locale is UTF-8, so that more than ASCII can be drawn.
     static var isUnicode: Bool {

@@ -141,19 +141,6 @@ struct BadInputTests {
         }
     }
 
-    @Test(
-        "Without /proc, which Swift has the command line from, nothing is done in place of what it asks for",
-        .enabled(if: geteuid() == 0),
-        arguments: [("timerctl add --in 1h --event", 69), ("timerd --check-config", 78)]
-    )
-    func noCommandLine(command: String, status: Int32) async throws {
-        let script = "mount -t tmpfs none /proc && exec \(command)"
-        let refused = try await Shell()("unshare -m sh -c '\(script)'")
-        #expect(refused.status == status)
-        #expect(refused.errors.contains("/proc has to be mounted"), "\(refused.errors)")
-        #expect(refused.output.isEmpty)
-    }
-
     @Test("Without a daemon timerctl ends with 69, and names the socket")
     func noDaemon() async throws {
         let daemon = DaemonProcess(folder: "/tmp/timerd-none")

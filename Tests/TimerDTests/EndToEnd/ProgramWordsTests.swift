@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Glibc
 import Testing
 
 @Suite("What the programs say of themselves", .timeLimit(.minutes(3))) struct ProgramWordsTests {
@@ -96,6 +97,22 @@ import Testing
         #expect(answer.status == 64)
         let number = command.split(separator: " ").count
         #expect(answer.errors.contains(#": argument \#(number), $'caf\xe9', is not UTF-8 text"#))
+    }
+
+    @Test(
+        "Without /proc, where Swift reads the arguments, nothing is done as if there were none",
+        .enabled(if: geteuid() == 0, "mounts a file system, in a namespace of its own"),
+        arguments: [("timerd --check-config", 78), ("timerctl list", 74)]
+    )
+    func withoutProc(command: String, status: Int32) async throws {
+        // Where no daemon could start, if it were told nothing else.
+        let place = "TIMERD_DATABASE=/dev/null/t.db TIMERD_SOCKET=/dev/null/s"
+        let answer = try await Shell()(
+            "unshare -m sh -c 'mount -t tmpfs none /proc && \(place) exec \(command)'"
+        )
+        #expect(answer.status == status)
+        let words = "the arguments cannot be read: /proc is not mounted"
+        #expect(answer.errors.contains(words), "\(answer)")
     }
 
     @Test("Relative places are those of the daemon's folder, and told as absolute ones")

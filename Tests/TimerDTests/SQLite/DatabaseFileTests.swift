@@ -226,29 +226,6 @@ import Testing
         }
     }
 
-    @Test("What a crash left of a database that had not got its name yet is replaced")
-    func unnamed() throws {
-        try Data("half of a page".utf8).write(to: path + ".new")
-        let database = try Database(path: path, mode: .readWriteCreate)
-        try database.execute("CREATE TABLE t (a)")
-        database.close()
-        #expect(try folder.contents().keys.sorted() == ["timerd.db"])
-    }
-
-    @Test("A database that somebody has put where a new one is made at first is left alone")
-    func otherUnnamed() throws {
-        try makeDatabase()
-        try FileManager.default.moveItem(atPath: path, toPath: path + ".new")
-        let before = try folder.contents()
-        let error = #expect(throws: DatabaseError.self) {
-            try Database(path: path, mode: .readWriteCreate)
-        }
-        #expect(error?.isLasting == true)
-        let words = "cannot create '\(path)': '\(path).new' lies beside it with "
-        #expect(error?.sentence.hasPrefix(words) == true, "\(error as Any)")
-        #expect(try folder.contents() == before)
-    }
-
     @Test("A symbolic link that leads nowhere is not replaced by a database")
     func danglingLink() throws {
         #expect(symlink(folder.file("elsewhere.db"), path) == 0)

@@ -52,6 +52,27 @@ import Testing
         #expect(DatabaseLock.name(of: DatabaseLock.foreign) == name)
     }
 
+    @Test("What another program wrote under the lock's name stays, and is a lock all the same")
+    func otherText() throws {
+        try Data("[[package]]\n".utf8).write(to: path + "-lock")
+        let lock = try DatabaseLock(database: path)
+        expectError("database '\(path)' is in use by another process") {
+            try DatabaseLock(database: path)
+        }
+        lock.release()
+        #expect(try folder.contents() == ["timerd.db-lock": Data("[[package]]\n".utf8)])
+    }
+
+    @Test("What a loss of power has left of the lock's text gives way to that of the next")
+    func zeros() throws {
+        try Data(count: 20).write(to: path + "-lock")
+        let lock = try DatabaseLock(database: path)
+        expectError("database '\(path)' is in use by process \(getpid())") {
+            try DatabaseLock(database: path)
+        }
+        lock.release()
+    }
+
     @Test("Once released, by name or by being freed, it can be taken again")
     func releases() throws {
         let lock = try DatabaseLock(database: path)

@@ -154,6 +154,14 @@ import TimerControl
             }
             try Data("mine".utf8).write(to: URL(fileURLWithPath: test.folder + "/mine"))
             #expect(await refusal("mine") == "'mine' is no earlier backup, and was left alone")
+            // Of another program, whose tables it would take along.
+            try Outsider(test.folder + "/theirs").execute("CREATE TABLE t (a)")
+            #expect(await refusal("theirs") == "'theirs' is no earlier backup, and was left alone")
+            link(test.folder + "/timerd.db", test.folder + "/again")
+            #expect(
+                await refusal("again")
+                    == "cannot write a backup to 'again': it is one of the database's own files"
+            )
             symlink("mine", test.folder + "/link")
             #expect(await refusal("link") == "'link' is no regular file, and was left alone")
             mkfifo(test.folder + "/fifo", 0o600)

@@ -6,11 +6,13 @@ import Testing
 
 @Suite("Pager") struct PagerTests {
     @Test(
-        "It is the user's own, else less where that is there",
+        "It is the user's own, else less where that is there and can move on the terminal",
         arguments: [
             (["TIMERD_PAGER": "most -s", "PAGER": "more"], true, "most -s"),
             (["PAGER": "more"], true, "more"),
-            ([:], true, "less"), ([:], false, nil),
+            (["TERM": "xterm"], true, "less"), (["TERM": "xterm"], false, nil),
+            ([:], true, nil), (["TERM": "dumb"], true, nil),
+            (["TERM": "dumb", "PAGER": "more"], true, "more"),
             (["TIMERD_PAGER": "", "PAGER": "more"], true, nil),
             (["PAGER": "cat"], true, nil), (["PAGER": "more"], false, "more"),
         ] as [([String: String], Bool, String?)]

@@ -49,6 +49,10 @@ struct TimerdWeb: AsyncParsableCommand {
     var socketGroup: String?
 
     func validate() throws {
+        // Swift reads them from there; without them the page would be served on loopback, whatever was asked for.
+        guard Swift.CommandLine.argc > 0 else {
+            throw ValidationError("the arguments cannot be read: /proc is not mounted")
+        }
         guard let listenSocket else {
             if origin != nil { throw ValidationError("--origin belongs to --listen-socket") }
             if socketGroup != nil {

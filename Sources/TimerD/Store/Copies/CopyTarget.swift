@@ -38,9 +38,10 @@ struct CopyTarget {
     /// runner's.
     private func isPart(of source: String) -> Bool {
         // try?: where its folder cannot be found, there is no file in it to harm.
-        guard let real = try? DatabaseLock.resolve(source), isSameFolder(as: real) else {
-            return false
-        }
+        guard let real = try? DatabaseLock.resolve(source) else { return false }
+        // A further name of it: as it is opened to be looked at, and closed, SQLite would lose its locks.
+        if Self.isSame(file, real) { return true }
+        guard Self.isSame(file.parentFolder, real.parentFolder) else { return false }
         let (name, own) = (file.fileName, real.fileName)
         return [own, own + ".new"].contains { file in
             TrustedPath.endingsOfDatabase.contains { name == file + $0 }
@@ -50,11 +51,11 @@ struct CopyTarget {
             || name.hasPrefix(own) && name.hasSuffix(CopyFolder.ending)
     }
 
-    /// By device and inode: a folder may have several names.
-    private func isSameFolder(as other: String) -> Bool {
-        var (mine, others) = (stat(), stat())
-        return stat(file.parentFolder, &mine) == 0 && stat(other.parentFolder, &others) == 0
-            && mine.st_dev == others.st_dev && mine.st_ino == others.st_ino
+    /// By device and inode: a folder may have several names, as may a file.
+    private static func isSame(_ path: String, _ other: String) -> Bool {
+        var (one, another) = (stat(), stat())
+        return stat(path, &one) == 0 && stat(other, &another) == 0
+            && one.st_dev == another.st_dev && one.st_ino == another.st_ino
     }
 
     /// What speaks against replacing it: what is no earlier copy is somebody's, or the machine's, but an empty file, with which
@@ -64,17 +65,7 @@ struct CopyTarget {
     private func problem(replacing status: stat) -> String? {
         guard status.st_mode & S_IFMT == S_IFREG else { return "is no regular file" }
         let isEmpty = status.st_size == 0 && !file.hasSuffix("lock")
-        guard isEmpty || isDatabase else { return "is no earlier backup" }
+        guard isEmpty || Database.isOwn(file) else { return "is no earlier backup" }
         return nil
-    }
-
-    /// Whether it begins as SQLite's files do.
-    private var isDatabase: Bool {
-        let descriptor = Glibc.open(file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
-        guard descriptor >= 0 else { return false }
-        defer { Glibc.close(descriptor) }
-        let start = Array("SQLite format 3\0".utf8)
-        var bytes = [UInt8](repeating: 0, count: start.count)
-        return read(descriptor, &bytes, bytes.count) == start.count && bytes == start
     }
 }
