@@ -152,9 +152,15 @@ package final class NodeKeeper: Sendable {
     package var leaseEnd: Int64? { mailbox.leaseEnd }
 
     /// All nodes of the last week, by name.
-    package func nodes() async throws(ClusterError) -> [NodeStatus] {
+    ///
+    /// `read` is called with them on the keeper's thread, in its place among what `drain` calls.
+    package func nodes(
+        _ read: @escaping @Sendable ([NodeStatus]) -> Void = { _ in }
+    ) async throws(ClusterError) -> [NodeStatus] {
         try await mailbox.ask { connection, limit throws(ClusterError) in
-            try NodeTable.all(on: connection, within: limit)
+            let nodes = try NodeTable.all(on: connection, within: limit)
+            read(nodes)
+            return nodes
         }
     }
 

@@ -12,18 +12,18 @@ struct ClusterRegistry: NodeRegistry {
 
     var relayTrouble: String? { standing.relayTrouble }
 
-    func nodes() async throws(ControlError) -> [NodeView] {
-        let found: [NodeStatus]
+    func nodes(
+        _ read: @escaping @Sendable ([NodeView]) -> Void
+    ) async throws(ControlError) -> [NodeView] {
         do throws(ClusterError) {
-            found = try await keeper.nodes()
+            return views(of: try await keeper.nodes { read(views(of: $0)) })
         } catch {
             throw ControlError(.storageFailed, "the nodes cannot be read: \(error)")
         }
-        return Self.views(
-            of: found,
-            now: SystemClock.read().wall,
-            ahead: keeper.clockDifference ?? 0
-        )
+    }
+
+    private func views(of nodes: [NodeStatus]) -> [NodeView] {
+        Self.views(of: nodes, now: SystemClock.read().wall, ahead: keeper.clockDifference ?? 0)
     }
 
     /// `ahead`: by how much this host's clock, of which `now` is, is ahead of the database's, in µs.
