@@ -78,6 +78,20 @@ package final class PostgresConnection {
         return settings.map { "SET \($0) = \($1);" }.joined(separator: " ")
     }
 
+    /// SQL that has a commit mean here what timerd says of it, whatever is set for its role or its database.
+    ///
+    /// - It is answered once it is on the server's disk: with `off` what was answered would be gone after a crash of the server, and
+    ///   its numbers be given out again. Whether it waits for standbys as well is theirs to say who set it.
+    /// - That such a wait was cancelled is a warning, which has to come: see `checkReplication`.
+    /// - A renewal, which reads the jobs' row and writes the lease's, would in another isolation be at odds with a commit of the
+    ///   jobs, which does the reverse; and whoever waits for a row is to look at it again.
+    /// - A row that a policy hides is an error: it is not gone, and a node would lead as if it were.
+    package static let storingSession = """
+        SELECT set_config('synchronous_commit', 'local', false)
+        WHERE current_setting('synchronous_commit') = 'off';
+        SET client_min_messages = warning; SET default_transaction_isolation = 'read committed'; SET row_security = off;
+        """
+
     /// For poll(2) of who waits for notifications: readable when there may be some; -1 once it is closed.
     package var socket: Int32 { open.map { library.socket($0) } ?? -1 }
 

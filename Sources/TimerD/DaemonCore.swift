@@ -261,14 +261,10 @@ struct DaemonCore {
 
     /// Lets the agent of another node run commands; takes `descriptor` over, at whose other end it is.
     func admitAgent(_ descriptor: Int32, of name: String) async {
-        // try?: the agent comes again.
-        guard let nodeRunners, let views = try? await nodes?.nodes(),
-            let node = views.first(where: { $0.name == name })
-        else {
+        guard let nodeRunners, await nodes?.join(name, scheduler) == true else {
             close(descriptor)
             return
         }
-        await scheduler.nodeJoined(name, labels: Set(node.labels), drains: node.state == .draining)
         nodeRunners.take(descriptor, of: name)
     }
 

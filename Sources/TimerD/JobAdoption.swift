@@ -16,6 +16,8 @@ public struct JobAdoption {
     private let database: String
 
     private static let limit = Duration.seconds(60)
+    /// Of what is asked once a connection was lost.
+    private static let patience = Duration.seconds(10)
     /// Who leads meanwhile; no node can have that name.
     static let name = "(adoption)"
 
@@ -35,7 +37,7 @@ public struct JobAdoption {
     }
 
     /// - Throws: `DaemonError`, if the file is not to be believed, a daemon runs on it, or PostgreSQL has jobs already; then
-    ///   nothing was changed.
+    ///   nothing was changed, unless it says that this cannot be known.
     public func adopt(_ file: String) throws -> Adopted {
         do {
             // What is in it runs as root on each host.
@@ -96,16 +98,68 @@ public struct JobAdoption {
     private func adoptCopy(_ copy: String, _ connection: PostgresConnection) throws -> Int {
         let taken = try connection.execute(Statements.take, [.text(Self.name)], within: Self.limit)
         guard let epoch = taken.integer(0, 0) else { throw try leaseRefusal(connection) }
-        // try?: where it cannot be given back, it ends by itself.
-        defer {
-            _ = try? connection.execute(Statements.release, [.integer(epoch)], within: Self.limit)
-        }
+        defer { giveBack(epoch, connection) }
         let place = SharedCopy(at: copy)
         // A node that led once has made the tables; those of another build may lack what is looked for in them.
         if try place.storedVersion(connection) != 0 { try checkTables(connection) }
-        let adopted = try place.adopt(connection, node: Self.name, epoch: epoch)
+        let number = try connection.execute(Statements.number, within: Self.limit).integer(0, 0)
+        do {
+            try place.adopt(connection, node: Self.name, epoch: epoch).close()
+        } catch let error as PostgresError where error.isLost && error.mayBeDone {
+            guard try isStored(after: number ?? 0, in: epoch, error) else { throw error }
+        }
+        let adopted = try Database(path: copy, mode: .readOnly)
         defer { adopted.close() }
         return try adopted.prepare(Statements.count).value(as: Int.self) ?? 0
+    }
+
+    private func connectAgain() throws(PostgresError) -> PostgresConnection {
+        try PostgresHome.connect(PostgresAddress(shared.text), within: Self.patience)
+    }
+
+    /// Whether the one transaction of `epoch` is stored whose answer was lost; it is not any more where it is not.
+    ///
+    /// - Throws: that it cannot be known.
+    private func isStored(
+        after number: Int64,
+        in epoch: Int64,
+        _ lost: PostgresError
+    ) throws(DaemonError) -> Bool {
+        do throws(PostgresError) {
+            let connection = try connectAgain()
+            defer { connection.close() }
+            _ = try connection.execute(
+                PostgresHome.Statements.end,
+                [.integer(epoch)],
+                within: Self.patience
+            )
+            let rows = try connection.execute(
+                PostgresHome.Statements.resolve,
+                [.integer(epoch), .integer(number + 1)],
+                within: Self.patience
+            )
+            if let isStored = rows.boolean(0, 0), rows.boolean(0, 1) == true { return isStored }
+        } catch {
+            // What was lost first says more.
+        }
+        throw DaemonError(
+            "whether '\(shared.redacted)' has the jobs now cannot be known: \(lost.message);"
+                + " once it answers a node that is started there shows them, or try again: that is refused where they are there",
+            .unavailable
+        )
+    }
+
+    /// Over another connection where that one is lost.
+    private func giveBack(_ epoch: Int64, _ connection: PostgresConnection) {
+        let parameters = [PostgresValue.integer(epoch)]
+        do {
+            _ = try connection.execute(Statements.release, parameters, within: Self.limit)
+        } catch {
+            // try?: where it cannot be given back, it ends by itself.
+            guard let other = try? connectAgain() else { return }
+            _ = try? other.execute(Statements.release, parameters, within: Self.patience)
+            other.close()
+        }
     }
 
     /// Refuses tables in PostgreSQL with something in them that would be gone without anybody being told.
@@ -165,6 +219,7 @@ public struct JobAdoption {
                 (SELECT count(*) FROM timerd.owners WHERE maintenance_us IS NOT NULL),
                 (SELECT count(*) FROM timerd.notices)
             """
+        static let number = "SELECT number FROM timerd.store"
         static let running = "SELECT count(*) FROM fires WHERE state = 'running'"
         static let bootJobs = JobStore.SQL.bootIDs + " ORDER BY 1 LIMIT 10"
         static let count = "SELECT count(*) FROM jobs"

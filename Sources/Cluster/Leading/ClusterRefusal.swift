@@ -72,6 +72,11 @@ extension ClusterError {
         if case .refused(let refusal) = self { refusal.code != .readOnly } else { false }
     }
 
+    /// Whether what was asked may have been done all the same.
+    package var mayBeDone: Bool {
+        if case .database(let error) = self { error.mayBeDone } else { false }
+    }
+
     /// Whether another node has this one's name.
     var isOfName: Bool {
         if case .refused(let refusal) = self { refusal.code == .nameInUse } else { false }

@@ -149,7 +149,8 @@ final class KeeperLoop {
         }
         try OwnSession.check(new, settings.address, within: left())
         do throws(PostgresError) {
-            try new.script(new.unlimitedSession + Self.isolation, within: left())
+            let session = new.unlimitedSession + PostgresConnection.storingSession
+            try new.script(session, within: left())
         } catch {
             throw .database(error)
         }
@@ -176,13 +177,6 @@ final class KeeperLoop {
         connection = new
         return new
     }
-
-    /// Whatever is set for the database.
-    ///
-    /// A renewal, which reads the jobs' row and writes the lease's, would else be at odds with a commit of the jobs, which does the
-    /// reverse; and whoever waits for a row is to look at it again. A row that a policy hides is not gone.
-    private static let isolation =
-        " SET default_transaction_isolation = 'read committed'; SET row_security = off"
 
     private func ask(
         _ request: Leadership.Request,

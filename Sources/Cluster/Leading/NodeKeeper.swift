@@ -152,9 +152,15 @@ package final class NodeKeeper: Sendable {
     package var leaseEnd: Int64? { mailbox.leaseEnd }
 
     /// All nodes of the last week, by name.
-    package func nodes() async throws(ClusterError) -> [NodeStatus] {
+    ///
+    /// `read` is called with them on the keeper's thread, in its place among what `drain` calls.
+    package func nodes(
+        _ read: @escaping @Sendable ([NodeStatus]) -> Void = { _ in }
+    ) async throws(ClusterError) -> [NodeStatus] {
         try await mailbox.ask { connection, limit throws(ClusterError) in
-            try NodeTable.all(on: connection, within: limit)
+            let nodes = try NodeTable.all(on: connection, within: limit)
+            read(nodes)
+            return nodes
         }
     }
 
@@ -162,16 +168,32 @@ package final class NodeKeeper: Sendable {
     ///
     /// `stored` is called on the keeper's thread once the database has it: of several in the order in which they are stored.
     ///
+    /// Where the answer is lost it is asked for again, for as long as a lease at most: else the database would have it, and nobody
+    /// here would know.
+    ///
     /// - Throws: a refusal for a node that is not known, and for the last that may lead. Of two that are asked for here at once
-    ///   one is the last.
+    ///   one is the last. What `mayBeDone` where that cannot be known.
     package func drain(
         _ node: String,
         _ drains: Bool,
         stored: @escaping @Sendable () -> Void = {}
     ) async throws(ClusterError) {
-        try await mailbox.ask { connection, limit throws(ClusterError) in
-            try NodeTable.drain(node, drains, on: connection, within: limit)
-            stored()
+        let end = Fence.now() + settings.terms.length
+        var doubt: ClusterError?
+        while true {
+            do throws(ClusterError) {
+                return try await mailbox.ask { connection, limit throws(ClusterError) in
+                    try NodeTable.drain(node, drains, on: connection, within: limit)
+                    stored()
+                }
+            } catch {
+                if error.mayBeDone { doubt = error }
+                guard let doubt else { throw error }
+                if case .refused = error { throw doubt }
+                guard Fence.now() < end, !Task.isCancelled else { throw doubt }
+            }
+            // try?: cancelled, it asks once more. The thread connects anew meanwhile.
+            try? await Task.sleep(for: .milliseconds(50))
         }
     }
 }

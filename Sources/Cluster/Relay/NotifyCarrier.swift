@@ -36,6 +36,7 @@ package final class NotifyCarrier: NodeCarrier {
     private let node: String
     private let secret: String?
     private let address: PostgresAddress
+    private let idle: Duration
     private let bell: Bell
     private let state = Locked(State())
 
@@ -45,11 +46,19 @@ package final class NotifyCarrier: NodeCarrier {
     ///   - node: The name of this node.
     ///   - secret: What is part of the channels' names; nil for what the tables of the nodes have.
     ///   - address: The server; its name must reach one server alone, as a replica takes no notifications.
+    ///   - idle: How long nothing may come or go until it looks whether the server answers still: who only listens would never
+    ///     hear that it does not, as where a pooler in between has lost it.
     /// - Throws: `Errno` where there is no descriptor for it.
-    package init(node: String, secret: String? = nil, address: PostgresAddress) throws {
+    package init(
+        node: String,
+        secret: String? = nil,
+        address: PostgresAddress,
+        idle: Duration = .seconds(10)
+    ) throws {
         self.node = node
         self.secret = secret
         self.address = address
+        self.idle = idle
         bell = try Bell()
     }
 
@@ -131,6 +140,8 @@ package final class NotifyCarrier: NodeCarrier {
 
     /// To a channel on which nobody listens.
     private static let trial = "SELECT pg_notify('timerd_trial', '')"
+    /// What wakes no other session, as a notification does.
+    private static let question = "SELECT 1"
 
     /// A random number that was drawn when the tables were made; only the role that owns them may read it.
     private func readSecret(_ connection: PostgresConnection) throws(PostgresError) -> String {
@@ -154,7 +165,9 @@ package final class NotifyCarrier: NodeCarrier {
             let queue = takeQueue()
             if queue.isEmpty {
                 if isOver { return }
-                wait(for: connection.socket, nil)
+                if !wait(for: connection.socket, idle) {
+                    _ = try connection.execute(Self.question, [], within: Self.patience)
+                }
                 bell.silence()
                 continue
             }
@@ -194,15 +207,16 @@ package final class NotifyCarrier: NodeCarrier {
         )
     }
 
-    /// Sleeps until the bell rings, or until the socket is readable.
-    private func wait(for socket: Int32, _ limit: Duration?) {
+    /// Sleeps until the bell rings, or until the socket is readable; false where neither is within `limit`.
+    @discardableResult
+    private func wait(for socket: Int32, _ limit: Duration) -> Bool {
         var descriptors = [
             pollfd(fd: bell.descriptor, events: Int16(POLLIN), revents: 0),
             // A negative one is not looked at.
             pollfd(fd: socket, events: Int16(POLLIN), revents: 0),
         ]
-        let milliseconds = limit.map { Int32(clamping: $0.inMicroseconds / 1000) } ?? -1
-        poll(&descriptors, 2, milliseconds)
+        // Interrupted by a signal, it looks again.
+        return poll(&descriptors, 2, Int32(clamping: limit.inMicroseconds / 1000)) != 0
     }
 
     /// Waits before it connects again; not where it is over.

@@ -12,18 +12,18 @@ struct ClusterRegistry: NodeRegistry {
 
     var relayTrouble: String? { standing.relayTrouble }
 
-    func nodes() async throws(ControlError) -> [NodeView] {
-        let found: [NodeStatus]
+    func nodes(
+        _ read: @escaping @Sendable ([NodeView]) -> Void
+    ) async throws(ControlError) -> [NodeView] {
         do throws(ClusterError) {
-            found = try await keeper.nodes()
+            return views(of: try await keeper.nodes { read(views(of: $0)) })
         } catch {
             throw ControlError(.storageFailed, "the nodes cannot be read: \(error)")
         }
-        return Self.views(
-            of: found,
-            now: SystemClock.read().wall,
-            ahead: keeper.clockDifference ?? 0
-        )
+    }
+
+    private func views(of nodes: [NodeStatus]) -> [NodeView] {
+        Self.views(of: nodes, now: SystemClock.read().wall, ahead: keeper.clockDifference ?? 0)
     }
 
     /// `ahead`: by how much this host's clock, of which `now` is, is ahead of the database's, in µs.
@@ -59,14 +59,25 @@ struct ClusterRegistry: NodeRegistry {
         do throws(ClusterError) {
             try await keeper.drain(name, drains, stored: stored)
         } catch {
-            guard case .refused(let refusal) = error else {
-                throw ControlError(.storageFailed, "'\(name)' cannot be told: \(error)")
-            }
+            throw Self.refusal(error, of: name)
+        }
+    }
+
+    /// What a client is told who has asked for a node to drain, or to drain no more.
+    static func refusal(_ error: ClusterError, of name: String) -> ControlError {
+        if case .refused(let refusal) = error {
             switch refusal.code {
-            case .unknownNode: throw ControlError(.notFound, refusal.message)
-            case .lastNode: throw ControlError.lastNode(name)
-            default: throw ControlError(.storageFailed, "'\(name)' cannot be told: \(error)")
+            case .unknownNode: return ControlError(.notFound, refusal.message)
+            case .lastNode: return ControlError.lastNode(name)
+            default: break
             }
         }
+        guard error.mayBeDone else {
+            return ControlError(.storageFailed, "'\(name)' cannot be told: \(error)")
+        }
+        return ControlError(
+            .storageFailed,
+            "whether '\(name)' was told cannot be known: \(error); 'timerctl nodes' says whether it drains"
+        )
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Cluster
+import Locks
 import Testing
 
 /// Nodes that drain, on a PostgreSQL.
@@ -111,6 +112,34 @@ extension NodeKeeperTests {
         #expect(try second.leads() == 2)
         let nodes = try await second.keeper.nodes()
         #expect(nodes.map(\.leads) == [false, true])
+        await second.keeper.stop()
+        await first.keeper.stop()
+    }
+
+    @Test("Whether a node drains is asked for again where the answer is lost, until that is known")
+    func drainWithoutAnswer() async throws {
+        let database = try NodeDatabase()
+        let first = try WatchedNode("first", on: database, length: Self.long)
+        try first.leads()
+        let second = try WatchedNode("second", on: database, length: Self.long)
+        try second.waitFor(.leader("first"))
+        // A sequence is counted on also where its transaction is undone.
+        try database.run(
+            """
+            CREATE SEQUENCE timerd.tries;
+            CREATE FUNCTION timerd.ended() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+                IF nextval('timerd.tries') = 1 THEN PERFORM pg_terminate_backend(pg_backend_pid()); END IF;
+                RETURN NEW;
+            END $$;
+            CREATE TRIGGER ended BEFORE UPDATE OF drains ON timerd.nodes
+                FOR EACH ROW EXECUTE FUNCTION timerd.ended()
+            """
+        )
+        let stored = Locked(0)
+        try await first.keeper.drain("second", true) { stored.withLock { $0 += 1 } }
+        #expect(stored.withLock { $0 } == 1)
+        let nodes = try await second.keeper.nodes()
+        #expect(nodes.map(\.drains) == [false, true])
         await second.keeper.stop()
         await first.keeper.stop()
     }

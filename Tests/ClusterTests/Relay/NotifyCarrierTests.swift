@@ -139,6 +139,39 @@ struct NotifyCarrierTests {
         carrier.stop()
     }
 
+    @Test("A connection that died without a word is given up by who only listens")
+    func deaf() throws {
+        let server = try PostgresServer()
+        let address = try PostgresAddress(server.address)
+        let admin = try PostgresConnection(address, application: "test", within: .patient)
+        let carrier = try NotifyCarrier(
+            node: "a",
+            secret: "secret",
+            address: address,
+            idle: .milliseconds(100)
+        )
+        let connected = Locked(0)
+        let broken = Locked(0)
+        try carrier.start { event in
+            if case .connected = event { connected.withLock { $0 += 1 } }
+            if case .broken = event { broken.withLock { $0 += 1 } }
+        }
+        #expect(waits { connected.withLock { $0 } == 1 })
+        let rows = try admin.execute(
+            "SELECT pid::bigint FROM pg_stat_activity WHERE application_name = 'timerd relay a'",
+            [],
+            within: .patient
+        )
+        let process = try pid_t(#require(rows.integer(0, 0)))
+        // Its own kernel answers, its own process does not, as a pooler's whose server is gone.
+        kill(process, SIGSTOP)
+        #expect(waits { broken.withLock { $0 } >= 1 })
+        // It may hold what others wait for.
+        kill(process, SIGCONT)
+        #expect(waits { connected.withLock { $0 } >= 2 })
+        carrier.stop()
+    }
+
     @Test("A server that stands still is given up in time, and used again when it goes on")
     func paused() throws {
         let cluster = try PostgresCluster(silence: .seconds(2))

@@ -25,23 +25,30 @@ import TimerControl
         private let meanwhile: @Sendable () async throws -> Void
         /// What happens once it is told, before that is known.
         private let behind: @Sendable (_ drains: Bool) async -> Void
+        /// What happens once they are read, before that is known.
+        private let behindRead: @Sendable () async -> Void
         private let log = Locked<[Drained]>([])
 
         init(
             _ views: [NodeView],
             trouble: ControlError? = nil,
             last: String? = nil,
+            behindRead: @escaping @Sendable () async -> Void = {},
             behind: @escaping @Sendable (_ drains: Bool) async -> Void = { _ in },
             meanwhile: @escaping @Sendable () async throws -> Void = {}
         ) {
             (self.views, self.trouble, self.last) = (views, trouble, last)
-            (self.behind, self.meanwhile) = (behind, meanwhile)
+            (self.behind, self.meanwhile, self.behindRead) = (behind, meanwhile, behindRead)
         }
 
         var drained: [Drained] { log.withLock { $0 } }
 
-        func nodes() async throws(ControlError) -> [NodeView] {
+        func nodes(
+            _ read: @escaping @Sendable ([NodeView]) -> Void
+        ) async throws(ControlError) -> [NodeView] {
             if let trouble { throw trouble }
+            read(views)
+            await behindRead()
             return views
         }
 
@@ -180,10 +187,43 @@ import TimerControl
         _ = try await drain(handler, "beta", false).get()
         isUndone.open()
         _ = try await first.get()
-        let drains = await test.loop.ask { [scheduler = test.scheduler] in
-            scheduler.assumeIsolated { $0.hosts.hosts["beta"]?.standing.drains }
+        #expect(await drains("beta", test) == false)
+        try await test.close()
+    }
+
+    private func drains(_ name: String, _ test: TestScheduler) async -> Bool? {
+        await test.loop.ask { [scheduler = test.scheduler] in
+            scheduler.assumeIsolated { $0.hosts.hosts[name]?.standing.drains }
         }
-        #expect(drains == false)
+    }
+
+    @Test("A drained node whose agent comes before its row is in force again stays drained")
+    func joinsGone() async throws {
+        let folder = try TemporaryFolder()
+        let test = try await TestScheduler(folder: folder.path, node: "alpha")
+        var beta = Self.node("beta", .gone)
+        beta.drainingSince = test.clock.now().wall
+        let registry = Registry([Self.nodes[1], beta, Self.node("delta", .gone)])
+        #expect(await registry.join("beta", test.scheduler))
+        #expect(await registry.join("delta", test.scheduler))
+        #expect(await registry.join("stranger", test.scheduler) == false)
+        #expect(await drains("beta", test) == true)
+        #expect(await drains("delta", test) == false)
+        try await test.close()
+    }
+
+    @Test("A drain that is stored as a node's agent comes is not undone by what was read before")
+    func drainsAsItJoins() async throws {
+        let folder = try TemporaryFolder()
+        let test = try await TestScheduler(folder: folder.path, node: "alpha")
+        let registry = Registry(
+            Self.nodes,
+            behindRead: { [scheduler = test.scheduler] in
+                scheduler.perform { $0.drainNode("beta", true) }
+            }
+        )
+        #expect(await registry.join("beta", test.scheduler))
+        #expect(await drains("beta", test) == true)
         try await test.close()
     }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Cluster
+import Platform
 import Postgres
 import Schedules
 import TestPostgres
@@ -30,10 +31,11 @@ struct JobAdoptionTests {
         server = try PostgresServer()
     }
 
-    private func adoption() async throws -> JobAdoption {
+    private func adoption(by other: PostgresServer? = nil) async throws -> JobAdoption {
         let configuration = try await TimerD.Configuration.read(
             commandLine: [
-                "database": server.address, "node": "alpha", "copy": folder.path + "/copy.db",
+                "database": (other ?? server).address, "node": "alpha",
+                "copy": folder.path + "/copy.db",
             ],
             environment: [:],
             file: nil,
@@ -103,6 +105,50 @@ struct JobAdoptionTests {
         #expect(refusal?.status == .configuration)
         let jobs = try connection.execute("SELECT count(*) FROM timerd.jobs", within: .seconds(30))
         #expect(jobs.integer(0, 0) == 0)
+    }
+
+    @Test("Jobs that are stored are adopted though the answer is lost; the lease is given back")
+    func lostAnswer() async throws {
+        let server = try PostgresServer(
+            .init(settings: [
+                "synchronous_standby_names": "nobody", "synchronous_commit": "local",
+            ])
+        )
+        let address = try PostgresAddress(server.address)
+        let connection = try PostgresHome.connect(address, within: .seconds(30))
+        try ClusterTables.prepare(connection, within: .seconds(30))
+        // The first commit that counts waits for a standby that never comes, and is on the server's own disk by then.
+        try connection.script(
+            """
+            CREATE SEQUENCE timerd.tries;
+            CREATE FUNCTION timerd.wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+                IF nextval('timerd.tries') = 1 THEN PERFORM set_config('synchronous_commit', 'on', true); END IF;
+                RETURN NEW;
+            END $$;
+            CREATE TRIGGER wait BEFORE UPDATE ON timerd.store FOR EACH ROW EXECUTE FUNCTION timerd.wait()
+            """,
+            within: .seconds(30)
+        )
+        try SystemThread.start(named: "ender") {
+            // Without it the adoption fails.
+            _ = Limit.wait(seconds: 60) {
+                let rows = try? PostgresHome.connect(address, within: .seconds(30)).execute(
+                    """
+                    SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+                    WHERE wait_event = 'SyncRep'
+                    """,
+                    within: .seconds(30)
+                )
+                return rows?.isEmpty == false
+            }
+        }
+        #expect(try await adoption(by: server).adopt(file).jobs == 1)
+        let rows = try connection.execute(
+            "SELECT (SELECT count(*) FROM timerd.jobs), node IS NULL FROM timerd.lease",
+            within: .seconds(30)
+        )
+        #expect(rows.integer(0, 0) == 1)
+        #expect(rows.boolean(0, 1) == true)
     }
 
     @Test("A file whose tables are another build's is refused, and nothing is made there")

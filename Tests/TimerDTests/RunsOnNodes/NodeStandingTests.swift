@@ -40,6 +40,15 @@ import TimerControl
         #expect(view.leaseUntil == own + .seconds(8))
     }
 
+    @Test("Whether a node drains is told as not known where the answer is lost")
+    func lostDrain() {
+        var lost = PostgresError(.lost, "no answer in time")
+        func message() -> String { ClusterRegistry.refusal(.database(lost), of: "beta").message }
+        #expect(message() == "'beta' cannot be told: no answer in time")
+        lost.mayBeDone = true
+        #expect(message().hasPrefix("whether 'beta' was told cannot be known: no answer in time; "))
+    }
+
     @Test("Why its own node does not lead is said; without the database, not that nobody does")
     func reasons() {
         let standing = NodeStanding()

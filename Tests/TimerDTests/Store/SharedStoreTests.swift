@@ -243,27 +243,6 @@ struct SharedStoreTests {
         #expect(rows.integer(0, 0) == 4)
     }
 
-    @Test("What a database sets of limits in time ends nothing of a node's")
-    func timeLimits() throws {
-        let folder = try TemporaryFolder()
-        let address = try SharedTestStore.current().address(of: folder.path)
-        let names = ["statement_timeout", "lock_timeout"]
-        for name in names {
-            try PostgresConnection(address, application: "test", within: .seconds(30)).script(
-                """
-                DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET \(name) = 3600000',
-                    current_database()); END $$
-                """,
-                within: .seconds(30)
-            )
-        }
-        let connection = try PostgresHome.connect(address, within: .seconds(30))
-        for name in names {
-            let rows = try connection.execute("SHOW \(name)", within: .seconds(30))
-            #expect(rows.text(0, 0) == "0", "\(name)")
-        }
-    }
-
     @Test("On another host owners keep their names and get its uids; nobody becomes root by a name")
     func owners() async throws {
         let folder = try TemporaryFolder()

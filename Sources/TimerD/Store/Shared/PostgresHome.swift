@@ -74,7 +74,9 @@ final class PostgresHome: SharedHome {
         within limit: Duration
     ) throws(PostgresError) -> PostgresConnection {
         let connection = try PostgresConnection(address, application: "timerd", within: limit)
-        try connection.script(Statements.session + connection.unlimitedSession, within: limit)
+        let session =
+            Statements.session + connection.unlimitedSession + PostgresConnection.storingSession
+        try connection.script(session, within: limit)
         return connection
     }
 
@@ -298,10 +300,9 @@ final class PostgresHome: SharedHome {
     enum Statements {
         /// A division by zero.
         static let fenceState = "22012"
-        /// Rows that a policy hides from the role are an error: a node would lead as if there were no such jobs.
         static let session = """
-            SET search_path = timerd; SET row_security = off; SET enable_seqscan = off; SET enable_hashjoin = off;
-            SET enable_mergejoin = off; SET jit = off; SET idle_in_transaction_session_timeout = '10s';
+            SET search_path = timerd; SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off;
+            SET jit = off; SET idle_in_transaction_session_timeout = '10s';
             """
         /// Fails if the epoch has ended; while it is held, the epoch cannot end, but the lease can be renewed.
         static let fence = """
