@@ -67,7 +67,12 @@ extension Scheduler {
                     } else {
                         try await requests.carryOut(command, clock, carryOut)
                     }
-                await self.ended(command, result)
+                // Here, and not on the timers' thread.
+                let parts = OutputPart.parts(
+                    ofMuch: result.output,
+                    orAt: result.endedAtMicroseconds
+                )
+                await self.ended(command, result, parts)
                 // It may have failed to start because its owner is gone.
                 if !result.outcome.wasStarted { await self.checkOwner(command.job.owner) }
             } catch {
@@ -135,8 +140,12 @@ extension Scheduler {
         record(of: command.job) { try $0.recordSurvivors(pids.count, of: command.run) }
     }
 
-    /// The run is over.
-    private func ended(_ command: RunningCommand, _ result: RunResult) {
+    /// The run is over; `parts`: its output, if that is much.
+    private func ended(
+        _ command: RunningCommand,
+        _ result: RunResult,
+        _ parts: [OutputPart] = []
+    ) {
         let fire = command.fire
         let isKept =
             // Its runner, which had not been heard when it was taken up, has said since how much it keeps.
@@ -160,7 +169,30 @@ extension Scheduler {
         logSurvivors(ended.survivors, of: command.run, command.job)
         // At once, also while nothing can be stored.
         logEnd(of: command, ended.outcome)
-        recordEnd(of: command, ended)
+        guard isKept, !parts.isEmpty else { return recordEnd(of: command, ended) }
+        ended.isOutputStored = true
+        recordOutput(parts[...], of: command, until: ended)
+    }
+
+    /// Stores much output a few parts at a time, and then the run's end, for the run is in progress until then.
+    ///
+    /// So other changes, and the starts of other commands, wait for no more than a few parts.
+    private func recordOutput(
+        _ parts: ArraySlice<OutputPart>,
+        of command: RunningCommand,
+        until ended: EndedRun
+    ) {
+        // The next daemon hears of the end again, and stores all of it.
+        guard !hasLeftRuns else { return }
+        guard !parts.isEmpty else { return recordEnd(of: command, ended) }
+        let first = parts.prefix(OutputPart.storedAtOnce)
+        record(of: command.job) {
+            try $0.recordOutput(first, of: command.run, of: command.job)
+        } durable: { scheduler, _ in
+            scheduler.recordOutput(parts.dropFirst(first.count), of: command, until: ended)
+        } dropped: { scheduler, _ in
+            scheduler.recordEnd(of: command, ended)
+        }
     }
 
     /// Stores how a run ended; the store says what follows, as its job may have been changed since the run began.

@@ -17,7 +17,15 @@ struct OutputPart: Sendable {
 
     /// A part has no more bytes, but for those of the last piece's head: so that a reader need not read all of a run.
     static let size = 65_536
+    /// No write stores more parts of a run: others' changes wait for it.
+    static let storedAtOnce = 4
     private static let headSize = 21
+
+    /// All that is kept of a run, if that is more than is stored at once; else none.
+    static func parts(ofMuch output: CapturedOutput, orAt date: Int64) -> [OutputPart] {
+        let bytes = output.stdout.count + output.stderr.count + headSize * output.spans.count
+        return bytes > storedAtOnce * size ? parts(of: output, orAt: date) : []
+    }
 
     /// All that is kept of a run.
     ///
@@ -111,11 +119,15 @@ extension Queries {
         }
         var reading = OutputReading(pieces: page.pieces, hasMore: page.hasMore)
         try database.prepare(SQL.outputTotals).forEach(run) { row in
-            let (stdout, stderr): (Int64, Int64) = (try row.get(0), try row.get(1))
-            reading.stdout = OutputReply.Total(bytes: stdout, dropped: stdout - (try row.get(2)))
-            reading.stderr = OutputReply.Total(bytes: stderr, dropped: stderr - (try row.get(3)))
+            reading.stdout = Self.total(try row.get(0), kept: try row.get(2))
+            reading.stderr = Self.total(try row.get(1), kept: try row.get(3))
         }
         return reading
+    }
+
+    /// How much was written is stored with the run's end, and much output ahead of it.
+    private static func total(_ bytes: Int64, kept: Int64) -> OutputReply.Total {
+        OutputReply.Total(bytes: max(bytes, kept), dropped: max(bytes - kept, 0))
     }
 }
 

@@ -100,7 +100,14 @@ struct RunStore {
     /// Stores what is kept of the run's output; returns whether that is any.
     func insertOutput(_ ended: EndedRun, of run: RunID, owner: OwnerID) throws -> Bool {
         let parts = OutputPart.parts(of: ended.output, orAt: ended.endedAt.microseconds)
-        for (number, part) in parts.enumerated() {
+        try insertOutput(parts[...], of: run, owner: owner)
+        return !parts.isEmpty
+    }
+
+    /// Stores some parts of a run's output; with the first one, nothing stays of what a daemon before may have stored of it.
+    func insertOutput(_ parts: ArraySlice<OutputPart>, of run: RunID, owner: OwnerID) throws {
+        if parts.startIndex == 0 { _ = try deleteOutput(of: run, limit: .max) }
+        for (number, part) in zip(parts.indices, parts) {
             try database.prepare(SQL.insertOutput).run {
                 $0.add(run)
                 $0.add(number)
@@ -112,7 +119,6 @@ struct RunStore {
                 $0.add(part.bytes)
             }
         }
-        return !parts.isEmpty
     }
 
     /// Notes of a run that was to be run again that it is not: it has failed.
