@@ -67,12 +67,7 @@ extension Scheduler {
                     } else {
                         try await requests.carryOut(command, clock, carryOut)
                     }
-                // Here, and not on the timers' thread.
-                let parts = OutputPart.parts(
-                    ofMuch: result.output,
-                    orAt: result.endedAtMicroseconds
-                )
-                await self.ended(command, result, parts)
+                await self.ended(command, result)
                 // It may have failed to start because its owner is gone.
                 if !result.outcome.wasStarted { await self.checkOwner(command.job.owner) }
             } catch {
@@ -140,12 +135,8 @@ extension Scheduler {
         record(of: command.job) { try $0.recordSurvivors(pids.count, of: command.run) }
     }
 
-    /// The run is over; `parts`: its output, if that is much.
-    private func ended(
-        _ command: RunningCommand,
-        _ result: RunResult,
-        _ parts: [OutputPart] = []
-    ) {
+    /// The run is over.
+    private func ended(_ command: RunningCommand, _ result: RunResult) {
         let fire = command.fire
         let isKept =
             // Its runner, which had not been heard when it was taken up, has said since how much it keeps.
@@ -169,27 +160,27 @@ extension Scheduler {
         logSurvivors(ended.survivors, of: command.run, command.job)
         // At once, also while nothing can be stored.
         logEnd(of: command, ended.outcome)
-        guard isKept, !parts.isEmpty else { return recordEnd(of: command, ended) }
+        guard OutputParts.areMany(of: ended.output) else { return recordEnd(of: command, ended) }
         ended.isOutputStored = true
-        recordOutput(parts[...], of: command, until: ended)
+        let parts = OutputParts(of: ended.output, orAt: ended.endedAt.microseconds)
+        recordOutput(parts, of: command, until: ended)
     }
 
     /// Stores much output a few parts at a time, and then the run's end, for the run is in progress until then.
     ///
     /// So other changes, and the starts of other commands, wait for no more than a few parts.
     private func recordOutput(
-        _ parts: ArraySlice<OutputPart>,
+        _ parts: OutputParts,
         of command: RunningCommand,
         until ended: EndedRun
     ) {
         // The next daemon hears of the end again, and stores all of it.
         guard !hasLeftRuns else { return }
-        guard !parts.isEmpty else { return recordEnd(of: command, ended) }
-        let first = parts.prefix(OutputPart.storedAtOnce)
+        guard !parts.isOver else { return recordEnd(of: command, ended) }
         record(of: command.job) {
-            try $0.recordOutput(first, of: command.run, of: command.job)
-        } durable: { scheduler, _ in
-            scheduler.recordOutput(parts.dropFirst(first.count), of: command, until: ended)
+            try $0.recordOutput(parts, of: command.run, of: command.job)
+        } durable: { scheduler, rest in
+            scheduler.recordOutput(rest, of: command, until: ended)
         } dropped: { scheduler, _ in
             scheduler.recordEnd(of: command, ended)
         }

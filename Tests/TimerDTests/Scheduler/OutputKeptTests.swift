@@ -114,7 +114,7 @@ import TimerControl
             let before = CapturedOutput(stdout: Array(repeating: 0, count: 400_000))
             try await test.store.writer.write { database in
                 let parts = OutputPart.parts(of: before, orAt: 0)
-                try RunStore(database).insertOutput(parts[...], of: run, owner: job.ownerID)
+                try RunStore(database).insertOutput(parts, from: 0, of: run, owner: job.ownerID)
             }
             let stored = test.store.writer.statistics.commits
             test.runner.end()

@@ -19,37 +19,16 @@ struct OutputPart: Sendable {
     static let size = 65_536
     /// No write stores more parts of a run: others' changes wait for it.
     static let storedAtOnce = 4
-    private static let headSize = 21
-
-    /// All that is kept of a run, if that is more than is stored at once; else none.
-    static func parts(ofMuch output: CapturedOutput, orAt date: Int64) -> [OutputPart] {
-        let bytes = output.stdout.count + output.stderr.count + headSize * output.spans.count
-        return bytes > storedAtOnce * size ? parts(of: output, orAt: date) : []
-    }
+    fileprivate static let headSize = 21
 
     /// All that is kept of a run.
     ///
     /// `date`, in µs since 1970, is for what has none.
     static func parts(of output: CapturedOutput, orAt date: Int64) -> [OutputPart] {
-        var parts: [OutputPart] = []
-        var part = OutputPart(end: OutputPosition())
-        for span in output.ordered(orAt: date) {
-            var rest = output.bytes(of: span)
-            var offset = span.offset
-            while !rest.isEmpty {
-                let bytes = rest.prefix(size - part.bytes.count)
-                part.append(bytes, of: span, from: offset)
-                rest = rest.dropFirst(bytes.count)
-                offset += Int64(bytes.count)
-                guard part.bytes.count >= size - headSize else { continue }
-                parts.append(part)
-                part = OutputPart(end: part.end)
-            }
-        }
-        return part.bytes.isEmpty ? parts : parts + [part]
+        Array(OutputParts(of: output, orAt: date))
     }
 
-    private mutating func append(
+    fileprivate mutating func append(
         _ bytes: ArraySlice<UInt8>,
         of span: OutputSpan,
         from offset: Int64
@@ -95,6 +74,51 @@ struct OutputPart: Sendable {
             rest = rest.dropFirst(count)
         }
         return true
+    }
+}
+
+/// What is kept of a run, part by part: all of it may be 32 MiB, and is not to be in memory once more.
+struct OutputParts: Sequence, IteratorProtocol, Sendable {
+    private let output: CapturedOutput
+    /// What is left of them, the first in part.
+    private var spans: ArraySlice<OutputSpan>
+    /// How many bytes of the first of them are in the parts before.
+    private var taken = 0
+    /// Up to where of each stream the parts before reach.
+    private var end = OutputPosition()
+    /// The number of the next part, from 0.
+    private(set) var number = 0
+
+    /// `date`, in µs since 1970, is for what has none.
+    init(of output: CapturedOutput, orAt date: Int64) {
+        self.output = output
+        spans = output.ordered(orAt: date)[...]
+    }
+
+    /// Whether that is more than one write stores.
+    static func areMany(of output: CapturedOutput) -> Bool {
+        let heads = OutputPart.headSize * output.spans.count
+        return output.stdout.count + output.stderr.count + heads
+            > OutputPart.storedAtOnce * OutputPart.size
+    }
+
+    var isOver: Bool { spans.isEmpty }
+
+    mutating func next() -> OutputPart? {
+        var part = OutputPart(end: end)
+        while let span = spans.first, part.bytes.count < OutputPart.size - OutputPart.headSize {
+            let room = OutputPart.size - part.bytes.count
+            let bytes = output.bytes(of: span).dropFirst(taken).prefix(room)
+            if !bytes.isEmpty { part.append(bytes, of: span, from: span.offset + Int64(taken)) }
+            taken += bytes.count
+            guard taken == span.count else { continue }
+            spans.removeFirst()
+            taken = 0
+        }
+        guard !part.bytes.isEmpty else { return nil }
+        end = part.end
+        number += 1
+        return part
     }
 }
 

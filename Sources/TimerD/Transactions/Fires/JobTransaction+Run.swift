@@ -58,12 +58,15 @@ extension JobTransaction {
         try runs.markSurvivors(run, count)
     }
 
-    /// Stores some parts of what a run has written, whose end is recorded behind them.
-    mutating func recordOutput(_ parts: ArraySlice<OutputPart>, of run: RunID, of job: StoredJob)
-        throws
+    /// Stores the next parts of what a run has written, whose end is recorded behind all of them; returns the others.
+    mutating func recordOutput(_ parts: OutputParts, of run: RunID, of job: StoredJob) throws
+        -> OutputParts
     {
-        try runs.insertOutput(parts, of: run, owner: job.ownerID)
+        var rest = parts
+        let first = (0..<OutputPart.storedAtOnce).compactMap { _ in rest.next() }
+        try runs.insertOutput(first, from: parts.number, of: run, owner: job.ownerID)
         try checkQuota(of: job)
+        return rest
     }
 
     /// Records how a run ended and what follows it, and removes the job's oldest runs beyond those that are kept.
