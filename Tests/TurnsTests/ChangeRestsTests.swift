@@ -127,6 +127,10 @@ import TimerControl
         let begun = (0..<600).filter { turns.take(load, for: Self.ann, "a\($0)") }
         #expect(begun.count > 1)
         #expect(begun.count * lineBytes <= 4 << 20)
-        change(&turns)
+        let isBegun = turns.take(Self.change, for: Self.ben, "ben's")
+        if !isBegun {
+            turns.end(load, of: Self.ann.uid)
+            #expect(turns.next() == "ben's", "the first place that is free is his")
+        }
     }
 }
