@@ -22,6 +22,8 @@ package struct RequestLoad: Hashable, Sendable {
     ///
     /// So many may be on their way of one user, too, while others are active.
     package static let manyJobs = 128
+    /// A change of so many bytes takes about as much of the store's time as two jobs that carry little.
+    static let bytesOfJob = 4096
     /// More definitions than this are checked off the loop: one or two milliseconds of its time.
     static let manyDefinitions = 16
     /// Longer lines are read off the loop.
@@ -118,7 +120,7 @@ package struct RequestLoad: Hashable, Sendable {
                     // It may be a change of the job that has its name.
                     $0 + (request.replace ? Self.units(changingTo: $1) : $1.writeUnits)
                 },
-                telling: lineBytes
+                lineBytes: lineBytes
             )
         case .applyJobs(let request):
             // How many jobs an upload has is not known yet; the reply has their ids.
@@ -130,7 +132,7 @@ package struct RequestLoad: Hashable, Sendable {
                     units: request.invalidate.count
                         + request.change.reduce(0) { $0 + Self.units(changingTo: $1.definition) }
                         + request.add.reduce(0) { $0 + $1.writeUnits },
-                    telling: lineBytes
+                    lineBytes: lineBytes
                 )
             }
         // All of an owner's jobs.
@@ -156,13 +158,13 @@ package struct RequestLoad: Hashable, Sendable {
         case .reserveTasks(let request):
             self.init(reserving: request, lineBytes: lineBytes, waiting: waiting)
         case .extendTasks(let request):
-            self.init(changing: request.tasks.count, telling: lineBytes)
+            self.init(changing: request.tasks.count, lineBytes: lineBytes)
         case .finishTasks(let request):
-            self.init(changing: request.tasks.count, telling: lineBytes)
+            self.init(changing: request.tasks.count, lineBytes: lineBytes)
         case .failTasks(let request):
-            self.init(changing: request.tasks.count, telling: lineBytes)
+            self.init(changing: request.tasks.count, lineBytes: lineBytes)
         case .releaseTasks(let request):
-            self.init(changing: request.tasks.count, telling: lineBytes)
+            self.init(changing: request.tasks.count, lineBytes: lineBytes)
         case .retryTasks(.fires(let fires)), .dropTasks(.fires(let fires)):
             self.init(changing: fires.count, telling: Self.row)
         case .retryTasks(.queue(_, _, let count)), .dropTasks(.queue(_, _, _, let count)):
@@ -218,6 +220,16 @@ package struct RequestLoad: Hashable, Sendable {
     /// Of jobs with tasks one is changed at a time: it is not known yet how many tasks go along.
     private static func units(changingTo definition: JobDefinition) -> Int {
         definition.mayHaveTasks ? max(manyJobs, definition.writeUnits) : definition.writeUnits
+    }
+
+    /// What stores the bytes of a line, and is answered with them.
+    ///
+    /// The store's queue has no turns: without this a newcomer's change could wait there for 16 MiB of another user. But
+    /// only many jobs make a bulk, after which one rests.
+    private init(changing count: Int, units: Int? = nil, lineBytes: Int) {
+        self.init(changing: count, units: units, telling: lineBytes)
+        guard kind == .write else { return }
+        self.units = min(self.units + lineBytes / Self.bytesOfJob, Self.manyJobs)
     }
 
     /// `units`: what their write takes; nil for one for each.

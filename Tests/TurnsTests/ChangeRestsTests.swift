@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Schedules
 import Testing
+import TimerControl
 
 @testable import Turns
 
@@ -112,5 +114,23 @@ import Testing
         rests.end(1001, at: .seconds(1))
         #expect(rests.endOfChanges(of: 1001, at: .seconds(1)) == nil)
         #expect(rests.end(of: 1001, at: .seconds(1)) == .seconds(2))
+    }
+
+    @Test(
+        "However large the changes are of which a user has many on their way, a newcomer's waits for 4 MiB at most",
+        arguments: [4000, 32_000, 64_000, 300_000, 1_048_576]
+    )
+    func large(lineBytes: Int) {
+        var turns = Turns(requestsPerUser: 1024)
+        let add = Request.addJobs(AddJobs([JobDefinition(schedule: ScheduleWords(every: "1h"))]))
+        let load = RequestLoad(of: add, lineBytes: lineBytes)
+        let begun = (0..<600).filter { turns.take(load, for: Self.ann, "a\($0)") }
+        #expect(begun.count > 1)
+        #expect(begun.count * lineBytes <= 4 << 20)
+        let isBegun = turns.take(Self.change, for: Self.ben, "ben's")
+        if !isBegun {
+            turns.end(load, of: Self.ann.uid)
+            #expect(turns.next() == "ben's", "the first place that is free is his")
+        }
     }
 }

@@ -201,6 +201,26 @@ import TimerControl
         #expect(load.bytes > 0, "its reply has a size")
     }
 
+    @Test(
+        "What stores the bytes of its line takes a place for each 4 KiB as well, and is no bulk for that",
+        arguments: [(100, 1), (4095, 1), (4096, 2), (65_536, 17), (1_048_576, 128)]
+            as [(Int, Int)]
+    )
+    func bytes(lineBytes: Int, units: Int) {
+        let changes: [Request] = [
+            .addJobs(AddJobs(Self.definitions(1))),
+            .applyJobs(ApplyJobs(change: Self.revisions(1))),
+        ]
+        for change in changes {
+            let load = RequestLoad(of: change, lineBytes: lineBytes)
+            #expect(load.kind == .write)
+            #expect(load.units == units)
+        }
+        // A long list of ids stores nothing of its line.
+        let pause = RequestLoad(of: .pauseJobs(Self.ids(1)), lineBytes: lineBytes)
+        #expect(pause.units == 1)
+    }
+
     @Test("No request needs more places than there are of its kind", arguments: rows)
     func fits(row: Row) {
         let load = RequestLoad(of: row.request, lineBytes: 100)

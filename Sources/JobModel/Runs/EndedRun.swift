@@ -21,6 +21,8 @@ package struct EndedRun: Sendable {
     package var startedAt: Timestamp?
     package var endedAt: Timestamp
     package var output: CapturedOutput
+    /// Whether that is stored already, as it was much.
+    package var isOutputStored = false
     /// Nil if no process was started, or if its end was not seen.
     package var usage: RunUsage?
     /// The processes of its group that could not be ended.

@@ -160,7 +160,30 @@ extension Scheduler {
         logSurvivors(ended.survivors, of: command.run, command.job)
         // At once, also while nothing can be stored.
         logEnd(of: command, ended.outcome)
-        recordEnd(of: command, ended)
+        guard OutputParts.areMany(of: ended.output) else { return recordEnd(of: command, ended) }
+        ended.isOutputStored = true
+        let parts = OutputParts(of: ended.output, orAt: ended.endedAt.microseconds)
+        recordOutput(parts, of: command, until: ended)
+    }
+
+    /// Stores much output a few parts at a time, and then the run's end, for the run is in progress until then.
+    ///
+    /// So other changes, and the starts of other commands, wait for no more than a few parts.
+    private func recordOutput(
+        _ parts: OutputParts,
+        of command: RunningCommand,
+        until ended: EndedRun
+    ) {
+        // The next daemon hears of the end again, and stores all of it.
+        guard !hasLeftRuns else { return }
+        guard !parts.isOver else { return recordEnd(of: command, ended) }
+        record(of: command.job) {
+            try $0.recordOutput(parts, of: command.run, of: command.job)
+        } durable: { scheduler, rest in
+            scheduler.recordOutput(rest, of: command, until: ended)
+        } dropped: { scheduler, _ in
+            scheduler.recordEnd(of: command, ended)
+        }
     }
 
     /// Stores how a run ended; the store says what follows, as its job may have been changed since the run began.

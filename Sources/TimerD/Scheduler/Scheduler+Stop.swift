@@ -125,6 +125,7 @@ extension Scheduler {
 
     /// Leaves runs in progress to the next daemon: those that are to go on, or that could not be ended.
     private func leaveRuns() {
+        hasLeftRuns = true
         for command in fires.all.compactMap(\.command) {
             log.notice(
                 // This node may lead no more because another database server has taken over, which lacks the run.

@@ -92,6 +92,8 @@ actor Scheduler {
     /// The strays that a stop ends, and those that it could not end.
     var endingStrays: [RunID: Task<Void, Never>] = [:]
     var leftStrays: [RunID] = []
+    /// Whether a stop has left what is in progress to the next daemon.
+    var hasLeftRuns = false
     /// The notices that are being handed over, and when to look for more.
     var noticeTurns = NoticeTurns()
     /// How many tries of each are on the way: a daemon before may have begun one, too.

@@ -95,6 +95,39 @@ import TimerControl
         }
     }
 
+    @Test(
+        "Much output is stored in many commits before the run's end, and nothing stays of what a daemon before has stored of it",
+        arguments: [(10, 0), (3 << 20, 12)]
+    )
+    func inParts(count: Int, commits: Int) async throws {
+        try await TestScheduler.with { test in
+            test.runner.isHolding = true
+            let written = (0..<count).map { UInt8(truncatingIfNeeded: $0 / 1000) }
+            test.runner.output = CapturedOutput(stdout: written)
+            let job = try await test.add(ScheduleWords(in: "1s"), command: ["true"]) {
+                $0.outputKept = "16M"
+            }
+            try await test.advance(by: .seconds(2))
+            try await test.settle()
+            let run = RunID(rawValue: try #require(test.runner.requests.last?.run))
+            // A daemon that was killed as it had stored some of it.
+            let before = CapturedOutput(stdout: Array(repeating: 0, count: 400_000))
+            try await test.store.writer.write { database in
+                let parts = OutputPart.parts(of: before, orAt: 0)
+                try RunStore(database).insertOutput(parts, from: 0, of: run, owner: job.ownerID)
+            }
+            let stored = test.store.writer.statistics.commits
+            test.runner.end()
+            #expect(try await test.history(job.id).last?.outcome == .exited)
+            let reading = try await test.store.reader.read { try Queries($0).output(of: run) }
+            let isWhole = reading.pieces.flatMap(\.bytes) == written
+            #expect(isWhole)
+            #expect(reading.stdout == OutputReply.Total(bytes: Int64(count), dropped: 0))
+            // Whatever others have asked for lies between them.
+            #expect(test.store.writer.statistics.commits - stored >= commits)
+        }
+    }
+
     @Test("The settings' size is that of the daemon's configuration")
     func bySettings() {
         var configuration = Configuration(database: "/x", socket: "/y")

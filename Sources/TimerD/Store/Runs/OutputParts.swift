@@ -17,31 +17,18 @@ struct OutputPart: Sendable {
 
     /// A part has no more bytes, but for those of the last piece's head: so that a reader need not read all of a run.
     static let size = 65_536
-    private static let headSize = 21
+    /// No write stores more parts of a run: others' changes wait for it.
+    static let storedAtOnce = 4
+    fileprivate static let headSize = 21
 
     /// All that is kept of a run.
     ///
     /// `date`, in µs since 1970, is for what has none.
     static func parts(of output: CapturedOutput, orAt date: Int64) -> [OutputPart] {
-        var parts: [OutputPart] = []
-        var part = OutputPart(end: OutputPosition())
-        for span in output.ordered(orAt: date) {
-            var rest = output.bytes(of: span)
-            var offset = span.offset
-            while !rest.isEmpty {
-                let bytes = rest.prefix(size - part.bytes.count)
-                part.append(bytes, of: span, from: offset)
-                rest = rest.dropFirst(bytes.count)
-                offset += Int64(bytes.count)
-                guard part.bytes.count >= size - headSize else { continue }
-                parts.append(part)
-                part = OutputPart(end: part.end)
-            }
-        }
-        return part.bytes.isEmpty ? parts : parts + [part]
+        Array(OutputParts(of: output, orAt: date))
     }
 
-    private mutating func append(
+    fileprivate mutating func append(
         _ bytes: ArraySlice<UInt8>,
         of span: OutputSpan,
         from offset: Int64
@@ -90,6 +77,51 @@ struct OutputPart: Sendable {
     }
 }
 
+/// What is kept of a run, part by part: all of it may be 32 MiB, and is not to be in memory once more.
+struct OutputParts: Sequence, IteratorProtocol, Sendable {
+    private let output: CapturedOutput
+    /// What is left of them, the first in part.
+    private var spans: ArraySlice<OutputSpan>
+    /// How many bytes of the first of them are in the parts before.
+    private var taken = 0
+    /// Up to where of each stream the parts before reach.
+    private var end = OutputPosition()
+    /// The number of the next part, from 0.
+    private(set) var number = 0
+
+    /// `date`, in µs since 1970, is for what has none.
+    init(of output: CapturedOutput, orAt date: Int64) {
+        self.output = output
+        spans = output.ordered(orAt: date)[...]
+    }
+
+    /// Whether that is more than one write stores.
+    static func areMany(of output: CapturedOutput) -> Bool {
+        let heads = OutputPart.headSize * output.spans.count
+        return output.stdout.count + output.stderr.count + heads
+            > OutputPart.storedAtOnce * OutputPart.size
+    }
+
+    var isOver: Bool { spans.isEmpty }
+
+    mutating func next() -> OutputPart? {
+        var part = OutputPart(end: end)
+        while let span = spans.first, part.bytes.count < OutputPart.size - OutputPart.headSize {
+            let room = OutputPart.size - part.bytes.count
+            let bytes = output.bytes(of: span).dropFirst(taken).prefix(room)
+            if !bytes.isEmpty { part.append(bytes, of: span, from: span.offset + Int64(taken)) }
+            taken += bytes.count
+            guard taken == span.count else { continue }
+            spans.removeFirst()
+            taken = 0
+        }
+        guard !part.bytes.isEmpty else { return nil }
+        end = part.end
+        number += 1
+        return part
+    }
+}
+
 extension Queries {
     /// What is kept of a run's output behind a position: `most` bytes of it.
     ///
@@ -111,11 +143,15 @@ extension Queries {
         }
         var reading = OutputReading(pieces: page.pieces, hasMore: page.hasMore)
         try database.prepare(SQL.outputTotals).forEach(run) { row in
-            let (stdout, stderr): (Int64, Int64) = (try row.get(0), try row.get(1))
-            reading.stdout = OutputReply.Total(bytes: stdout, dropped: stdout - (try row.get(2)))
-            reading.stderr = OutputReply.Total(bytes: stderr, dropped: stderr - (try row.get(3)))
+            reading.stdout = Self.total(try row.get(0), kept: try row.get(2))
+            reading.stderr = Self.total(try row.get(1), kept: try row.get(3))
         }
         return reading
+    }
+
+    /// How much was written is stored with the run's end, and much output ahead of it.
+    private static func total(_ bytes: Int64, kept: Int64) -> OutputReply.Total {
+        OutputReply.Total(bytes: max(bytes, kept), dropped: max(bytes - kept, 0))
     }
 }
 

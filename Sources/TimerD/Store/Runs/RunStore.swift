@@ -100,7 +100,17 @@ struct RunStore {
     /// Stores what is kept of the run's output; returns whether that is any.
     func insertOutput(_ ended: EndedRun, of run: RunID, owner: OwnerID) throws -> Bool {
         let parts = OutputPart.parts(of: ended.output, orAt: ended.endedAt.microseconds)
-        for (number, part) in parts.enumerated() {
+        try insertOutput(parts, from: 0, of: run, owner: owner)
+        return !parts.isEmpty
+    }
+
+    /// Stores some parts of a run's output, which have these numbers.
+    ///
+    /// With the first of all, nothing stays of what a daemon before may have stored of it.
+    func insertOutput(_ parts: [OutputPart], from first: Int, of run: RunID, owner: OwnerID) throws
+    {
+        if first == 0 { _ = try deleteOutput(of: run, limit: .max) }
+        for (number, part) in zip(first..., parts) {
             try database.prepare(SQL.insertOutput).run {
                 $0.add(run)
                 $0.add(number)
@@ -112,7 +122,6 @@ struct RunStore {
                 $0.add(part.bytes)
             }
         }
-        return !parts.isEmpty
     }
 
     /// Notes of a run that was to be run again that it is not: it has failed.

@@ -58,6 +58,17 @@ extension JobTransaction {
         try runs.markSurvivors(run, count)
     }
 
+    /// Stores the next parts of what a run has written, whose end is recorded behind all of them; returns the others.
+    mutating func recordOutput(_ parts: OutputParts, of run: RunID, of job: StoredJob) throws
+        -> OutputParts
+    {
+        var rest = parts
+        let first = (0..<OutputPart.storedAtOnce).compactMap { _ in rest.next() }
+        try runs.insertOutput(first, from: parts.number, of: run, owner: job.ownerID)
+        try checkQuota(of: job)
+        return rest
+    }
+
     /// Records how a run ended and what follows it, and removes the job's oldest runs beyond those that are kept.
     ///
     /// All of that goes by the job as it is now; `begun` is the job as it was when the run began.
@@ -91,7 +102,9 @@ extension JobTransaction {
         case .handle(let handler): try fires.markWaiting(ended.fire, for: handler.wait, until: nil)
         }
         if !isTriedAgain { try noteEnd(run, of: job, ended) }
-        if try runs.insertOutput(ended, of: run, owner: job.ownerID) { try checkQuota(of: job) }
+        if try !ended.isOutputStored && runs.insertOutput(ended, of: run, owner: job.ownerID) {
+            try checkQuota(of: job)
+        }
         try tellEnd(of: run, of: job, ended, hasFailed: hasFailed)
         return FinishedRun(next: next, job: job)
     }
