@@ -8,6 +8,8 @@ package import SystemPackage
 package struct ProcessStatus: Sendable {
     /// Whether it has ended and waits to be reaped: the last of its threads, the first of which may have ended before.
     package let hasEnded: Bool
+    /// Whether it is stopped by a signal, and goes on with SIGCONT.
+    package let isStopped: Bool
     /// When it was started, in clock ticks since the machine started.
     package let ticks: Int64
 
@@ -26,6 +28,7 @@ package struct ProcessStatus: Sendable {
             return nil
         }
         hasEnded = (words[0] == "Z" || words[0] == "X") && threads <= 1
+        isStopped = words[0] == "T"
         self.ticks = ticks
     }
 

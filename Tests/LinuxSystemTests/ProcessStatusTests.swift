@@ -16,5 +16,6 @@ import Testing
             "7 (a) S 9) \(state) 1 7 7 0 -1 4228172 0 0 0 0 0 0 0 0 20 0 \(threads) 0 4711 0 0"
         let status = try #require(ProcessStatus(line))
         #expect(status.hasEnded == hasEnded && status.ticks == 4711)
+        #expect(!status.isStopped)
     }
 }
