@@ -91,19 +91,20 @@ import Testing
     }
 
     @Test(
-        "What a command leaves behind is ended also where /proc is that of another PID namespace",
+        "What a command leaves behind is ended also where /proc does not have the runner's processes",
         .enabled(if: geteuid() == 0)
     )
-    func foreignNumbers() throws {
+    func emptyProc() throws {
         let folder = try TemporaryFolder()
         let gate = folder.file("gate")
         mkfifo(gate, 0o600)
         let reader = open(gate, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
         defer { close(reader) }
-        let namespace = ["/usr/bin/unshare", "--pid", "--fork", "--kill-child"]
+        let mount = #"mount -t tmpfs none /proc && exec "$0" "$@""#
+        let namespace = ["/usr/bin/unshare", "--mount", "sh", "-c", mount]
         let runner = try RunnerProcess("--without-groups", through: namespace)
         let peer = try runner.connect()
-        let script = "exec 3>'\(gate)'; sleep 1000 >/dev/null 2>&1 & exit 3"
+        let script = "exec 3>'\(gate)'; sleep 300 >/dev/null 2>&1 & exit 3"
         try peer.send(ScriptedRun.start(ScriptedRun.request(1, script)))
         let end = try peer.end(of: 1).end
         #expect(end.outcome == .exited && end.code == 3 && end.survivors == [])
