@@ -6,19 +6,29 @@ package import SystemPackage
 
 /// What proc(5) says of a process.
 package struct ProcessStatus: Sendable {
-    /// Whether it has ended and waits to be reaped.
+    /// Whether it has ended and waits to be reaped: the last of its threads, the first of which may have ended before.
     package let hasEnded: Bool
+    /// Whether it is stopped by a signal, and goes on with SIGCONT.
+    package let isStopped: Bool
     /// When it was started, in clock ticks since the machine started.
     package let ticks: Int64
 
     /// Nil if there is no such process.
     init?(of pid: pid_t) {
-        let text = Self.contents(of: pid, "stat").map { String(decoding: $0, as: UTF8.self) }
+        guard let text = Self.contents(of: pid, "stat") else { return nil }
+        self.init(String(decoding: text, as: UTF8.self))
+    }
+
+    /// By the line of proc(5) that is /proc/PID/stat; nil if it is none.
+    init?(_ line: String) {
         // "pid (name) state ...": the name may hold blanks and parentheses, the fields after it hold none.
-        guard let text, let end = text.lastIndex(of: ")") else { return nil }
-        let words = text[text.index(after: end)...].split(separator: " ")
-        guard words.count > 19, let ticks = Int64(words[19]) else { return nil }
-        hasEnded = words[0] == "Z" || words[0] == "X"
+        guard let end = line.lastIndex(of: ")") else { return nil }
+        let words = line[line.index(after: end)...].split(separator: " ")
+        guard words.count > 19, let threads = Int(words[17]), let ticks = Int64(words[19]) else {
+            return nil
+        }
+        hasEnded = (words[0] == "Z" || words[0] == "X") && threads <= 1
+        isStopped = words[0] == "T"
         self.ticks = ticks
     }
 

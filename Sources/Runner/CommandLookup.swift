@@ -52,6 +52,11 @@ struct CommandLookup: Sendable {
         let cause = Errno(rawValue: report.error)
         let limits = request.limits
         switch cspawn_step(UInt32(report.step)) {
+        case cspawn_step_session:
+            return StartRefusal("cannot make a session for the run (setsid)", cause)
+        case cspawn_step_descriptors:
+            // Some containers forbid close_range(2), which no kernel before Linux 5.9 has.
+            return StartRefusal("cannot set up the run's descriptors", cause)
         case cspawn_step_keyring:
             return StartRefusal("cannot make a session keyring for the run", cause)
         case cspawn_step_memory:

@@ -48,7 +48,7 @@ package struct RunRequest: Sendable {
     package var epoch: Int64?
     /// Asked just before the process is made; it may say no.
     package var start = RunStart()
-    /// Called once if the owner may signal none of the run's processes at the timeout; gets those that go on.
+    /// Called if the SIGKILL of the timeout, or of whoever ends the run, has not ended it; gets those that go on.
     package var outlasted: @Sendable ([Int32]) -> Void = { _ in }
 
     /// A request for this node's runner; the other properties are set where a run needs them.

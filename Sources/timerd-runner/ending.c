@@ -61,10 +61,9 @@ static void ring(struct alarm *alarm) {
         run->survivor_count = find_members(run, run->survivors, SURVIVOR_LIMIT);
         return finish(run);
     }
-    if (ending->cause == cause_timeout && ending->all_refused) {
-        run->survivor_count = find_members(run, run->survivors, SURVIVOR_LIMIT);
-        tell(run, news_outlasted);
-    }
+    // Its owner may not signal what is left, or that sleeps where no signal reaches it, as where a server of files is gone.
+    run->survivor_count = find_members(run, run->survivors, SURVIVOR_LIMIT);
+    if (run->survivor_count > 0) tell(run, news_outlasted);
     ending->cause = cause_none;
 }
 
@@ -77,7 +76,6 @@ static void answered(struct ending *ending, enum answer answer) {
         run->answer = answer;
         tell(run, news_signalled);
     }
-    if (answer != answer_refused) ending->all_refused = false;
     ending->is_sent = answer == answer_sent;
     bool may_be_sent = answer == answer_sent || answer == answer_unknown;
     if (may_be_sent && is_with_all(ending) && !run->is_timed_out) run->is_interrupted = true;
@@ -222,7 +220,6 @@ static void begin_ending(struct run *run, const struct teardown *teardown, enum 
         .cause = cause,
         .as_runner = as_runner,
         .with_rest = with_rest,
-        .all_refused = true,
         .alarm.ring = ring,
     };
     // The signal that is on its way is an earlier ending's: its answer says nothing of this one.

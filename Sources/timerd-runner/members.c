@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-// Whether a process has ended and waits to be reaped.
+// Whether a process has ended and waits to be reaped. One whose first thread has ended looks the same, but has others.
 static bool is_zombie(pid_t pid) {
     char path[32], text[512];
     snprintf(path, sizeof path, "/proc/%d/stat", pid);
@@ -22,9 +22,12 @@ static bool is_zombie(pid_t pid) {
     size_t count = fread(text, 1, sizeof text - 1, file);
     fclose(file);
     text[count] = 0;
-    // "pid (name) state": the name may hold blanks and parentheses, what follows holds none.
+    // "pid (name) state ...": the name may hold blanks and parentheses, what follows holds none. The threads are 17 words on.
     const char *end = strrchr(text, ')');
-    return end && (end[2] == 'Z' || end[2] == 'X');
+    char state;
+    long threads;
+    if (!end || sscanf(end + 1, " %c%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%ld", &state, &threads) != 2) return false;
+    return (state == 'Z' || state == 'X') && threads <= 1;
 }
 
 struct living {
@@ -47,10 +50,19 @@ static size_t find_in_group(const struct run *run, pid_t *members, size_t room) 
     return living.count;
 }
 
+// Whether /proc has the processes by the numbers that they have here: it may be that of the namespace outside (unshare -p
+// without --mount-proc), or an empty folder.
+static bool shows_own_numbers(void) {
+    char text[16];
+    ssize_t count = readlink("/proc/self", text, sizeof text - 1);
+    text[count > 0 ? count : 0] = 0;
+    return atoi(text) == getpid();
+}
+
 // Whether they could be looked for; the runner may have no descriptor or memory for that now, or no /proc.
 static bool find_in_process_group(const struct run *run, pid_t *members, size_t room, size_t *count) {
     *count = 0;
-    DIR *folder = opendir("/proc");
+    DIR *folder = shows_own_numbers() ? opendir("/proc") : NULL;
     if (!folder) return false;
     for (struct dirent *entry; *count < room && (entry = readdir(folder));) {
         if (!isdigit((unsigned char)entry->d_name[0])) continue;

@@ -187,7 +187,7 @@ static void list_run(struct run *run, void *context) {
     output_restart(&run->output);
     unsigned news = news_output;
     if (run->phase == phase_ended) news |= news_ended;
-    // Those whom it could not end at its timeout.
+    // Those that it could not be rid of.
     if (run->phase < phase_surviving && run->survivor_count > 0) news |= news_outlasted;
     tell(run, news);
 }

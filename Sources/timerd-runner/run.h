@@ -90,7 +90,6 @@ struct ending {
     bool is_early;
     /// How often the signal was refused to a process that was not the owner's yet.
     int tries;
-    bool all_refused;
     /// Whether it is known that the last one was sent.
     bool is_sent;
     /// When the grace of the last signal is over, and how long to wait until it is looked who is left.
@@ -138,7 +137,7 @@ struct run {
     struct ending endings[ENDINGS];
     /// What came of the first signal that the daemon asked for.
     enum answer answer;
-    /// Those that its owner could not end at its timeout, while it goes on; then those that nothing ended.
+    /// Those that no signal could end, while it goes on; then those that nothing ended.
     pid_t survivors[SURVIVOR_LIMIT];
     size_t survivor_count;
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import LinuxSystem
+
 /// A runner that hangs: it is found by its silence after an order; all of it on the loop's thread.
 extension ProgramRunner {
     /// Why a connection is closed over which nothing comes within that time.
@@ -10,6 +12,11 @@ extension ProgramRunner {
         let silence = "it has not answered within \(patience.components.seconds) s"
         guard let holder = loop.holder else { return silence }
         let process = holder > 0 ? "process \(holder)" : "a process that has no number here"
+        // 'kill' does not end it then. `try?`: without a descriptor to look with, the usual words are told.
+        if holder > 0, (try? ProcessStatus.look(at: holder))?.isStopped == true {
+            return "\(silence); \(process) has its place, and is stopped: 'kill -CONT \(holder)' "
+                + "has it go on"
+        }
         return "\(silence); \(process) has its place, and no other begins before that has ended"
             + (holder > 0 ? ": 'kill \(holder)' ends it and its runs" : "")
     }

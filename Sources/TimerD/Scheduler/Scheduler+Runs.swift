@@ -128,7 +128,7 @@ extension Scheduler {
         resumeIfIdle()
     }
 
-    /// The run's time is up, and processes of it go on because its owner may not end them.
+    /// The run was to end, and processes of it go on: its owner may not end them, or no signal reaches them.
     private func outlasted(_ command: RunningCommand, _ pids: [Int32]) {
         guard fires[command.run] != nil, !pids.isEmpty else { return }
         logSurvivors(pids, of: command.run, command.job)

@@ -45,6 +45,20 @@ import Testing
     }
 
     @Test(
+        "What fails on the way to the command is named, and not the command",
+        arguments: [
+            (cspawn_step_session, "cannot make a session for the run (setsid)"),
+            (cspawn_step_descriptors, "cannot set up the run's descriptors"),
+        ]
+    )
+    func ahead(step: cspawn_step, words: String) {
+        var report = cspawn_report()
+        (report.step, report.error, report.file) = (Int32(step.rawValue), EPERM, -1)
+        let refusal = CommandLookup(TestRunner.request(["tool"])).refusal(report)
+        #expect(refusal.message == "\(words): operation not permitted")
+    }
+
+    @Test(
         "Why a PAM session was not opened is told in the words of the report, else that its process has ended",
         arguments: [
             ("it took longer than 60 s", "it took longer than 60 s"),

@@ -80,10 +80,20 @@ struct RunnerDisplacedTests {
 
     @Test("A daemon to which nobody answers is told which process has the runner's place")
     func named() async throws {
+        let stopped = try RunnerProcess()
+        kill(stopped.pid, SIGSTOP)
+        defer { kill(stopped.pid, SIGCONT) }
+        var status: CInt = 0
+        #expect(waitpid(stopped.pid, &status, WUNTRACED) == stopped.pid)
+        let other = getpid()
         let words = "has its place, and no other begins before that has ended"
         let ends: [(holder: Int32, end: String)] = [
-            (7, "; process 7 \(words): 'kill 7' ends it and its runs"),
+            (other, "; process \(other) \(words): 'kill \(other)' ends it and its runs"),
             (0, "; a process that has no number here \(words)"),
+            (
+                stopped.pid,
+                "; process \(stopped.pid) has its place, and is stopped: 'kill -CONT \(stopped.pid)' has it go on"
+            ),
         ]
         for (holder, end) in ends {
             let script = ScriptedRunner(holder: holder)

@@ -4,6 +4,7 @@ import Foundation
 import Glibc
 import Testing
 
+@testable import LinuxSystem
 @testable import Runner
 
 /// The time that a notice's program has, and that of what it leaves behind.
@@ -47,5 +48,69 @@ import Testing
             )
         }
         #expect(end.outcome == .timedOut && end.code == SIGTERM)
+    }
+
+    @Test(
+        "A process whose first thread has ended is ended as any other that is left",
+        .enabled(if: Raised.compiler != nil)
+    )
+    func firstThreadGone() async throws {
+        let folder = try TemporaryFolder()
+        let program = folder.file("threads")
+        let source = """
+            #include <pthread.h>
+            #include <unistd.h>
+            static void *go_on(void *nothing) {
+                // Not for ever, should a test be ended before it ends this.
+                sleep(300);
+                return nothing;
+            }
+            int main(void) {
+                pthread_t thread;
+                if (pthread_create(&thread, NULL, go_on, NULL) != 0) return 1;
+                pthread_exit(NULL);
+            }
+            """
+        let compiler = Raised.compiler ?? "cc"
+        try await Tool.run([compiler, "-pthread", "-x", "c", "-o", program, "-"], input: source)
+        let script = """
+            '\(program)' >/dev/null 2>&1 &
+            while ! grep -q ') Z ' /proc/$!/stat; do sleep 0.01; done
+            echo $!
+            """
+        let runner = try RunnerProcess("--without-groups")
+        let peer = try runner.connect()
+        try peer.send(ScriptedRun.start(ScriptedRun.request(1, script)))
+        let (end, stdout, _) = try peer.end(of: 1)
+        #expect(end.outcome == .exited && end.code == 0 && end.survivors == [])
+        let pid = try #require(pid_t(String(decoding: stdout, as: UTF8.self).dropLast()))
+        let status = ProcessStatus(of: pid)
+        #expect(status?.hasEnded ?? true)
+        if status?.hasEnded == false { kill(pid, SIGKILL) }
+        withExtendedLifetime(runner) {}
+    }
+
+    @Test(
+        "What a command leaves behind is ended also where /proc does not have the runner's processes",
+        .enabled(if: geteuid() == 0)
+    )
+    func emptyProc() throws {
+        let folder = try TemporaryFolder()
+        let gate = folder.file("gate")
+        mkfifo(gate, 0o600)
+        let reader = open(gate, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+        defer { close(reader) }
+        let mount = #"mount -t tmpfs none /proc && exec "$0" "$@""#
+        let namespace = ["/usr/bin/unshare", "--mount", "sh", "-c", mount]
+        let runner = try RunnerProcess("--without-groups", through: namespace)
+        let peer = try runner.connect()
+        let script = "exec 3>'\(gate)'; sleep 300 >/dev/null 2>&1 & exit 3"
+        try peer.send(ScriptedRun.start(ScriptedRun.request(1, script)))
+        let end = try peer.end(of: 1).end
+        #expect(end.outcome == .exited && end.code == 3 && end.survivors == [])
+        // Nobody has it open any more.
+        var left = pollfd(fd: reader, events: Int16(POLLIN), revents: 0)
+        #expect(poll(&left, 1, 0) == 1 && left.revents & Int16(POLLHUP) != 0)
+        withExtendedLifetime(runner) {}
     }
 }

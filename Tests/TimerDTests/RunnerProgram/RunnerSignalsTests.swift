@@ -49,7 +49,10 @@ struct RunnerSignalsTests {
     }
 
     /// A run whose owner may not signal it, of a runner without control groups, by which it would be ended.
+    ///
+    /// `beside`: what else is in its process group, and its owner's.
     private func withRaised(
+        beside command: String? = nil,
         _ change: (inout RunRequest) -> Void = { _ in },
         _ body: (RunnerProcess, RunnerPeer, RunRequest) async throws -> Void
     ) async throws {
@@ -61,8 +64,11 @@ struct RunnerSignalsTests {
         let peer = try runner.connect()
         var request = request(1, "")
         request.argv = [program, "leader"]
+        if let command {
+            request.argv = ["sh", "-c", "\(command) & exec '\(program)' leader"]
+        }
         change(&request)
-        try begin(request, peer, file: program)
+        try begin(request, peer, file: command == nil ? program : "/bin/sh")
         let file = folder.file("leader")
         try await eventually("it is root's") { readFile(file)?.isEmpty == false }
         try await body(runner, peer, request)
@@ -103,6 +109,25 @@ struct RunnerSignalsTests {
             _ = await daemon.kill(1, by: .kill, asDaemon: true)
             #expect(try await end.value.outcome == .timedOut)
             await daemon.detach()
+        }
+    }
+
+    @Test(
+        "Who outlasts the end that was asked for is told, also where others of the run have got it"
+    )
+    func outlastedInPart() async throws {
+        try await withRaised(beside: "sleep 1000") { _ in
+        } _: { _, peer, _ in
+            try peer.send(.end(run: 1, .kill, asRunner: false))
+            let answer = try peer.next {
+                if case .signalled(1, let answer) = $0 { answer } else { nil }
+            }
+            #expect(answer == .sent)
+            let pids = try peer.next { if case .outlasted(1, let pids) = $0 { pids } else { nil } }
+            #expect(!pids.isEmpty)
+            try peer.send(.end(run: 1, .kill, asRunner: true))
+            let end = try peer.end(of: 1).end
+            #expect(end.outcome == .signalled && end.code == SIGKILL && end.survivors == [])
         }
     }
 
