@@ -20,6 +20,21 @@ import Testing
         #expect(answer.output == "0 notes\n", "\(answer)")
     }
 
+    @Test("A folder whose data was removed begins anew: the logs of what was there do not keep it from that")
+    func begunAnew() async throws {
+        let folder = try TemporaryFolder()
+        try FileManager.default.createDirectory(
+            atPath: folder.file("jobs"),
+            withIntermediateDirectories: true
+        )
+        for name in ["log", "initdb.log"] {
+            try Data().write(to: URL(fileURLWithPath: folder.file("jobs/\(name)")))
+        }
+        // Its initdb ends with 9.
+        let answer = try await Self.run("jobs", in: folder)
+        #expect(answer.status == 9, "\(answer)")
+    }
+
     @Test("A folder that would be several words of the server's options is refused, and not made")
     func words() async throws {
         let folder = try TemporaryFolder()
