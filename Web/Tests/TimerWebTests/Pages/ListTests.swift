@@ -73,11 +73,16 @@ struct ListTests {
         "A place in a list is the same behind an address, whatever the name has",
         arguments: [
             "", "a", "a.b.", "\u{301}", ".", "1.2.3",
+            // In small letters it has one mark more: "i" and a dot above.
+            "\u{130}" + String(repeating: "\u{301}", count: 64),
         ]
     )
     func place(_ name: String) {
         let place = JobPlace(date: -5, name: name, id: JobID(rawValue: 7))
-        #expect(JobPlace(place.text) == place)
+        let link = Link(path: ["jobs"]).with("cursor", place.text)
+        let query = link.text.split(separator: "?", maxSplits: 1).last
+        let field = query.flatMap { PercentCoding.fields($0) }?.first
+        #expect(JobPlace(field?.value ?? "") == place)
     }
 
     @Test("Tasks are asked for with the queue's owner: an administrator is told of others' too")
