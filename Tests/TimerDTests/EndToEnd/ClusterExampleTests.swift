@@ -20,7 +20,7 @@ import Testing
         #expect(answer.output == "0 notes\n", "\(answer)")
     }
 
-    @Test("A folder whose data was removed begins anew: the logs of what was there do not keep it from that")
+    @Test("A folder whose data was removed begins anew, whatever logs are left in it")
     func begunAnew() async throws {
         let folder = try TemporaryFolder()
         try FileManager.default.createDirectory(

@@ -139,8 +139,10 @@ struct JobPlace: Comparable {
     let date: Int64
     let name: String
     let id: JobID
-    /// The name as it is compared. An address has the other one: a small letter may have a mark more than its capital,
-    /// and so the name more of them in a row than an address may.
+    /// The name as it is compared.
+    ///
+    /// An address has the other one: a small letter may have a mark more than its capital, and so the name more of them
+    /// in a row than an address may.
     private let folded: String
 
     init(date: Int64 = 0, name: String = "", id: JobID) {
