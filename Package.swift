@@ -55,6 +55,7 @@ let package = Package(
         .library(name: "OneThread", targets: ["OneThread"]),
         .library(name: "Locks", targets: ["Locks"]),
         .library(name: "CLinux", targets: ["CLinux"]),
+        .library(name: "Platform", targets: ["Platform"]),
         // The daemon as a library, for Fuzz/ alone.
         .library(name: "TimerD", targets: ["TimerD"]),
     ],

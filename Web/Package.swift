@@ -78,6 +78,7 @@ let package = Package(
                 .product(name: "CLinux", package: "timerd"),
                 .product(name: "Locks", package: "timerd"),
                 .product(name: "OneThread", package: "timerd"),
+                .product(name: "Platform", package: "timerd"),
                 .product(name: "Schedules", package: "timerd"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
                 .product(name: "TimerControl", package: "timerd"),

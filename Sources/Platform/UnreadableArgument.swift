@@ -3,7 +3,7 @@
 import Glibc
 
 /// An argument of this program that is not UTF-8: taken as text it would be another one.
-package struct UnreadableArgument: CustomStringConvertible {
+public struct UnreadableArgument: CustomStringConvertible {
     /// From 1.
     var number: Int
     var bytes: [UInt8]
@@ -12,7 +12,7 @@ package struct UnreadableArgument: CustomStringConvertible {
     ///
     /// Swift reads them from /proc, the program's own name as well. Where that is missing there seem to be none, and each
     /// option would be dropped: `timerd --check-config` would be a start, on the database of the system.
-    package static var lack: String? {
+    public static var lack: String? {
         CommandLine.argc > 0
             ? nil : "the arguments cannot be read: /proc is not mounted (mount -t proc proc /proc)"
     }
@@ -30,7 +30,7 @@ package struct UnreadableArgument: CustomStringConvertible {
     }
 
     /// "argument 3, $'caf\xe9', is not UTF-8 text", in the words of a shell.
-    package var description: String {
+    public var description: String {
         let digits = Array("0123456789abcdef")
         let shown = bytes.prefix(80).map { byte in
             let isPlain = (0x20..<0x7f).contains(byte) && byte != UInt8(ascii: "'")

@@ -5,6 +5,7 @@ import Glibc
 import Locks
 import Logging
 import OneThread
+import Platform
 import Schedules
 import ServiceLifecycle
 import TimerControl
@@ -50,9 +51,7 @@ struct TimerdWeb: AsyncParsableCommand {
 
     func validate() throws {
         // Swift reads them from there; without them the page would be served on loopback, whatever was asked for.
-        guard Swift.CommandLine.argc > 0 else {
-            throw ValidationError("the arguments cannot be read: /proc is not mounted")
-        }
+        if let lack = UnreadableArgument.lack { throw ValidationError(lack) }
         guard let listenSocket else {
             if origin != nil { throw ValidationError("--origin belongs to --listen-socket") }
             if socketGroup != nil {

@@ -265,8 +265,51 @@ class Live(unittest.TestCase):
         self.browser.until("document.querySelector('#away').textContent.includes('No daemon answers')", "no daemon answers")
         self.daemon.start()
         self.stays("No daemon answers")
+        self.stays("Nothing was sent")
+        self.assertNotIn("by itself", self.browser.find("#away").text, "the form stays until it is sent")
         self.browser.goes(lambda: self.browser.press("Add it"))
         self.assertEqual(len(self.daemon.ask("job.list", name="typed")["jobs"]), 1)
+        self.browser.faults()
+
+    def test_a_form_is_sent_once_though_its_button_is_pressed_twice(self):
+        self.browser.open(f"{self.web.origin}/add")
+        # Whether somebody is there is answered only once the test says so.
+        self.browser.run("""const fetched = window.fetch; window.asked = 0;
+            const told = new Promise((tell) => window.tell = tell);
+            window.fetch = async (address, request) => {
+                if (address === location.href && request.method !== "POST") {
+                    window.asked += 1;
+                    await told;
+                }
+                return fetched(address, request);
+            };""")
+        self.typed()
+        self.browser.press("Add it")
+        self.assertEqual(self.browser.run("return window.asked"), 1)
+        self.assertTrue(self.browser.has("form[data-preview][aria-busy=true]"), "it shows that it is busy")
+        self.browser.goes(lambda: self.browser.run("window.tell()"))
+        self.assertEqual(len(self.daemon.ask("job.list", name="typed")["jobs"]), 1)
+        self.assertEqual(self.browser.faults(), [])
+
+    def test_what_is_said_below_an_output_is_what_is_so(self):
+        go = self.daemon.folder / "go"
+        job = self.daemon.add(name="writes much", schedule={"in": "1ms"}, outputKept="16M", command=["sh", "-c",
+                              f"echo first; while [ ! -e {go} ]; do sleep 0.05; done; yes 'a line, which is as long as it is' | head -c 3000000; sleep 600"])
+        run = self.daemon.after(lambda run: run["state"] == "running", job)["id"]
+        def says(words):
+            self.browser.until(f"document.querySelector('#follow').textContent.includes({words!r})", f"it says {words!r}")
+        self.browser.open(f"{self.web.origin}/runs/{run}")
+        self.browser.until("document.querySelector('#output').textContent.includes('first')", "the first line")
+        go.touch()
+        says("older output is left out")
+        port = self.web.port
+        self.web.stop()
+        says("trying again")
+        # A page that is begun anew does not let this browser in: nothing is tried any more.
+        again = Web(self.daemon, port=port)
+        self.addCleanup(again.program.kill)
+        self.browser.until("document.querySelector('#live').textContent.includes('begun anew')", "it says what to do")
+        says("older output is left out")
         self.browser.faults()
 
     def test_a_run_that_writes_for_ever_does_not_fill_the_browser(self):

@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -11,6 +12,7 @@ import unittest
 from unittest import mock
 
 from programs import LIMIT, WEB, Program, Web, wait
+from raw import Peer
 
 
 class Open(unittest.TestCase):
@@ -59,6 +61,21 @@ class Begun(unittest.TestCase):
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
         self.addCleanup(web.program.kill)
+        self.assertEqual(web.stop(), 0)
+
+    def test_it_outlives_its_terminal_where_nohup_has_begun_it(self):
+        before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        try:
+            web = Web("/nonexistent/timerd.sock")
+        finally:
+            signal.signal(signal.SIGHUP, before)
+        self.addCleanup(web.program.kill)
+        status = pathlib.Path(f"/proc/{web.program.process.pid}/status").read_text()
+        ignored = int(re.search(r"^SigIgn:\s*(\w+)", status, re.M)[1], 16)
+        self.assertTrue(ignored >> (signal.SIGHUP - 1) & 1, "it is ignored still")
+        web.program.process.send_signal(signal.SIGHUP)
+        # Without the token.
+        self.assertEqual(Peer(web).request().status, 403)
         self.assertEqual(web.stop(), 0)
 
     def test_too_few_descriptors_are_told(self):

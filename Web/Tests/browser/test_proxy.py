@@ -66,13 +66,16 @@ class Proxy(unittest.TestCase):
         subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=timerd.example.org",
                         "-addext", "subjectAltName=DNS:timerd.example.org", "-keyout", folder / "key", "-out", folder / "pem"], check=True, capture_output=True)
         password = subprocess.run(["openssl", "passwd", "-apr1", "secret"], check=True, capture_output=True, text=True).stdout.strip()
-        (folder / "htpasswd").write_text(f"ann:{password}\nAnn:{password}\ncarol:{password}\n")
+        (folder / "htpasswd").write_text("".join(f"{user}:{password}\n" for user in ("ann", "Ann", "carol", "a.b", "axb")))
         site = (PACKAGING / "nginx/timerd-web.conf").read_text()
         for old, new in (("/run/timerd-web-ann/http.sock", cls.socket), ("/etc/ssl/certs/timerd.example.org.pem", folder / "pem"),
                          ("/etc/ssl/private/timerd.example.org.key", folder / "key"), ("/etc/nginx/timerd.htpasswd", folder / "htpasswd"),
                          ("listen 443 ssl", f"listen 127.0.0.1:{cls.port} ssl")):
             assert old in site, old
             site = site.replace(old, str(new))
+        # A name with a dot, as the lines of the file have theirs; it leads to the same page.
+        line = re.search(r"^.*ann.* unix:.*\n", site, re.M)[0]
+        site = site.replace(line, line + line.replace("ann", "a.b", 1))
         # nginx's workers are www-data, as Debian has it: they reach the socket by its group alone.
         (folder / "nginx.conf").write_text(f"user www-data;\npid {folder}/pid;\nerror_log {folder}/errors;\ndaemon off;\nevents {{}}\nhttp {{ access_log off;\n"
                                            + "".join(f"{kind}_temp_path {folder}/{kind};\n" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")) + site + "}\n")
@@ -108,7 +111,8 @@ class Proxy(unittest.TestCase):
         self.assertIn("Basic", self.send(user=None).field("www-authenticate"))
 
     def test_somebody_who_has_no_page_sees_nobody_elses(self):
-        for user in ("carol:secret", "Ann:secret"):
+        self.assertEqual(self.send(user="a.b:secret").status, 200)
+        for user in ("carol:secret", "Ann:secret", "axb:secret"):
             answer = self.send(user=user)
             self.assertEqual(answer.status, 502, user)
             self.assertNotIn(b"behind nginx", answer.data)

@@ -74,20 +74,31 @@ function errors(form, page, touched) {
   }
 }
 
+let sent = new WeakSet();
+
 // What was typed is nowhere else: it is sent once there is somebody to send it to.
 let answered = null;  // the form that is sent now, as somebody has answered
+let asking = false;   // whether somebody is there, for one that is to be sent
 document.addEventListener("submit", async (event) => {
   const { target: form, submitter } = event;
   if (event.defaultPrevented || !form.matches("form[data-preview]") || answered === form) return;
   event.preventDefault();
-  if (!await answers()) return;
-  answered = form;
-  form.requestSubmit(submitter);
-  answered = null;
+  // A second press would ask while the page goes, have no answer, and say that nothing was sent.
+  if (asking || sent.has(form)) return;
+  asking = true;
+  form.setAttribute("aria-busy", "true");
+  try {
+    if (!await answers()) return;
+    answered = form;
+    form.requestSubmit(submitter);
+  } finally {
+    answered = null;
+    asking = false;
+    form.removeAttribute("aria-busy");
+  }
 });
 
 // A form is sent once, however often its button is pressed: a second press would fire a second time.
-let sent = new WeakSet();
 document.addEventListener("submit", (event) => {
   if (event.defaultPrevented || event.target.method !== "post") return;
   if (sent.has(event.target)) event.preventDefault();

@@ -106,10 +106,21 @@ export async function answers() {
   const page = await read(location.href);
   const trouble = page ? page.querySelector("#away > *, #trouble") : unanswered();
   if (trouble) {
-    tell(trouble);
+    tell(page ? unsent(trouble) : trouble);
     document.getElementById("away").scrollIntoView({ block: "nearest" });
   }
   return !trouble;
+}
+
+/** What a page of trouble says, to whoever stays on this one with what was typed. */
+function unsent(trouble) {
+  const shown = document.importNode(trouble, true), words = document.createElement("p");
+  // This page does not: it is the reader's.
+  shown.querySelector("[data-goes-on]")?.remove();
+  words.textContent = "Nothing was sent, and what you have typed is still here"
+    + (shown.matches(".away") ? ": send it once more when a daemon answers." : ".");
+  (shown.querySelector("div") ?? shown).append(words);
+  return shown;
 }
 
 function unanswered() {

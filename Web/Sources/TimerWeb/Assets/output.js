@@ -12,9 +12,12 @@ let last = null;
 let length = 0;  // characters that are shown
 let pause = 5000;  // before a stream is tried again that the browser has given up
 let retry;
+let usual = "";  // what stands below the output while it comes
 
 function open() {
-  if (source || document.hidden || isGivenUp() || !output?.dataset.follow) return;
+  // Nothing is tried any more; the foot of the page says what to do.
+  if (isGivenUp()) return say(false);
+  if (source || document.hidden || !output?.dataset.follow) return;
   const address = new URL(output.dataset.follow, location.href);
   if (last) address.searchParams.set("after", last);
   source = new EventSource(address);
@@ -49,10 +52,11 @@ function close() {
   source = null;
 }
 
-/** Says below the output whether it stands still, unless something else is said there. */
+/** Says below the output whether it stands still. */
 function say(isLost) {
-  const note = document.getElementById("follow");
-  if (note && ["", LOST].includes(note.textContent)) note.textContent = isLost ? LOST : "";
+  const note = document.getElementById("follow"), words = isLost ? LOST : usual;
+  // What is the same is not read aloud again.
+  if (note && note.textContent !== words) note.textContent = words;
 }
 
 function append({ html }) {
@@ -79,8 +83,8 @@ function trim() {
     first.remove();
     length -= size;
   }
-  const note = document.getElementById("follow");
-  if (note) note.textContent = "The older output is left out here; load the page anew for what is kept of it.";
+  usual = "The older output is left out here; load the page anew for what is kept of it.";
+  say(false);
 }
 
 /** Follows the output of the page; also of one that comes only once the daemon is back. */

@@ -76,7 +76,7 @@ struct TroublePage {
                 } else {
                     p {
                         b { "No daemon answers at \(socket)." }
-                        " This page goes on by itself once one does."
+                        goesOn(" This page goes on by itself once one does.")
                     }
                     p(.class("soft")) {
                         "On a system service: "
@@ -97,7 +97,7 @@ struct TroublePage {
             div {
                 p {
                     b { "timerd at \(error.socket) does not answer." }
-                    " This page goes on by itself once it does."
+                    goesOn(" This page goes on by itself once it does.")
                 }
                 p(.class("soft")) {
                     "It is there, and has said nothing for \(error.patience.components.seconds) s. On a system service: "
@@ -109,6 +109,9 @@ struct TroublePage {
             }
         }
     }
+
+    /// Marked, as a form that stays as it was filled in does not: the scripts leave it out there.
+    private static func goesOn(_ words: String) -> Node { span(.data("goes-on")) { words } }
 
     private func refused(_ error: ControlError, _ section: Page.Section?) -> Answer {
         if error.reason == .notFound { return notFound(error.message, section) }

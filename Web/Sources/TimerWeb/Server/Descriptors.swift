@@ -4,7 +4,7 @@ import Glibc
 
 /// How many descriptors the process may have.
 enum Descriptors {
-    /// The fewest connections that there may be, each with one to the daemon, and what the process has of its own.
+    /// Descriptors for 16 connections, each with one to the daemon, and for the process itself.
     private static let fewest: rlim_t = 64
 
     /// Raises the limit as far as it may be raised; answers how many connections there may be.

@@ -52,7 +52,7 @@ struct OutputFile: ServedStream {
         try await withGracefulShutdownHandler {
             try await send(first, client, body, channel)
         } onGracefulShutdown: {
-            // Without its last chunk the browser takes it for no whole file.
+            // Without its last chunk the browser takes it for no whole file; HTTP/1.0 has no chunks.
             channel.close(promise: nil)
             Task { await client.close() }
         }

@@ -80,6 +80,20 @@ struct ListTests {
         #expect(JobPlace(place.text) == place)
     }
 
+    @Test("A place by name goes through an address, also of a name with all marks that it may have")
+    func marks() async throws {
+        let daemon = try await TestDaemon()
+        let job = try await daemon.connected { client in
+            var definition = JobDefinition(schedule: ScheduleWords(every: "1h"))
+            // In small letters it has one mark more: "i" and a dot above.
+            definition.name = "\u{130}" + String(repeating: "\u{301}", count: 64)
+            return try await client.addJob(definition).job
+        }
+        let place = JobQuery([Link.Field("sort", "name")]).place(of: job)
+        let field = PercentCoding.decoded(PercentCoding.encoded(place.text))
+        #expect(field.flatMap(JobPlace.init) == place)
+    }
+
     @Test("Tasks are asked for with the queue's owner: an administrator is told of others' too")
     func owner() {
         let queue = TaskQueue(queue: "mails", owner: "ann")

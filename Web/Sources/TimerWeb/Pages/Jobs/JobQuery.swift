@@ -126,7 +126,7 @@ struct JobQuery: Hashable, Sendable {
         case .next where state == .ended:
             JobPlace(latestFirst: job.endedAt ?? .distantPast, job.id)
         case .next: JobPlace(date: (job.nextFire ?? .distantFuture).microseconds, id: job.id)
-        case .name: JobPlace(name: job.title.lowercased(), id: job.id)
+        case .name: JobPlace(name: job.title, id: job.id)
         case .last: JobPlace(latestFirst: job.lastDate, job.id)
         }
     }
@@ -136,12 +136,22 @@ struct JobQuery: Hashable, Sendable {
 ///
 /// It stays where it is once the job has ended.
 struct JobPlace: Comparable {
-    var date: Int64 = 0
-    var name = ""
-    var id: JobID
+    let date: Int64
+    let name: String
+    let id: JobID
+    /// The name as it is compared.
+    ///
+    /// An address has the other one: a small letter may have a mark more than its capital, and so the name more of them
+    /// in a row than an address may.
+    private let folded: String
+
+    init(date: Int64 = 0, name: String = "", id: JobID) {
+        (self.date, self.name, self.id) = (date, name, id)
+        folded = name.lowercased()
+    }
 
     static func < (left: Self, right: Self) -> Bool {
-        (left.date, left.name, left.id) < (right.date, right.name, right.id)
+        (left.date, left.folded, left.id) < (right.date, right.folded, right.id)
     }
 }
 
