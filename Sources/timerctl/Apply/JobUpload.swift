@@ -25,8 +25,9 @@ struct JobUpload {
     /// What the names of all uploads of this program begin with; others are their makers' own.
     private static let prefix = "timerctl-"
 
-    /// From what age on an upload makes room for others. A command may be at it still, as a busy daemon checks a part a
-    /// minute: that one hears so at its end.
+    /// From what age on an upload makes room for others.
+    ///
+    /// A command may be at it still, as a busy daemon checks a part a minute: that one hears so at its end.
     private static let longest = TimeSpan.seconds(3600)
 
     /// The uploads beside `name` that commands of this program have begun: those that hardly one is at any more, and

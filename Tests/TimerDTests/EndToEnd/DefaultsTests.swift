@@ -185,7 +185,9 @@ struct DefaultsTests {
         }
     }
 
-    @Test("Where the job's folder is gone the daemon's handler begins elsewhere, and the job's own one does not")
+    @Test(
+        "Where the job's folder is gone the daemon's handler begins elsewhere, and the job's own one does not"
+    )
     func noFolder() async throws {
         try await DaemonProcess.with { daemon in
             _ = await daemon.end(SIGTERM)

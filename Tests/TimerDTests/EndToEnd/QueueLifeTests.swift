@@ -263,7 +263,9 @@ struct QueueLifeTests {
         }
     }
 
-    @Test("A file that is as large as it may be ends no worker, and its command has the signal as usual")
+    @Test(
+        "A file that is as large as it may be ends no worker, and its command has the signal as usual"
+    )
     func fileSize() async throws {
         try await DaemonProcess.with { daemon in
             try await daemon.timerctl("add", "--in", "0s", "--queue", "mails")

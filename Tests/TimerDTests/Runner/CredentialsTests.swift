@@ -91,7 +91,9 @@ struct CredentialsTests {
         )
     }
 
-    @Test("A command that begins elsewhere is at home where only its owner may look, and in / where he may not")
+    @Test(
+        "A command that begins elsewhere is at home where only its owner may look, and in / where he may not"
+    )
     func home() async throws {
         let home = try TemporaryDirectory()
         chmod(home.path, 0o700)
