@@ -49,7 +49,7 @@ struct FirstProcessTests {
     @Test(
         "A signal ends what is done in place of the daemon, as the end of runs",
         arguments: [
-            ("", "TERM", 143), ("", "INT", 130), ("", "QUIT", 131), ("INT", "INT TERM", 143),
+            ("", "TERM", 143), ("", "INT", 130), ("", "QUIT", 131), ("TERM", "TERM INT", 130),
         ]
     )
     func endsTask(ignored: String, signals: String, status: Int32) async throws {
