@@ -197,7 +197,7 @@ struct DefaultsTests {
             try await daemon.start(["--config", settings])
             let gone = ["--cwd", "/no/such", "--", "true"]
             for (job, own) in [("1", []), ("2", ["--on-failure", "echo own"])] {
-                try await daemon.timerctl(["add", "--in", "1ms"] + own + gone)
+                _ = try await daemon.timerctl(["add", "--in", "1ms"] + own + gone)
                 let watch = ["watch", "--since", "0", "--type", "run.finished", "--job", job]
                 _ = try await daemon.timerctl(watch + ["-n", "2"])
             }
