@@ -33,8 +33,19 @@ enum ProcessSignals {
     /// Has them do what they do to any program: the first thread, which lasts, is one that they can go to.
     @MainActor static func unblock() {
         // The first process of a container has none that ends it without a handler: pid_namespaces(7).
-        if getpid() == 1 { for number in numbers { endProgram(at: number) } }
+        // What it was started with ignored stays so, as with any program.
+        if getpid() == 1 {
+            for number in numbers + [SIGQUIT] where !isIgnored(number) { endProgram(at: number) }
+        }
         unblockHere()
+    }
+
+    private static func isIgnored(_ number: CInt) -> Bool {
+        var action = sigaction()
+        sigaction(number, nil, &action)
+        // Handlers cannot be compared in Swift, their addresses can.
+        return unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self)
+            == unsafeBitCast(SIG_IGN, to: Int.self)
     }
 
     private static func endProgram(at number: CInt) {

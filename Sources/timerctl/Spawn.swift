@@ -30,11 +30,12 @@ enum Spawn {
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
-        // SwiftNIO has SIGPIPE ignored, which a program would inherit.
+        // SwiftNIO has SIGPIPE ignored, and a worker SIGXFSZ, which a program would inherit.
         var (usual, none) = (sigset_t(), sigset_t())
         sigemptyset(&usual)
         sigemptyset(&none)
         sigaddset(&usual, SIGPIPE)
+        sigaddset(&usual, SIGXFSZ)
         posix_spawnattr_setsigdefault(&attributes, &usual)
         posix_spawnattr_setsigmask(&attributes, &none)
         posix_spawnattr_setpgroup(&attributes, 0)

@@ -263,7 +263,9 @@ import TimerControl
             schedule.map { Timerctl.message(for: $0) }?.contains("a job has a schedule") == true
         )
         let zone = #expect(throws: (any Error).self) { try Change.parse(["1", "--unset", "tz"]) }
-        #expect(zone.map { Timerctl.message(for: $0) }?.contains("such as with --tz") == true)
+        #expect(
+            zone.map { Timerctl.message(for: $0) }?.contains("with --at, --every or --cron") == true
+        )
         for words in [[], ["--quiet"]] {
             let nothing = #expect(throws: ValidationError.self) { try changed(words) }
             #expect(nothing?.message.hasPrefix("say what is to change") == true)

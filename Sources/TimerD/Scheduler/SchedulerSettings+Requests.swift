@@ -56,8 +56,10 @@ extension SchedulerSettings {
         )
         request.session = session(of: owner)
         request.completesEnvironment = true
-        // What it is to tell of may be that.
-        request.beginsElsewhere = command.fire.handler == .onFailure
+        // The folder may be what it is to tell of. The administrator's handler is written for all jobs; a job's own one may
+        // mean its folder, and is not to work on another.
+        request.beginsElsewhere =
+            command.fire.handler == .onFailure && definition.onFailure == nil
         request.readVariables(from: definition.envFile)
         return request
     }

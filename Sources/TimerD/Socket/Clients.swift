@@ -140,9 +140,11 @@ final class Clients: Sendable {
         }
     }
 
+    /// Tells whoever waits for the user database, or would from now on, that this ends; to be called ahead of `stop`.
+    func endLookups() { lookups.end() }
+
     /// Ends every connection; closes those that take longer than the limit.
     func stop(within limit: TimeAmount) async {
-        lookups.end()
         let closed = loop.flatSubmit {
             let clients = self.clients.value.values
             for client in clients { client.connection.stop() }

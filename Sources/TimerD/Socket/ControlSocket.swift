@@ -256,6 +256,8 @@ final class ControlSocket: Sendable {
         adopts.withLock { $0 = false }
         let listener = listener.withLock { $0 }
         listener.file.remove()
+        // While it listens still: a connection that waits to come in goes with the listener, without a word.
+        clients.endLookups()
         // try?: fails only if the channel is closed already.
         try? await listener.channel.close()
         await clients.stop(within: TimeAmount(limit))

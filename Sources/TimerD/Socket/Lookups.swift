@@ -39,7 +39,7 @@ final class Lookups: Sendable {
         begin { value in
             self.state.withLock { state in
                 guard state.waiting.removeValue(forKey: number) != nil else { return }
-                // Behind the lock, as what follows may ask for more.
+                // What follows may ask for more: as it is queued, it runs once the lock is free.
                 self.loop.execute { promise.succeed(value) }
             }
         }

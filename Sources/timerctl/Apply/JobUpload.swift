@@ -25,10 +25,12 @@ struct JobUpload {
     /// What the names of all uploads of this program begin with; others are their makers' own.
     private static let prefix = "timerctl-"
 
-    /// How long a command may be at it: a busy daemon checks a part a minute.
+    /// From what age on an upload makes room for others.
+    ///
+    /// A command may be at it still, as a busy daemon checks a part a minute: that one hears so at its end.
     private static let longest = TimeSpan.seconds(3600)
 
-    /// The uploads beside `name` that commands of this program have begun: those that none can be at any more, and
+    /// The uploads beside `name` that commands of this program have begun: those that hardly one is at any more, and
     /// how many others.
     ///
     /// A command that was broken off, and is not given again as it was, leaves parts behind that would take of the
@@ -84,7 +86,7 @@ struct JobUpload {
     /// Does all of it or nothing; a trial keeps nothing of the parts either.
     ///
     /// - Throws: what the daemon refuses; with the conflict `taken` where another command that sends the same parts,
-    ///   which have one name, has applied or dropped them.
+    ///   which have one name, has applied or dropped them, or any other has dropped them to make room.
     func apply(
         dryRun: Bool = false,
         ifNoNewer: NewestTagged? = nil,
@@ -105,8 +107,8 @@ struct JobUpload {
                 throw dryRun ? error.aheadOfChange : error
             }
             var taken = error.saying(
-                "another command that sent the same has applied it, or taken it back, meanwhile; nothing of this one "
-                    + "was done"
+                "another command that sent the same has applied it, or taken it back, meanwhile, or another command of "
+                    + "yours made room; nothing of this one was done, give it again"
             )
             taken.conflict = .taken
             throw taken

@@ -161,12 +161,12 @@ struct JobOptions {
         )
         notes += surroundings?.notes ?? []
         let daemon = try await new.forUser.connect(common)
-        notes += [try await lostDates(to: request, daemon)].compactMap(\.self)
-        if general.dryRun { return try await tryOut(request, notes, daemon) }
+        let lost = try await lostDates(to: request, daemon)
+        if general.dryRun { return try await tryOut(request, notes, lost: lost, daemon) }
         let answer = try await daemon.ask(request, for: JobReply.self)
         let job = answer.value.job
         try Output.write(common.json ? answer.jsonLine("job") : "\(job.id)\n", added: job)
-        for note in notes + (answer.value.notes ?? []) { Output.complain("note: \(note)") }
+        tell(notes, lost: lost, of: answer.value)
         StandardInput.tellIfLeft()
         if answer.value.existing == true {
             Output.complain("note: job \(job.id) has this --key already; nothing was added")
@@ -186,14 +186,26 @@ struct JobOptions {
         return old.lostDates(now: .now, zone: .local, isTrial: general.dryRun)
     }
 
+    /// `lost`: what goes with the dates of a job that is replaced; none is where there is one of this --key.
+    private func tell(_ notes: [String], lost: String?, of reply: JobReply) {
+        let lost = reply.existing == true ? nil : lost
+        let all = notes + [lost].compactMap(\.self) + (reply.notes ?? [])
+        for note in all { Output.complain("note: \(note)") }
+    }
+
     /// Has the daemon say what `request` would come to.
-    private func tryOut(_ request: Request, _ notes: [String], _ daemon: Daemon) async throws {
+    private func tryOut(
+        _ request: Request,
+        _ notes: [String],
+        lost: String?,
+        _ daemon: Daemon
+    ) async throws {
         guard case .addJobs(var trial) = request else { return }
         trial.dryRun = true
         let answer = try await daemon.ask(.addJobs(trial), for: JobReply.self)
         let job = answer.value.job
         if common.json { try Output.write(answer.jsonLine("job")) }
-        for note in notes + (answer.value.notes ?? []) { Output.complain("note: \(note)") }
+        tell(notes, lost: lost, of: answer.value)
         StandardInput.tellIfLeft()
         Output.tell(
             answer.value.existing == true

@@ -16,14 +16,16 @@ final class WorkerSignals {
 
     private static let gentle = [SIGTERM, SIGINT, SIGHUP]
 
-    /// Those that end a program which does nothing about them, but for what tells of a fault in it, and SIGPIPE, which
-    /// SwiftNIO ignores.
+    /// Those that end a program which does nothing about them, but for what tells of a fault in it, SIGPIPE, which
+    /// SwiftNIO ignores, and SIGXFSZ.
     private static let others =
         [SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGPWR, SIGSTKFLT, SIGXCPU]
         + Array(__libc_current_sigrtmin()...__libc_current_sigrtmax())
 
     init(_ worker: TimerWorker) {
         let stops = Stops()
+        // Where standard error goes to a file that is as large as it may be, what is written there fails, and no more.
+        signal(SIGXFSZ, SIG_IGN)
         // As under nohup(1), and in the background of a shell's script: who started it wants these to do nothing. SIGINT is
         // ignored there as well, and heard here all the same: kill -INT is how a script ends a worker.
         let unlessIgnored = ([SIGHUP] + Self.others).filter { !SignalPipe.isIgnored($0) }

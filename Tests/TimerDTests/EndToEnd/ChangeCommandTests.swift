@@ -73,6 +73,15 @@ struct ChangeCommandTests {
             #expect(tried.errors.contains("dropped, would count no more\n"), "\(tried.errors)")
             let replaced = try await daemon.timerctl(add + words)
             #expect(replaced.errors.contains("dropped, counts no more\n"), "\(replaced.errors)")
+            // A job that is there by its key stays, and its dates with it.
+            let keyed = add + ["--key", "one"] + words
+            #expect(try await daemon.timerctl(keyed).status == 0)
+            #expect(try await daemon.timerctl("skip", "tick").status == 0)
+            for words in [add + ["--dry-run", "--key", "one"] + words, keyed] {
+                let again = try await daemon.timerctl(words)
+                #expect(again.errors.contains("has this --key already"), "\(again.errors)")
+                #expect(!again.errors.contains("no more"), "\(again.errors)")
+            }
         }
     }
 

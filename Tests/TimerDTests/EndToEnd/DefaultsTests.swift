@@ -185,6 +185,31 @@ struct DefaultsTests {
         }
     }
 
+    @Test(
+        "Where the job's folder is gone the daemon's handler begins elsewhere, and the job's own one does not"
+    )
+    func noFolder() async throws {
+        try await DaemonProcess.with { daemon in
+            _ = await daemon.end(SIGTERM)
+            let settings = daemon.folder + "/timerd.json"
+            try #"{"defaults": {"onFailure": ["echo", "alarm"]}}"#
+                .write(toFile: settings, atomically: true, encoding: .utf8)
+            try await daemon.start(["--config", settings])
+            let gone = ["--cwd", "/no/such", "--", "true"]
+            for (job, own) in [("1", []), ("2", ["--on-failure", "echo own"])] {
+                _ = try await daemon.timerctl(["add", "--in", "1ms"] + own + gone)
+                let watch = ["watch", "--since", "0", "--type", "run.finished", "--job", job]
+                _ = try await daemon.timerctl(watch + ["-n", "2"])
+            }
+            let logs = try await daemon.timerctl("logs", "1", "--on-failure")
+            #expect(logs.output == "alarm\n")
+            let said = "timerd: cannot enter '/no/such'; this command begins in '"
+            #expect(logs.errors.contains(said), "\(logs.errors)")
+            let runs = try await daemon.timerctl("runs", "2", "--json").output
+            #expect(runs.split(separator: "cannot enter working directory").count == 3, "\(runs)")
+        }
+    }
+
     private func read(_ path: String) -> String {
         // try?: it may not be there yet.
         (try? String(contentsOfFile: path, encoding: .utf8)) ?? ""

@@ -122,20 +122,6 @@ struct HandsTests {
         }
     }
 
-    @Test("The on-failure command begins also where the job's folder is gone")
-    func noFolder() async throws {
-        try await DaemonProcess.with { daemon in
-            let handler = ["--on-failure", "echo alarm", "--cwd", "/no/such", "--", "true"]
-            _ = try await daemon.timerctl(["add", "--in", "1ms", "--name", "lost"] + handler)
-            let watch = ["watch", "--since", "0", "--type", "run.finished", "--job", "1"]
-            _ = try await daemon.timerctl(watch + ["-n", "2"])
-            let logs = try await daemon.timerctl("logs", "lost", "--on-failure")
-            #expect(logs.output == "alarm\n")
-            let said = "timerd: cannot enter '/no/such'; this command begins in '"
-            #expect(logs.errors.contains(said), "\(logs.errors)")
-        }
-    }
-
     @Test("Logs tell why there is nothing to show, and of the on-failure command")
     func logs() async throws {
         try await DaemonProcess.with { daemon in

@@ -263,6 +263,24 @@ struct QueueLifeTests {
         }
     }
 
+    @Test(
+        "A file that is as large as it may be ends no worker, and its command has the signal as usual"
+    )
+    func fileSize() async throws {
+        try await DaemonProcess.with { daemon in
+            try await daemon.timerctl("add", "--in", "0s", "--queue", "mails")
+            let shell = Shell(variables: ["TIMERD_SOCKET": daemon.socket], folder: daemon.folder)
+            let ended = try await shell(
+                """
+                timerctl queue work --once mails -- sh -c 'kill -XFSZ $PPID
+                sh -c "kill -XFSZ \\$\\$; touch ignored"; touch done' &&
+                [ -e done ] && ! [ -e ignored ]
+                """
+            )
+            #expect(ended.isDone, "\(ended.errors)")
+        }
+    }
+
     @Test("A worker that was started with SIGQUIT ignored, as one in the background, ignores it")
     func ignoredQuit() async throws {
         try await DaemonProcess.with { daemon in

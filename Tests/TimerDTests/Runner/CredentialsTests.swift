@@ -91,6 +91,23 @@ struct CredentialsTests {
         )
     }
 
+    @Test(
+        "A command that begins elsewhere is at home where only its owner may look, and in / where he may not"
+    )
+    func home() async throws {
+        let home = try TemporaryDirectory()
+        chmod(home.path, 0o700)
+        chown(home.path, Self.nobody.uid, Self.nobody.gid)
+        for (folder, place) in [(home.path, home.path), (directory.path, "/")] {
+            var request = TestRunner.request(["pwd"])
+            request.workingDirectory = directory.path
+            request.environment["HOME"] = folder
+            request.credentials = Self.nobody
+            request.beginsElsewhere = true
+            #expect(await test.run(request).output.stdoutText == place + "\n")
+        }
+    }
+
     @Test("Of a command that the owner may not see, it is not told whether it is there")
     func hiddenCommand() async throws {
         let file = try await directory.write("#!/no/such\n", to: "script", with: test)
