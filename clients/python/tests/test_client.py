@@ -17,6 +17,7 @@ from fake import FakeDaemon
 
 import timerd
 from timerd import calls, definition, errors, repeats, values, wire
+from timerd.aio_connection import AsyncConnection
 from timerd.paths import default_socket
 from timerd.progress import Progress
 
@@ -420,6 +421,23 @@ class ClientTests(unittest.TestCase):
             for thread in threads:
                 thread.join(60)
         self.assertEqual(len(self.daemon.jobs), 20)
+
+    def test_the_event_loop_may_have_transports_of_a_class_of_its_own(self):
+        class Transport:  # as uvloop's, which is what uvicorn runs on
+            def __init__(self, other):
+                self.other = other
+
+            def __getattr__(self, name):
+                return getattr(self.other, name)
+
+        made = AsyncConnection.connection_made
+
+        async def add():
+            async with timerd.AsyncClient(self.daemon.path) as client:
+                return await client.add(queue="q")
+
+        with unittest.mock.patch.object(AsyncConnection, "connection_made", lambda self, transport: made(self, Transport(transport))):
+            self.assertEqual(asyncio.run(add())["id"], 1)
 
     def test_the_methods_for_asyncio(self):
         async def work():
