@@ -337,6 +337,12 @@ class ClientTests(unittest.TestCase):
         self.assertEqual(call.params, {"id": 1, "fireDate": "2026-10-25T02:30:00", "from": "2026-10-24T00:00:00Z"})
         self.assertEqual(call.value({"job": {"id": 1}, "notes": ["the first"]}), {"id": 1, "notes": ["the first"]})
 
+    def test_a_name_in_the_place_of_an_id_is_told_as_such(self):
+        for value in ("tea", b"tea", {"id": 1}, 1.5):
+            with self.assertRaisesRegex(TypeError, "id is a number or a list of numbers, not .*; a name is name="):
+                calls.cancel(value)
+        self.assertEqual(calls.cancel((1, 2)).params, {"ids": [1, 2]})
+
     def test_of_several_jobs_those_that_were_there_have_existing(self):
         with timerd.Client(self.daemon.path) as client:
             client.add(queue="q", key="order-2")
