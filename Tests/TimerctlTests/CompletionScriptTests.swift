@@ -79,6 +79,32 @@ import Testing
     }
 
     @Test(
+        "Of options that may be given several times the values are offered, too",
+        arguments: [("env-file", "-f\n"), ("notify-on", "-W 'failed'")]
+    )
+    func repeated(option: String, words: String) throws {
+        let body = try Self.function(of: "add")
+        let value = try #require(body.split(separator: "'--\(option)')\n").dropFirst().first)
+        #expect(value.hasPrefix("        __timerctl_add_completions \(words)"))
+    }
+
+    @Test(
+        "Zsh knows each long option's value behind a \"=\" as well",
+        arguments: [
+            ("'--tz[The zone.]:zone:'", "'--tz=[The zone.]:zone:'"),
+            ("'*--tag[One.]:tag:'", "'*--tag=[One.]:tag:'"),
+            ("'(-n --count)'{-n,--count}'[Many.]:n:'", "'(-n --count)'{-n,--count=}'[Many.]:n:'"),
+            ("'*'{--file,-f}'[A file.]:path:'", "'*'{--file=,-f}'[A file.]:path:'"),
+            ("'--socket=[The socket.]:path:'", "'--socket=[The socket.]:path:'"),
+            ("'-n[Many.]:n:'", "'-n[Many.]:n:'"),
+            ("'--json[As JSON.]'", "'--json[As JSON.]'"),
+        ]
+    )
+    func values(line: String, known: String) {
+        #expect(CompletionScript.completed("    " + line) == "    " + known)
+    }
+
+    @Test(
         "Where a file is asked for, files are offered",
         arguments: ["backup", "import_crontab", "crontab"]
     )

@@ -30,28 +30,48 @@ struct Complete: AsyncParsableCommand {
     @OptionGroup var common: CommonOptions
 
     func run() async throws {
-        let words: [String]
-        if kind == .zones {
-            words = try Self.zones()
-        } else if kind == .queues {
-            // A user has 1,000 at most; an administrator is offered the first ones.
-            var request = ListQueues()
-            request.limit = Limits.page
-            let queues = try await Daemon.ask(common, .listQueues(request), for: QueuesReply.self)
-                .value.queues
-            words = queues.map(\.queue)
-        } else if kind == .nodes || kind == .hosts {
-            let nodes = try await Daemon.ask(common, .listNodes, for: NodesReply.self).value.nodes
-            words = Self.words(kind, of: nodes)
-        } else {
-            // A page of them, those that fire next: the shell asks at each press of Tab.
-            var request = ListJobs()
-            (request.all, request.order) = (true, .nextFire)
-            let daemon = try await Daemon.connect(common)
-            let jobs = try await daemon.jobs(request, atMost: Limits.page)
-            words = Self.words(kind, of: jobs, for: LocalUser.current.name)
-        }
+        let words =
+            switch kind {
+            case .zones: try Self.zones()
+            case .queues: try await queues()
+            case .nodes, .hosts:
+                Self.words(
+                    kind,
+                    of: try await Daemon.ask(common, .listNodes, for: NodesReply.self).value.nodes
+                )
+            case .jobs, .tags:
+                Self.words(kind, of: try await jobs(), for: LocalUser.current.name)
+            }
         try Output.write(Self.offered(words).map { $0 + "\n" }.joined())
+    }
+
+    /// Whose words are asked for, a page of each: an administrator's own first, for which others could leave no room.
+    private static var owners: [String?] { [LocalUser.current.name, nil] }
+
+    /// Those that fire next: the shell asks at each press of Tab.
+    private func jobs() async throws -> [Job] {
+        let daemon = try await Daemon.connect(common)
+        var request = ListJobs()
+        (request.all, request.order) = (true, .nextFire)
+        var jobs: [Job] = []
+        for owner in Self.owners {
+            request.owner = owner
+            jobs += try await daemon.jobs(request, atMost: Limits.page)
+        }
+        return jobs
+    }
+
+    /// A user has 1,000 at most.
+    private func queues() async throws -> [String] {
+        let daemon = try await Daemon.connect(common)
+        var queues: [String] = []
+        for owner in Self.owners {
+            var request = ListQueues(owner: owner)
+            request.limit = Limits.page
+            let page = try await daemon.ask(.listQueues(request), for: QueuesReply.self).value
+            queues += page.queues.map(\.queue)
+        }
+        return queues
     }
 
     /// Names are the user's own, for another's job goes by its id.

@@ -20,7 +20,6 @@ extension CompletionScript {
         )
     }
 
-    /// To bash the "=" of "--socket=PATH" is a word of its own; it is taken out, for it would be the option's value.
     static let bashSocket = lines(
         #"""
         # Has the daemon asked that --socket names, once its words are joined.
@@ -30,19 +29,12 @@ extension CompletionScript {
                 case "${unparsed_words[index]}" in
                 --) break ;;
                 --socket)
-                    if [[ "${unparsed_words[index + 1]}" = '=' ]]; then
-                        ((++index < last)) && unset "unparsed_words[${index}]"
-                    fi
-                    if ((++index >= last)); then
-                        prev=--socket
-                        break
-                    fi
+                    ((++index < last)) || break
                     TIMERD_SOCKET="${unparsed_words[index]}"
                     [[ "${TIMERD_SOCKET}" = '~/'* ]] && TIMERD_SOCKET="${HOME}${TIMERD_SOCKET:1}"
                     ;;
                 esac
             done
-            unparsed_words=("${unparsed_words[@]}")
         }
         """#
     )

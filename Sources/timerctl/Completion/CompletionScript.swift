@@ -5,7 +5,7 @@ import ArgumentParser
 /// The scripts for the completion of shells, as ArgumentParser writes them, and what they leave out.
 enum CompletionScript {
     /// A script that knows the other names of commands and the options that may come before one, that asks the daemon of
-    /// `--socket`, and in bash and zsh words with a colon; any other text as it is.
+    /// `--socket`, and in bash and zsh words with a colon and values behind a "="; any other text as it is.
     static func completed(_ text: String) -> String {
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
             let indent = String(line.prefix { $0 == " " })
@@ -19,12 +19,12 @@ enum CompletionScript {
     private static func replacement(of line: String) -> [String] {
         switch line {
         // bash
-        case "#!/bin/bash": [line, ""] + bashSocket + [""] + bashColons
+        case "#!/bin/bash": [line, ""] + bashColons + [""] + bashValues + [""] + bashSocket
         case #"local -r cur="${2}""#, #"local -r prev="${3}""#:
             [line.replacing("local -r ", with: "local ")]
         case #"local -a unparsed_words=("${COMP_WORDS[@]:1:${COMP_CWORD}}")"#:
             [
-                line, "local parted=''", "__timerctl_join_colons",
+                line, "local parted=''", "__timerctl_join_words", "__timerctl_join_values",
                 #"local -x TIMERD_SOCKET="${TIMERD_SOCKET-}""#, "__timerctl_read_socket",
             ]
         case #"COMPREPLY+=("${completion}")"#: [#"COMPREPLY+=("${completion#"${parted}"}")"#]
@@ -53,6 +53,11 @@ enum CompletionScript {
             ] + zshSocket
         case #"local -r command_name="${words[1]}""#:
             [#"local -x TIMERD_SOCKET="${TIMERD_SOCKET-}""#, "__timerctl_read_socket", line]
+        case _ where line.hasPrefix("'") && line.contains("]:"):
+            [
+                zshOption(line)
+                    .replacing(#"_describe -V "" list}"#, with: "__timerctl_describe}")
+            ]
         case _ where line.contains(#"_describe -V "" list}"#):
             [line.replacing(#"_describe -V "" list}"#, with: "__timerctl_describe}")]
         // fish

@@ -67,6 +67,7 @@ extension Option where Value == [StatedOption] {
             name: .customLong(option.longName),
             parsing: option.mayBeginWithDash ? .unconditionalSingleValue : .singleValue,
             help: option.help(),
+            completion: option.completion,
             transform: { try StatedOption(option, $0) }
         )
     }

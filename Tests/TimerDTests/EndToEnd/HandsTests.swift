@@ -224,7 +224,7 @@ struct HandsTests {
     func completion() async throws {
         let folder = try TemporaryFolder()
         try await DaemonProcess.with { daemon in
-            for name in ["backup", "base", "x:one", "x:two"] {
+            for name in ["backup", "base", "x:one", "x:two", "y=three", "y=two"] {
                 try await daemon.timerctl(
                     "add",
                     "--every",
@@ -260,6 +260,11 @@ struct HandsTests {
             c timerctl --socket "$socket" show ba
             # To bash the "=" is a word.
             c timerctl --json --socket = "$socket" pause --tag nb
+            c timerctl --socket "$socket" pause --tag = nb
+            c timerctl next --tz = Europe/Berl
+            c timerctl --socket "$socket" runs --since = 1h ba
+            line="timerctl --socket $socket show y=t" c timerctl --socket "$socket" show y = t
+            line="timerctl --socket $socket list --tag=ny=" c timerctl --socket "$socket" list --tag = ny =
             c timerctl show --socket "$socket" ba
             # To bash the ":" of a path is a word, too.
             ln -s "$socket" a:b
@@ -290,6 +295,11 @@ struct HandsTests {
                     one two
                     backup base
                     nbackup nbase
+                    nbackup nbase
+                    Europe/Berlin
+                    backup base
+                    three two
+                    three two
                     backup base
                     backup base
                     backup base

@@ -48,6 +48,14 @@ class AdapterTests(unittest.TestCase):
             self.assertEqual(worker.wait(60), 0)
             return written
 
+    def test_one_argument_without_its_comma_is_not_taken_for_one_a_letter(self):
+        app = timerd.App(self.daemon.path)
+        task = app.task(name="welcome")(lambda name: None)
+        for args in (("ann"), b"ann", {"name": "ann"}):
+            with self.assertRaisesRegex(TypeError, "args is a list or a tuple, not .*; one argument is"):
+                task.apply_async(args)
+        self.assertEqual(len(self.daemon.jobs), 0)
+
     def test_a_decorated_function_is_called_by_a_worker(self):
         app = timerd.App(self.daemon.path, queue="main")
         seen = []

@@ -17,6 +17,7 @@ from fake import FakeDaemon
 
 import timerd
 from timerd import calls, definition, errors, repeats, values, wire
+from timerd.aio_connection import AsyncConnection
 from timerd.paths import default_socket
 from timerd.progress import Progress
 
@@ -336,6 +337,12 @@ class ClientTests(unittest.TestCase):
         self.assertEqual(call.params, {"id": 1, "fireDate": "2026-10-25T02:30:00", "from": "2026-10-24T00:00:00Z"})
         self.assertEqual(call.value({"job": {"id": 1}, "notes": ["the first"]}), {"id": 1, "notes": ["the first"]})
 
+    def test_a_name_in_the_place_of_an_id_is_told_as_such(self):
+        for value in ("tea", b"tea", {"id": 1}, 1.5):
+            with self.assertRaisesRegex(TypeError, "id is a number or a list of numbers, not .*; a name is name="):
+                calls.cancel(value)
+        self.assertEqual(calls.cancel((1, 2)).params, {"ids": [1, 2]})
+
     def test_of_several_jobs_those_that_were_there_have_existing(self):
         with timerd.Client(self.daemon.path) as client:
             client.add(queue="q", key="order-2")
@@ -420,6 +427,23 @@ class ClientTests(unittest.TestCase):
             for thread in threads:
                 thread.join(60)
         self.assertEqual(len(self.daemon.jobs), 20)
+
+    def test_the_event_loop_may_have_transports_of_a_class_of_its_own(self):
+        class Transport:  # as uvloop's, which is what uvicorn runs on
+            def __init__(self, other):
+                self.other = other
+
+            def __getattr__(self, name):
+                return getattr(self.other, name)
+
+        made = AsyncConnection.connection_made
+
+        async def add():
+            async with timerd.AsyncClient(self.daemon.path) as client:
+                return await client.add(queue="q")
+
+        with unittest.mock.patch.object(AsyncConnection, "connection_made", lambda self, transport: made(self, Transport(transport))):
+            self.assertEqual(asyncio.run(add())["id"], 1)
 
     def test_the_methods_for_asyncio(self):
         async def work():

@@ -8,7 +8,7 @@ import contextlib
 import os
 import socket
 import time
-from typing import Any, Callable, Deque, Dict, List, Optional, Tuple
+from typing import Any, Callable, Deque, Dict, List, Optional, Tuple, cast
 
 from .conversation import Answer, Conversation, Params, TurnedAway
 from .dialing import dial, is_over, said
@@ -163,8 +163,7 @@ class AsyncConnection(asyncio.Protocol):
     # What the event loop says
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)  # it is one of a stream socket
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's are of no class of asyncio's
 
     def data_received(self, data: bytes) -> None:
         if self.lost is not None:

@@ -51,6 +51,8 @@ class AppTask(Generic[F]):
         name: Optional[str] = None,
     ) -> Json:
         """Adds the job and returns it; once this has returned the call is not lost any more. `key`: said twice, it is one job."""
+        if isinstance(args, (str, bytes, Mapping)):
+            raise TypeError("args is a list or a tuple, not %.200r; one argument is (value,)" % (args,))
         options = {**self.options}
         for option, value in (("priority", priority), ("retries", retries)):
             if value is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Mapping, Optional, Sequence, Union
+from typing import Any, Iterable, Mapping, Optional, Sequence, Union
 
 from .values import Date, Duration, Json, date, duration, texts, without_none
 
@@ -85,6 +85,8 @@ def target(id: Union[int, Sequence[int], None], name: Optional[str], tag: Option
     if id is not None:
         if isinstance(id, int):
             chosen["id"] = id
+        elif isinstance(id, (str, bytes, Mapping)) or not isinstance(id, Iterable):
+            raise TypeError("id is a number or a list of numbers, not %.200r; a name is name=…" % (id,))
         else:
             chosen["ids"] = list(id)
     if len(chosen) != 1:
