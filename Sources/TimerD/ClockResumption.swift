@@ -104,7 +104,7 @@ struct ClockResumption: Sendable {
         while let after = cursor {
             cursor = try await store.write { database in
                 var transaction = JobTransaction(database, at: clock.now(), horizon: .distantPast)
-                let next = try transaction.followClockBack(after: after, by: step)
+                let next = try transaction.followClockBack(after: after)
                 _ = try transaction.finish()
                 return next
             }

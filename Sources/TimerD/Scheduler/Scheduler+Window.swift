@@ -61,7 +61,7 @@ extension Scheduler {
         // A clock that was unset until now may have shown a later date before that: then this step forward is
         // a step back.
         let wasUnset = clock.now().wall - step.size < .earliestOfClocks
-        if step.isBack || step.size > .zero && wasUnset { followClockBack(by: step.size) }
+        if step.isBack || step.size > .zero && wasUnset { followClockBack() }
         for id in ids { arm(id) }
         goOnAll()
         cancelTurn()
@@ -95,7 +95,7 @@ extension Scheduler {
     }
 
     /// Disarms the wall jobs and lets the store find their next dates.
-    private func followClockBack(by size: TimeSpan) {
+    private func followClockBack() {
         let jobs = armed.all.map(\.job)
             .filter { $0.clock == .wall && !fireLocks.covers($0) }
             .sorted { $0.id < $1.id }
@@ -113,10 +113,10 @@ extension Scheduler {
         record {
             try $0.followClockBack(disarmed: jobs)
             // Together with the first piece, which in most databases is all.
-            return try $0.followClockBack(after: JobID(rawValue: 0), by: size)
+            return try $0.followClockBack(after: JobID(rawValue: 0))
         } durable: { scheduler, next in
             scheduler.releaseWallJobs()
-            scheduler.followClockBack(of: step, after: next, by: size)
+            scheduler.followClockBack(of: step, after: next)
         } dropped: { scheduler, error in
             // The jobs are not armed any more: each is held, and goes on from what is stored of it.
             for job in jobs { scheduler.hold(job.id, dropped: error) }
@@ -127,12 +127,12 @@ extension Scheduler {
     /// Has the jobs follow that were added or changed while the clock was ahead, a piece at a time.
     ///
     /// Other writes come in between. A later step begins anew.
-    private func followClockBack(of step: Int, after cursor: JobID?, by size: TimeSpan) {
+    private func followClockBack(of step: Int, after cursor: JobID?) {
         guard let cursor, step == clocksBack, !isStopping else { return }
         record {
-            try $0.followClockBack(after: cursor, by: size)
+            try $0.followClockBack(after: cursor)
         } durable: { scheduler, next in
-            scheduler.followClockBack(of: step, after: next, by: size)
+            scheduler.followClockBack(of: step, after: next)
         }
     }
 
