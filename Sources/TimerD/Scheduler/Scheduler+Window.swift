@@ -56,7 +56,7 @@ extension Scheduler {
         // A wall date may be another instant now: all timers are set anew; in order, so that each time is as the other.
         let ids = armed.all.map(\.job.id).sorted()
         for id in ids { armed.stopTimer(of: id) }
-        if step.size != .zero { storeStep() }
+        if step.size != .zero { storeStep(of: step.size) }
         if step.size > .zero { retention.clockWentAhead(now: clock.now().elapsed) }
         // A clock that was unset until now may have shown a later date before that: then this step forward is
         // a step back.
@@ -78,20 +78,49 @@ extension Scheduler {
 
     /// Stores where the clocks stand, for the next daemon, which would otherwise take it for a step made while no daemon ran;
     /// and by the clock as it stands what is shown by the wall clock and comes in elapsed time.
-    private func storeStep() {
-        let attempts = fires.all.compactMap { entry -> (fire: FireID, date: Timestamp)? in
-            guard case .waiting(.time(let date)) = entry.state else { return nil }
-            return (entry.fire.id, date)
-        }
-        record { transaction in
+    private func storeStep(of size: TimeSpan) {
+        // Nobody minds an attempt that is told, and behind a start comes, so little early or late.
+        let waiting =
+            size.magnitude < NodeView.clockLimit
+            ? [] : fires.all.filter { nextAttempt($0) != nil }.map(\.fire.id)
+        storeAttempts(of: waiting[...]) { transaction in
             let moment = transaction.moment
             try DaemonState.write(moment, to: transaction.database)
             try transaction.fires.followStep(claimsBy: moment.wallOffset)
+        }
+    }
+
+    /// Stores by the clock as it stands when those of the fires are tried again that wait for that, a piece at a time: each
+    /// user may have thousands.
+    ///
+    /// `first`: what is stored with the first piece.
+    func storeAttempts(
+        of waiting: ArraySlice<FireID>,
+        with first: @escaping @Sendable (inout JobTransaction) throws -> Void = { _ in }
+    ) {
+        let attempts = waiting.prefix(Self.attemptPiece).compactMap { id in
+            fires[id].flatMap(nextAttempt).map { (fire: id, date: $0) }
+        }
+        let rest = waiting.dropFirst(Self.attemptPiece)
+        record { transaction in
+            try first(&transaction)
             for (fire, date) in attempts {
-                let next = moment.wallDate(date, on: .elapsed)
+                let next = transaction.moment.wallDate(date, on: .elapsed)
                 try transaction.fires.setNextAttempt(of: fire, next)
             }
+        } durable: { scheduler, _ in
+            guard !rest.isEmpty, !scheduler.isStopping else { return }
+            scheduler.storeAttempts(of: rest)
         }
+    }
+
+    /// How many next attempts a write stores anew.
+    private static let attemptPiece = 500
+
+    /// When the fire is tried again, in elapsed time; nil if it does not wait for that.
+    private func nextAttempt(_ entry: CommandFires.Entry) -> Timestamp? {
+        guard case .waiting(.time(let date)) = entry.state else { return nil }
+        return date
     }
 
     /// Disarms the wall jobs and lets the store find their next dates.
