@@ -115,7 +115,7 @@ extension Scheduler {
     }
 
     /// How many next attempts a write stores anew.
-    private static let attemptPiece = 500
+    static let attemptPiece = 500
 
     /// When the fire is tried again, in elapsed time; nil if it does not wait for that.
     private func nextAttempt(_ entry: CommandFires.Entry) -> Timestamp? {

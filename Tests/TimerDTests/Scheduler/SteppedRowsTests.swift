@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import Schedules
+import Testing
+import TimerControl
+
+@testable import TimerD
+
+@Suite("Rows that say by the wall clock what comes in elapsed time", .timeLimit(.minutes(2)))
+struct SteppedRowsTests {
+    /// A job whose runs fail, and are tried again an hour later.
+    private static func addFailing(
+        _ test: TestScheduler,
+        _ words: ScheduleWords,
+        _ change: (inout JobDefinition) -> Void = { _ in }
+    ) async throws -> StoredJob {
+        test.runner.outcome = .exited(3)
+        return try await test.add(words, command: ["false"]) {
+            $0.retries = 1
+            $0.backoff = "1h..1h"
+            change(&$0)
+        }
+    }
+
+    @Test("However many runs wait to be tried again, of each the clock says after a step when")
+    func manyAttempts() async throws {
+        try await TestScheduler.with(keeping: .all) { test in
+            let count = Scheduler.attemptPiece + 1
+            let job = try await Self.addFailing(test, ScheduleWords(every: "1s")) {
+                $0.overlap = .allow
+                $0.count = count
+            }
+            try await test.advance(by: .seconds(Int64(count)))
+            let before = try await test.history(job.id).compactMap(\.nextAttemptAt)
+            #expect(before.count == count)
+            test.clock.step(by: .seconds(3600))
+            #expect(await test.scheduler.clockStepped() == .seconds(3600))
+            try await test.settle()
+            let after = try await test.history(job.id).compactMap(\.nextAttemptAt)
+            #expect(after == before.map { $0 + .seconds(3600) })
+        }
+    }
+
+    @Test(
+        "A node whose clock is all but that of the node before takes over the next attempts as they are",
+        arguments: [(50, 0), (3_600_000, 3_600_000)] as [(Int64, Int64)]
+    )
+    func otherHost(distance: Int64, moved: Int64) async throws {
+        try await TestScheduler.with { test in
+            let job = try await Self.addFailing(test, ScheduleWords(in: "5s"))
+            try await test.advance(by: .seconds(5))
+            try await test.settle()
+            let run = try #require(try await test.history(job.id).first)
+            let next = try #require(run.nextAttemptAt)
+            let files = try CrashCopy.make(of: test.folder)
+            var machine = test.clock.machine
+            machine.boot += 1
+            machine.pass(.seconds(1))
+            machine.wall = machine.wall + .milliseconds(distance)
+            let store = try Store.test(files, isShared: SharedTestStore.isWanted, now: machine.wall)
+            _ = try await VirtualClock(
+                machine,
+                store,
+                othersClock: .milliseconds(-distance),
+                log: Logger(label: "test")
+            )
+            let fire = run.fire
+            let told = try await store.reader.read { try FireStore($0).left(fire)?.waitsUntil }
+            #expect(told == next + .milliseconds(moved))
+            try await store.close()
+        }
+    }
+
+    @Test("A fire that was near at a crash is not late by a step made before the next start")
+    func keptClaim() async throws {
+        try await TestScheduler.with { test in
+            let job = try await test.add(ScheduleWords(every: "10s"))
+            try await test.advance(by: .seconds(5))
+            let after = try await test.crashedAndDown(for: .zero) {
+                $0.wall = $0.wall + .seconds(3600)
+            }
+            try await after.advance(by: .seconds(6))
+            let fires = try await after.history(job.id).filter { $0.state == .fired }
+            #expect(fires.count == 1)
+            #expect(fires.allSatisfy { $0.fireDate == $0.firedAt }, "none was late")
+            try await after.close()
+        }
+    }
+}
