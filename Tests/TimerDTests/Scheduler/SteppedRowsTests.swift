@@ -9,36 +9,39 @@ import TimerControl
 
 @Suite("Rows that say by the wall clock what comes in elapsed time", .timeLimit(.minutes(2)))
 struct SteppedRowsTests {
-    /// A job whose runs fail, and are tried again an hour later.
-    private static func addFailing(
-        _ test: TestScheduler,
-        _ words: ScheduleWords,
-        _ change: (inout JobDefinition) -> Void = { _ in }
-    ) async throws -> StoredJob {
+    /// Adds jobs in one request whose runs fail, each of which is tried again within an hour.
+    private static func addFailing(_ count: Int, _ test: TestScheduler) async throws {
         test.runner.outcome = .exited(3)
-        return try await test.add(words, command: ["false"]) {
-            $0.retries = 1
-            $0.backoff = "1h..1h"
-            change(&$0)
+        var definition = JobDefinition(schedule: ScheduleWords(in: "5s"))
+        definition.command = ["false"]
+        definition.retries = 1
+        definition.backoff = "1h..1h"
+        let now = test.clock.now()
+        let jobs = try (0..<count).map { _ in
+            try NewJob(definition, owner: 0, at: now, zone: .utc)
         }
+        _ = try await test.scheduler.add(jobs, replace: false, caller: TestScheduler.root)
+    }
+
+    private static func waiting(_ test: TestScheduler) async throws -> [Run] {
+        try await test.settle()
+        return try await test.store.reader.read {
+            try Queries($0).runs(RunFilter(), after: nil, limit: 1000, in: PageRoom(.max)).runs
+        }.filter { $0.nextAttemptAt != nil }
     }
 
     @Test("However many runs wait to be tried again, of each the clock says after a step when")
     func manyAttempts() async throws {
-        try await TestScheduler.with(keeping: .all) { test in
+        try await TestScheduler.with { test in
             let count = Scheduler.attemptPiece + 1
-            let job = try await Self.addFailing(test, ScheduleWords(every: "1s")) {
-                $0.overlap = .allow
-                $0.count = count
-            }
-            try await test.advance(by: .seconds(Int64(count)))
-            let before = try await test.history(job.id).compactMap(\.nextAttemptAt)
+            try await Self.addFailing(count, test)
+            try await test.advance(by: .seconds(5))
+            let before = try await Self.waiting(test).map(\.nextAttemptAt)
             #expect(before.count == count)
             test.clock.step(by: .seconds(3600))
             #expect(await test.scheduler.clockStepped() == .seconds(3600))
-            try await test.settle()
-            let after = try await test.history(job.id).compactMap(\.nextAttemptAt)
-            #expect(after == before.map { $0 + .seconds(3600) })
+            let after = try await Self.waiting(test).map(\.nextAttemptAt)
+            #expect(after == before.map { $0.map { $0 + .seconds(3600) } })
         }
     }
 
@@ -48,10 +51,9 @@ struct SteppedRowsTests {
     )
     func otherHost(distance: Int64, moved: Int64) async throws {
         try await TestScheduler.with { test in
-            let job = try await Self.addFailing(test, ScheduleWords(in: "5s"))
+            try await Self.addFailing(1, test)
             try await test.advance(by: .seconds(5))
-            try await test.settle()
-            let run = try #require(try await test.history(job.id).first)
+            let run = try #require(try await Self.waiting(test).first)
             let next = try #require(run.nextAttemptAt)
             let files = try CrashCopy.make(of: test.folder)
             var machine = test.clock.machine
