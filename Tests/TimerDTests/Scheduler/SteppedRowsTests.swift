@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Locks
 import Logging
 import Schedules
 import Testing
@@ -42,6 +43,27 @@ struct SteppedRowsTests {
             #expect(await test.scheduler.clockStepped() == .seconds(3600))
             let after = try await Self.waiting(test).map(\.nextAttemptAt)
             #expect(after == before.map { $0.map { $0 + .seconds(3600) } })
+        }
+    }
+
+    @Test("So it does of a run whose end is stored, and not heard of yet")
+    func unheardEnd() async throws {
+        try await TestScheduler.with { test in
+            let told = Locked<Timestamp?>(nil)
+            let (scheduler, clock) = (test.scheduler, test.clock)
+            test.runner.onStored.withLock {
+                $0 = {
+                    clock.step(by: .seconds(7200))
+                    scheduler.assumeIsolated { _ = $0.clockStepped() }
+                    told.withLock { $0 = clock.now().wall }
+                }
+            }
+            try await Self.addFailing(1, test)
+            try await test.advance(by: .seconds(5))
+            let next = try #require(try await Self.waiting(test).first?.nextAttemptAt)
+            let stepped = try #require(told.withLock { $0 })
+            // The wait is of an hour at most.
+            #expect(next >= stepped && next <= stepped + .seconds(3600))
         }
     }
 
