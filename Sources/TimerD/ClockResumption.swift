@@ -3,6 +3,7 @@
 import JobModel
 import LinuxSystem
 import Logging
+import SQLite
 import Schedules
 import TimerControl
 
@@ -74,8 +75,7 @@ struct ClockResumption: Sendable {
                 }
             }
             try DaemonState.write(anchor, to: database)
-            // A wait for the next attempt is one of elapsed time.
-            if step != .zero { try FireStore(database).followStep(retriesBy: step) }
+            if isFollowed { try followStep(database) }
             var transaction = JobTransaction(database, at: clock.now(), horizon: .distantPast)
             transaction.terms.noticeDefaults = notices
             if isOtherBoot || step < .zero { try transaction.markClaimsMaybeTold() }
@@ -96,19 +96,31 @@ struct ClockResumption: Sendable {
 
     /// Has jobs that were added or changed while the clock was ahead follow it back.
     ///
-    /// Before the clock is stored, so that a start that is cut short finds the step again. Not for the distance of two
-    /// hosts' clocks, by which no date is far off, and which each failover would look at all jobs for.
+    /// Before the clock is stored, so that a start that is cut short finds the step again.
     private func followStepBack(_ store: WriteQueue) async throws {
-        guard step < .zero, !isOtherHost || step.magnitude >= NodeView.clockLimit else { return }
+        guard step < .zero, isFollowed else { return }
         var cursor: JobID? = JobID(rawValue: 0)
         while let after = cursor {
             cursor = try await store.write { database in
                 var transaction = JobTransaction(database, at: clock.now(), horizon: .distantPast)
-                let next = try transaction.followClockBack(after: after, by: step)
+                let next = try transaction.followClockBack(after: after)
                 _ = try transaction.finish()
                 return next
             }
         }
+    }
+
+    /// Has rows follow the step that say by the wall clock what comes in elapsed time: next attempts and claims.
+    private func followStep(_ database: Database) throws {
+        let fires = FireStore(database)
+        try fires.followStep(retriesBy: step)
+        try fires.followStep(claimsBy: anchor.wallOffset)
+    }
+
+    /// Whether rows follow the step: not the distance of two hosts' clocks, by which no date is far off, and which each
+    /// failover would look at all jobs for.
+    private var isFollowed: Bool {
+        step != .zero && (!isOtherHost || step.magnitude >= NodeView.clockLimit)
     }
 
     private func tellStep(_ log: Logger) {
@@ -120,7 +132,7 @@ struct ClockResumption: Sendable {
             )
         }
         // No two clocks are the same.
-        guard step.magnitude >= NodeView.clockLimit else { return }
+        guard isFollowed else { return }
         log.notice(
             "the clock of this host is not that of the host that led before: dates follow this one now",
             metadata: ["ahead": "\(step)"]

@@ -53,7 +53,7 @@ struct DaemonParts {
                 core,
                 configuration,
                 listener,
-                startedAt: lead?.startedAt,
+                age: lead?.age ?? .zero,
                 lastReload,
                 &started
             )
@@ -70,13 +70,12 @@ struct DaemonParts {
 
     /// Makes what clients come to, last of all.
     ///
-    /// `listener`: the control socket, if it is there already. `startedAt`: when the process was started, by the wall clock,
-    /// if that is not now.
+    /// `listener`: the control socket, if it is there already. `age`: how long ago the process was started.
     private init(
         _ core: DaemonCore,
         _ configuration: Configuration,
         _ listener: Int32?,
-        startedAt: Timestamp?,
+        age: TimeSpan,
         _ lastReload: LastReload,
         _ started: inout StartedParts
     ) async throws {
@@ -88,7 +87,7 @@ struct DaemonParts {
             databaseShown: configuration.databaseShown,
             socket: configuration.socket,
             nodeName: configuration.shared?.node,
-            started: startedAt.map { now.date(ofWall: $0, on: .elapsed) } ?? now.elapsed,
+            started: now.elapsed - age,
             leadsSince: now.elapsed,
             clock: core.clock,
             scheduler: core.scheduler,

@@ -19,8 +19,8 @@ struct Lead: Sendable {
     var labels: [String] = []
     /// Whether no command is to begin on it.
     var drains = false
-    /// When its daemon was started, by the wall clock; nil for now.
-    var startedAt: Timestamp?
+    /// How long ago its daemon was started.
+    var age = TimeSpan.zero
     var fence: Fence
     /// How long the lease lasts: what is not stored by then is not waited for.
     var lease = SharedJobs.standardLease

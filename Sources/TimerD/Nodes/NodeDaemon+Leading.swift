@@ -4,6 +4,7 @@ import Cluster
 import LinuxSystem
 import Logging
 import Runner
+import Schedules
 import SystemPackage
 import TimerControl
 
@@ -66,7 +67,7 @@ extension NodeDaemon {
             epoch: epoch,
             labels: shared.labels,
             drains: standing.drains,
-            startedAt: startedAt,
+            age: SystemClock.read().sinceBoot - startedSinceBoot,
             fence: keeper.fence,
             lease: shared.lease,
             listener: socket.descriptor,

@@ -38,7 +38,8 @@ final class NodeDaemon {
     let address: PostgresAddress
     let manager: ServiceManager
     let log: Logger
-    let startedAt = SystemClock.read().wall
+    /// When it was started, since the boot of the machine: no step of the wall clock makes it older.
+    let startedSinceBoot = SystemClock.read().sinceBoot
     let changes = AsyncStream<Change>.makeStream()
     var socket: SocketFile
     let lock: DatabaseLock
@@ -93,7 +94,7 @@ final class NodeDaemon {
             let changes = changes.continuation
             keeper = try Self.keeper(shared, address, configuration, changes, standing, log)
             relay = try Self.relay(shared, address, configuration, keeper, standing, log)
-            metrics = NodeMetrics(node: shared.node, startedAt: startedAt) {
+            metrics = NodeMetrics(node: shared.node, started: startedSinceBoot) {
                 [standing, keeper] in
                 standing.trouble == nil && keeper.leaseEnd != nil
             }

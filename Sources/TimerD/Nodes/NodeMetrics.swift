@@ -18,18 +18,25 @@ final class NodeMetrics: Sendable {
     }
 
     private let node: String
-    private let startedAt: Timestamp
+    private let started: Timestamp
     private let takesPart: @Sendable () -> Bool
     private let state = Locked(State.standby(nil))
 
-    /// `takesPart`: whether the database answers this node, and takes it.
-    init(node: String, startedAt: Timestamp, takesPart: @escaping @Sendable () -> Bool) {
-        (self.node, self.startedAt, self.takesPart) = (node, startedAt, takesPart)
+    /// `started`: when the process was started, by the time since the boot; `takesPart`: whether the database answers this node,
+    /// and takes it.
+    init(node: String, started: Timestamp, takesPart: @escaping @Sendable () -> Bool) {
+        (self.node, self.started, self.takesPart) = (node, started, takesPart)
     }
 
     func lead(_ report: MetricsReport) { state.withLock { $0 = .leading(report) } }
 
     func standBy(with agent: RunAgent?) { state.withLock { $0 = .standby(agent) } }
+
+    /// When the process was started, by the wall clock as it stands.
+    private var startedAt: Timestamp {
+        let now = SystemClock.read()
+        return now.wall - (now.sinceBoot - started)
+    }
 
     /// In OpenMetrics text.
     var page: String {

@@ -189,6 +189,7 @@ extension Scheduler {
     /// Stores how a run ended; the store says what follows, as its job may have been changed since the run began.
     private func recordEnd(of command: RunningCommand, _ ended: EndedRun) {
         let expected = expectation(after: ended, of: command.fire)
+        let offset = clock.now().wallOffset
         record(of: command.job) {
             try $0.recordFinished(command.run, of: command.job, ended)
         } durable: { scheduler, finished in
@@ -196,6 +197,10 @@ extension Scheduler {
             // Until the runner hears this, it tells the end again to each daemon.
             scheduler.runner.stored(command.run.rawValue)
             scheduler.follow(command.fire, finished, expected)
+            // The store may have said by the clock of before a step when it is tried again.
+            if scheduler.clock.now().wallOffset != offset {
+                scheduler.storeAttempts(of: [command.fire.id])
+            }
         } dropped: { scheduler, _ in
             scheduler.noteEnd(of: command, ended.outcome, command.job)
             scheduler.drop(command.fire.id)

@@ -56,12 +56,12 @@ extension Scheduler {
         // A wall date may be another instant now: all timers are set anew; in order, so that each time is as the other.
         let ids = armed.all.map(\.job.id).sorted()
         for id in ids { armed.stopTimer(of: id) }
-        if step.size != .zero { storeStep() }
+        if step.size != .zero { storeStep(of: step.size) }
         if step.size > .zero { retention.clockWentAhead(now: clock.now().elapsed) }
         // A clock that was unset until now may have shown a later date before that: then this step forward is
         // a step back.
         let wasUnset = clock.now().wall - step.size < .earliestOfClocks
-        if step.isBack || step.size > .zero && wasUnset { followClockBack(by: step.size) }
+        if step.isBack || step.size > .zero && wasUnset { followClockBack() }
         for id in ids { arm(id) }
         goOnAll()
         cancelTurn()
@@ -78,24 +78,53 @@ extension Scheduler {
 
     /// Stores where the clocks stand, for the next daemon, which would otherwise take it for a step made while no daemon ran;
     /// and by the clock as it stands what is shown by the wall clock and comes in elapsed time.
-    private func storeStep() {
-        let attempts = fires.all.compactMap { entry -> (fire: FireID, date: Timestamp)? in
-            guard case .waiting(.time(let date)) = entry.state else { return nil }
-            return (entry.fire.id, date)
-        }
-        record { transaction in
+    private func storeStep(of size: TimeSpan) {
+        // Nobody minds an attempt that is told, and behind a start comes, so little early or late.
+        let waiting =
+            size.magnitude < NodeView.clockLimit
+            ? [] : fires.all.filter { nextAttempt($0) != nil }.map(\.fire.id)
+        storeAttempts(of: waiting[...]) { transaction in
             let moment = transaction.moment
             try DaemonState.write(moment, to: transaction.database)
             try transaction.fires.followStep(claimsBy: moment.wallOffset)
-            for (fire, date) in attempts {
-                let next = moment.wallDate(date, on: .elapsed)
-                try transaction.fires.setNextAttempt(of: fire, next)
-            }
         }
     }
 
+    /// Stores by the clock as it stands when those of the fires are tried again that wait for that, a piece at a time: each
+    /// user may have thousands.
+    ///
+    /// `first`: what is stored with the first piece.
+    func storeAttempts(
+        of waiting: ArraySlice<FireID>,
+        with first: @escaping @Sendable (inout JobTransaction) throws -> Void = { _ in }
+    ) {
+        let attempts = waiting.prefix(Self.attemptPiece).compactMap { id in
+            fires[id].flatMap(nextAttempt).map { (fire: id, date: $0) }
+        }
+        let rest = waiting.dropFirst(Self.attemptPiece)
+        record { transaction in
+            try first(&transaction)
+            for (fire, date) in attempts {
+                let next = transaction.moment.wallDate(date, on: .elapsed)
+                try transaction.fires.setNextAttempt(of: fire, next)
+            }
+        } durable: { scheduler, _ in
+            guard !rest.isEmpty, !scheduler.isStopping else { return }
+            scheduler.storeAttempts(of: rest)
+        }
+    }
+
+    /// How many next attempts a write stores anew.
+    static let attemptPiece = 500
+
+    /// When the fire is tried again, in elapsed time; nil if it does not wait for that.
+    private func nextAttempt(_ entry: CommandFires.Entry) -> Timestamp? {
+        guard case .waiting(.time(let date)) = entry.state else { return nil }
+        return date
+    }
+
     /// Disarms the wall jobs and lets the store find their next dates.
-    private func followClockBack(by size: TimeSpan) {
+    private func followClockBack() {
         let jobs = armed.all.map(\.job)
             .filter { $0.clock == .wall && !fireLocks.covers($0) }
             .sorted { $0.id < $1.id }
@@ -113,10 +142,10 @@ extension Scheduler {
         record {
             try $0.followClockBack(disarmed: jobs)
             // Together with the first piece, which in most databases is all.
-            return try $0.followClockBack(after: JobID(rawValue: 0), by: size)
+            return try $0.followClockBack(after: JobID(rawValue: 0))
         } durable: { scheduler, next in
             scheduler.releaseWallJobs()
-            scheduler.followClockBack(of: step, after: next, by: size)
+            scheduler.followClockBack(of: step, after: next)
         } dropped: { scheduler, error in
             // The jobs are not armed any more: each is held, and goes on from what is stored of it.
             for job in jobs { scheduler.hold(job.id, dropped: error) }
@@ -127,12 +156,12 @@ extension Scheduler {
     /// Has the jobs follow that were added or changed while the clock was ahead, a piece at a time.
     ///
     /// Other writes come in between. A later step begins anew.
-    private func followClockBack(of step: Int, after cursor: JobID?, by size: TimeSpan) {
+    private func followClockBack(of step: Int, after cursor: JobID?) {
         guard let cursor, step == clocksBack, !isStopping else { return }
         record {
-            try $0.followClockBack(after: cursor, by: size)
+            try $0.followClockBack(after: cursor)
         } durable: { scheduler, next in
-            scheduler.followClockBack(of: step, after: next, by: size)
+            scheduler.followClockBack(of: step, after: next)
         }
     }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import JobModel
+import LinuxSystem
 import Locks
 import Logging
 import Schedules
@@ -48,7 +49,7 @@ struct NodeMetricsTests {
     func follows() async throws {
         try await TestScheduler.with { test in
             let takesPart = Locked(false)
-            let metrics = NodeMetrics(node: "beta", startedAt: .distantPast) {
+            let metrics = NodeMetrics(node: "beta", started: SystemClock.read().sinceBoot) {
                 takesPart.withLock { $0 }
             }
             var started = StartedParts()
@@ -88,7 +89,7 @@ struct NodeMetricsTests {
     @Test("A port that is taken is said, and ends nothing")
     func taken() async throws {
         let log = RecordedLog()
-        let metrics = NodeMetrics(node: "beta", startedAt: .distantPast) { true }
+        let metrics = NodeMetrics(node: "beta", started: SystemClock.read().sinceBoot) { true }
         var first = StartedParts()
         await metrics.serve(at: "127.0.0.1:0", &first, log.logger)
         let address = try #require(log.all.first?.split(separator: "=").last)

@@ -177,8 +177,6 @@ enum AllStatements {
         ("JobStore.SQL.dueOfOwner", JobStore.SQL.dueOfOwner),
         ("JobStore.SQL.endedAfter", JobStore.SQL.endedAfter),
         ("JobStore.SQL.endedAfterOfOwner", JobStore.SQL.endedAfterOfOwner),
-        ("JobStore.SQL.endedAhead", JobStore.SQL.endedAhead),
-        ("JobStore.SQL.moveEnd", JobStore.SQL.moveEnd),
         ("JobStore.SQL.firstEnd", JobStore.SQL.firstEnd),
         ("JobStore.SQL.hasTag", JobStore.SQL.hasTag),
         ("JobStore.SQL.held", JobStore.SQL.held),

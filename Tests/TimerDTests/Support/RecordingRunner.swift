@@ -75,6 +75,8 @@ final class RecordingRunner: CommandRunner {
     var stops: [(run: Int64, teardown: Teardown)] { state.withLock { $0.stops } }
     /// The runs whose end was said to be stored, in order.
     var stored: [Int64] { state.withLock { $0.stored } }
+    /// Is called as the end of a run was stored, on the scheduler's thread.
+    let onStored = Locked<(@Sendable () -> Void)?>(nil)
     /// The runs whose begins were waited for, in order, and whether those that were only offered were as well.
     var awaited: [(runs: [Int64], whereOffered: Bool)] { state.withLock { $0.awaited } }
 
@@ -237,7 +239,10 @@ final class RecordingRunner: CommandRunner {
         )
     }
 
-    func stored(_ run: Int64) { state.withLock { $0.stored.append(run) } }
+    func stored(_ run: Int64) {
+        state.withLock { $0.stored.append(run) }
+        onStored.withLock { $0 }?()
+    }
 
     func run(
         _ request: RunRequest,

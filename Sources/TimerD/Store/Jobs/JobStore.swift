@@ -91,20 +91,6 @@ struct JobStore {
         return (rows.filter(\.isMeant).map(\.id), rows.count == limit ? rows.last?.id : nil)
     }
 
-    /// Moves the ends that lie ahead of `now`, of the jobs behind `cursor` up to `last`, nil for all.
-    func moveEnds(
-        after cursor: JobID,
-        through last: JobID?,
-        aheadOf now: Timestamp,
-        by step: TimeSpan
-    ) throws {
-        let end = last ?? JobID(rawValue: .max)
-        let ids = try database.prepare(SQL.endedAhead).all(cursor, end, now) { row in
-            try row.get(0, as: JobID.self)
-        }
-        for id in ids { try writing(id) { try database.prepare(SQL.moveEnd).run(id, step) } }
-    }
-
     func isInvalidated(_ id: JobID) throws -> Bool {
         try database.prepare(SQL.isInvalidated).value(id, as: Bool.self) ?? false
     }
@@ -260,10 +246,6 @@ struct JobStore {
                 END, 0)
             FROM jobs WHERE jobs.id > ?1 ORDER BY jobs.id LIMIT ?3
             """
-        static let endedAhead = """
-            SELECT id FROM jobs WHERE id > ?1 AND id <= ?2 AND ended_at_us > ?3
-            """
-        static let moveEnd = "UPDATE jobs SET ended_at_us = ended_at_us + ?2 WHERE id = ?1"
         static let isInvalidated = "SELECT state = 'invalidated' FROM jobs WHERE id = ?1"
         static let standing =
             "SELECT claim_id, rows_since_trim, held IS NOT NULL FROM jobs WHERE id = ?1"

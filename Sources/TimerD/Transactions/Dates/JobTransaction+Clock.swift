@@ -102,11 +102,12 @@ extension JobTransaction {
     /// The same for a piece of all jobs, those after `cursor`, whose next dates a clock may have found that was ahead,
     /// though no row says so: they were added, or got another schedule, while it was.
     ///
-    /// Jobs with a claim are left to whoever knows whether its fire has begun. Of those that have ended, and by now would have
-    /// done so after now, the end goes back by `step`, with the clock: keys and what is kept go by it.
+    /// Jobs with a claim are left to whoever knows whether its fire has begun. Those that have ended keep their ends, even if
+    /// these lie ahead: where it is the clock of now that is wrong, they are right, and a key that was free early would let
+    /// its job run twice.
     ///
     /// - Returns: where the next piece begins; nil after the last.
-    mutating func followClockBack(after cursor: JobID, by step: TimeSpan) throws -> JobID? {
+    mutating func followClockBack(after cursor: JobID) throws -> JobID? {
         guard moment.wall >= .earliestOfClocks else { return nil }
         let (ids, next) = try jobs.maybeAhead(
             of: moment.wall,
@@ -114,15 +115,11 @@ extension JobTransaction {
             limit: Self.clockPiece.looks
         )
         let piece = ids.prefix(Self.clockPiece.jobs)
-        let last = piece.count < ids.count ? piece.last : next
-        if step < .zero {
-            try jobs.moveEnds(after: cursor, through: last, aheadOf: moment.wall, by: step)
-        }
         for id in piece {
             guard let job = try job(id), job.unread == nil else { continue }
             try orHold(job) { try $0.follow($1) }
         }
-        return last
+        return piece.count < ids.count ? piece.last : next
     }
 
     /// Has a job that had a claim follow a clock that was set back, where its date may be one of before that.
