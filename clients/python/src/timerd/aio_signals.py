@@ -18,7 +18,7 @@ def listen(loop: asyncio.AbstractEventLoop, told: Callable[[], None]) -> bool:
     listeners = _listeners.get(loop)
     if listeners is None:
         listeners = []
-        before = [(number, signal.getsignal(number)) for number in _NUMBERS]
+        before: "List[Tuple[int, Any]]" = [(number, signal.getsignal(number)) for number in _NUMBERS]
         try:
             for number in _NUMBERS:
                 loop.add_signal_handler(number, _tell, listeners)
