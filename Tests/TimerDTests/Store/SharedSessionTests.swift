@@ -25,19 +25,23 @@ struct SharedSessionTests {
     }
 
     @Test(
-        "What a database sets of limits in time ends nothing of a node's",
-        arguments: ["statement_timeout", "lock_timeout"]
+        "What the server is configured to do later turns no commit of a session off",
+        arguments: ["local", "on"]
     )
-    func timeLimits(_ name: String) throws {
-        #expect(try node(name, "3600000") == "0")
-    }
-
-    @Test(
-        "A commit is on the server's disk before it is answered; whether it waits for standbys is the database's to say",
-        arguments: ["off": "local", "local": "local", "remote_write": "remote_write", "on": "on"]
-    )
-    func synchronousCommit(_ value: String, _ expected: String) throws {
-        #expect(try node("synchronous_commit", value) == expected)
+    func reload(_ value: String) throws {
+        let server = try PostgresServer(.init(settings: ["synchronous_commit": value]))
+        let address = try PostgresAddress(server.address)
+        let connection = try PostgresHome.connect(address, within: .seconds(30))
+        let other = try PostgresConnection(address, application: "test", within: .seconds(30))
+        func show(_ name: String) throws -> String? {
+            try connection.execute("SHOW \(name)", within: .seconds(30)).text(0, 0)
+        }
+        try other.script("ALTER SYSTEM SET synchronous_commit = off", within: .seconds(30))
+        try other.script("ALTER SYSTEM SET work_mem = '7MB'", within: .seconds(30))
+        try other.script("SELECT pg_reload_conf()", within: .seconds(30))
+        // The session has read it then.
+        #expect(Limit.wait(seconds: 60) { (try? show("work_mem")) == "7MB" })
+        #expect(try show("synchronous_commit") == value)
     }
 
     @Test("A cancelled wait for standbys is told, whichever messages the database keeps back")
