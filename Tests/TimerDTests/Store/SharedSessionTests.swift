@@ -44,6 +44,22 @@ struct SharedSessionTests {
         #expect(try show("synchronous_commit") == value)
     }
 
+    @Test(
+        "What a database sets of limits in time ends nothing of a node's",
+        arguments: ["statement_timeout", "lock_timeout"]
+    )
+    func timeLimits(_ name: String) throws {
+        #expect(try node(name, "3600000") == "0")
+    }
+
+    @Test(
+        "A commit is on the server's disk before it is answered; whether it waits for standbys is the database's to say",
+        arguments: ["off": "local", "local": "local", "remote_write": "remote_write", "on": "on"]
+    )
+    func synchronousCommit(_ value: String, _ expected: String) throws {
+        #expect(try node("synchronous_commit", value) == expected)
+    }
+
     @Test("A cancelled wait for standbys is told, whichever messages the database keeps back")
     func messages() throws {
         #expect(try node("client_min_messages", "error") == "warning")
