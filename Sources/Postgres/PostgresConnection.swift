@@ -81,14 +81,15 @@ package final class PostgresConnection {
     /// SQL that has a commit mean here what timerd says of it, whatever is set for its role or its database.
     ///
     /// - It is answered once it is on the server's disk: with `off` what was answered would be gone after a crash of the server, and
-    ///   its numbers be given out again. Whether it waits for standbys as well is theirs to say who set it.
+    ///   its numbers be given out again. Whether it waits for standbys as well is theirs to say who set it, as it is when the
+    ///   session begins: a reload of the server's configuration must not turn it off meanwhile.
     /// - That such a wait was cancelled is a warning, which has to come: see `checkReplication`.
     /// - A renewal, which reads the jobs' row and writes the lease's, would in another isolation be at odds with a commit of the
     ///   jobs, which does the reverse; and whoever waits for a row is to look at it again.
     /// - A row that a policy hides is an error: it is not gone, and a node would lead as if it were.
     package static let storingSession = """
-        SELECT set_config('synchronous_commit', 'local', false)
-        WHERE current_setting('synchronous_commit') = 'off';
+        SELECT set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'local'
+            ELSE current_setting('synchronous_commit') END, false);
         SET client_min_messages = warning; SET default_transaction_isolation = 'read committed'; SET row_security = off;
         """
 

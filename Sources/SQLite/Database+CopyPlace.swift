@@ -19,9 +19,9 @@ extension Database {
         let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
         guard descriptor >= 0 else { return "cannot read '\(path)': \(Errno.last.text)" }
         defer { Glibc.close(descriptor) }
-        var header = [UInt8](repeating: 0, count: DatabaseFile.headerSize)
-        let count = pread(descriptor, &header, header.count, 0)
-        guard count >= 0 else { return "cannot read '\(path)': \(Errno.last.text)" }
+        guard let header = DatabaseFile.header(of: descriptor) else {
+            return "cannot read '\(path)': \(Errno.last.text)"
+        }
         if DatabaseFile.isOfCopy(header) || header.allSatisfy({ $0 == 0 }) { return nil }
         return "'\(path)' is there already, and is no node's copy, which would replace it; "
             + "accepted is a path where nothing is"
@@ -34,8 +34,7 @@ extension Database {
         let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
         guard descriptor >= 0 else { return false }
         defer { Glibc.close(descriptor) }
-        var header = [UInt8](repeating: 0, count: DatabaseFile.headerSize)
-        let count = pread(descriptor, &header, header.count, 0)
-        return DatabaseFile.problem(with: Array(header.prefix(max(count, 0)))) == nil
+        return DatabaseFile.header(of: descriptor).map { DatabaseFile.problem(with: $0) == nil }
+            ?? false
     }
 }

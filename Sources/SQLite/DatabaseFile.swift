@@ -234,7 +234,14 @@ struct DatabaseFile {
     }
 
     static func isOfCopy(_ header: [UInt8]) -> Bool {
-        header.starts(with: magic) && identifier(in: header) == copyID
+        header.count >= headerSize && header.starts(with: magic) && identifier(in: header) == copyID
+    }
+
+    /// The first bytes of an open file, as many as it has at most; nil where they cannot be read.
+    static func header(of descriptor: Int32) -> [UInt8]? {
+        var header = [UInt8](repeating: 0, count: headerSize)
+        let count = pread(descriptor, &header, header.count, 0)
+        return count < 0 ? nil : Array(header.prefix(count))
     }
 
     /// In bytes: https://www.sqlite.org/fileformat.html#the_database_header.

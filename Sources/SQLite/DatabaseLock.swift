@@ -24,7 +24,7 @@ package final class DatabaseLock: Sendable {
         /// The descriptor of the lock file; negative before it is locked, and once released.
         var lock: Int32 = -1
         /// The descriptor of the database's file; negative if that is not open.
-        var file: Int32
+        var file: Int32 = -1
     }
 
     /// How its file's name ends.
@@ -44,7 +44,8 @@ package final class DatabaseLock: Sendable {
         isToBeReplaced: Bool = false
     ) throws(DatabaseError) {
         self.path = path
-        state = Locked(State(file: isToBeReplaced ? -1 : try Self.openOwn(path)))
+        state = Locked(State())
+        if !isToBeReplaced { try Self.checkOwn(path) }
         let lockPath = try Self.resolve(path) + Self.ending
         // Not through a symbolic link: as root that would make or lock a file of someone's choice.
         let flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW
@@ -81,15 +82,17 @@ package final class DatabaseLock: Sendable {
         open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
     }
 
-    /// Opens the database's file, and refuses another program's before a lock is made beside it.
-    private static func openOwn(_ path: String) throws(DatabaseError) -> Int32 {
+    /// Refuses another program's file before a lock is made beside it.
+    ///
+    /// With the lock it is opened anew: a restore that has ended meanwhile has put another file there.
+    private static func checkOwn(_ path: String) throws(DatabaseError) {
         let file = openFile(path)
-        var header = [UInt8](repeating: 0, count: DatabaseFile.headerSize)
-        let count = file < 0 ? 0 : pread(file, &header, header.count, 0)
+        guard file >= 0 else { return }
+        defer { close(file) }
         // An empty file is refused by the connection as well, which knows why one is left.
-        guard count > 0, let problem = DatabaseFile.problem(with: Array(header.prefix(count)))
-        else { return file }
-        close(file)
+        guard let header = DatabaseFile.header(of: file), !header.isEmpty,
+            let problem = DatabaseFile.problem(with: header)
+        else { return }
         throw refusal(path, "'\(path)' \(problem)", code: SQLITE_NOTADB)
     }
 
@@ -140,7 +143,7 @@ package final class DatabaseLock: Sendable {
         state.withLock { state in
             if state.file >= 0 { close(state.file) }
             if state.lock >= 0 { close(state.lock) }
-            state = State(file: -1)
+            state = State()
         }
     }
 

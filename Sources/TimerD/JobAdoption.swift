@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Cluster
+import Glibc
 import LinuxSystem
 import Platform
 import Postgres
@@ -10,14 +11,14 @@ import SystemPackage
 /// Puts the jobs of one host's database into PostgreSQL, where several hosts share them from then on.
 ///
 /// Their numbers, history and events go with them. The file stays as it is.
-public struct JobAdoption {
+public struct JobAdoption: Sendable {
     private let shared: SharedJobs
     /// The node's own file, beside which a copy is made to be read.
     private let database: String
 
     private static let limit = Duration.seconds(60)
     /// Of what is asked once a connection was lost.
-    private static let patience = Duration.seconds(10)
+    var patience = Duration.seconds(10)
     /// Who leads meanwhile; no node can have that name.
     static let name = "(adoption)"
 
@@ -96,7 +97,14 @@ public struct JobAdoption {
     }
 
     private func adoptCopy(_ copy: String, _ connection: PostgresConnection) throws -> Int {
-        let taken = try connection.execute(Statements.take, [.text(Self.name)], within: Self.limit)
+        let before = try connection.execute(Statements.epoch, within: Self.limit).integer(0, 0) ?? 0
+        let taken: PostgresRows
+        do throws(PostgresError) {
+            taken = try connection.execute(Statements.take, [.text(Self.name)], within: Self.limit)
+        } catch {
+            if error.mayBeDone { giveBack(before + 1, connection) }
+            throw error
+        }
         guard let epoch = taken.integer(0, 0) else { throw try leaseRefusal(connection) }
         defer { giveBack(epoch, connection) }
         let place = SharedCopy(at: copy)
@@ -113,8 +121,27 @@ public struct JobAdoption {
         return try adopted.prepare(Statements.count).value(as: Int.self) ?? 0
     }
 
-    private func connectAgain() throws(PostgresError) -> PostgresConnection {
-        try PostgresHome.connect(PostgresAddress(shared.text), within: Self.patience)
+    /// Does something on another connection, and tries for a while: the server may be starting anew.
+    private func again<Result>(
+        _ body: (PostgresConnection, Duration) throws(PostgresError) -> Result
+    ) throws(PostgresError) -> Result {
+        let end = ContinuousClock.now + patience
+        var pause: UInt32 = 10_000
+        while true {
+            let left = max(end - ContinuousClock.now, .milliseconds(1))
+            do throws(PostgresError) {
+                let connection = try PostgresHome.connect(
+                    PostgresAddress(shared.text),
+                    within: left
+                )
+                defer { connection.close() }
+                return try body(connection, left)
+            } catch {
+                guard ContinuousClock.now < end else { throw error }
+                usleep(pause)
+                pause = min(pause * 2, 500_000)
+            }
+        }
     }
 
     /// Whether the one transaction of `epoch` is stored whose answer was lost; it is not any more where it is not.
@@ -125,40 +152,39 @@ public struct JobAdoption {
         in epoch: Int64,
         _ lost: PostgresError
     ) throws(DaemonError) -> Bool {
-        do throws(PostgresError) {
-            let connection = try connectAgain()
-            defer { connection.close() }
+        // try?: what was lost first says more.
+        let isStored = try? again { connection, limit throws(PostgresError) -> Bool? in
             _ = try connection.execute(
                 PostgresHome.Statements.end,
                 [.integer(epoch)],
-                within: Self.patience
+                within: limit
             )
             let rows = try connection.execute(
                 PostgresHome.Statements.resolve,
                 [.integer(epoch), .integer(number + 1)],
-                within: Self.patience
+                within: limit
             )
-            if let isStored = rows.boolean(0, 0), rows.boolean(0, 1) == true { return isStored }
-        } catch {
-            // What was lost first says more.
+            return rows.boolean(0, 1) == true ? rows.boolean(0, 0) : nil
         }
+        if let isStored { return isStored }
         throw DaemonError(
             "whether '\(shared.redacted)' has the jobs now cannot be known: \(lost.message);"
-                + " once it answers a node that is started there shows them, or try again: that is refused where they are there",
+                + " try again once PostgreSQL answers and the lease of this try has ended, 10 minutes from now at most:"
+                + " if the jobs are there, it says so and changes nothing",
             .unavailable
         )
     }
 
     /// Over another connection where that one is lost.
     private func giveBack(_ epoch: Int64, _ connection: PostgresConnection) {
-        let parameters = [PostgresValue.integer(epoch)]
+        let parameters = [PostgresValue.integer(epoch), .text(Self.name)]
         do {
             _ = try connection.execute(Statements.release, parameters, within: Self.limit)
         } catch {
             // try?: where it cannot be given back, it ends by itself.
-            guard let other = try? connectAgain() else { return }
-            _ = try? other.execute(Statements.release, parameters, within: Self.patience)
-            other.close()
+            _ = try? again { connection, limit throws(PostgresError) in
+                try connection.execute(Statements.release, parameters, within: limit)
+            }
         }
     }
 
@@ -207,6 +233,7 @@ public struct JobAdoption {
                 until = clock_timestamp() + interval '10 minutes', length_us = 600000000
             WHERE until < clock_timestamp() RETURNING epoch
             """
+        static let epoch = "SELECT epoch FROM timerd.lease"
         static let lease = """
             SELECT node::text, ceil(greatest(extract(epoch FROM until - clock_timestamp()), 1))::bigint
             FROM timerd.lease
@@ -224,8 +251,10 @@ public struct JobAdoption {
         static let bootJobs = JobStore.SQL.bootIDs + " ORDER BY 1 LIMIT 10"
         static let count = "SELECT count(*) FROM jobs"
         /// Given back as a node does: else those that have seen it would wait for its length.
+        ///
+        /// By its name too: where the answer to `take` is lost, a node may have that epoch.
         static let release = """
-            UPDATE timerd.lease SET node = NULL, until = clock_timestamp() WHERE epoch = $1
+            UPDATE timerd.lease SET node = NULL, until = clock_timestamp() WHERE epoch = $1 AND node = $2
             """
     }
 }

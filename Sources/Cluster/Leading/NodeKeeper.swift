@@ -166,34 +166,64 @@ package final class NodeKeeper: Sendable {
 
     /// Has a node lead no more and take no lease, or again do so; it does by itself when it learns of it.
     ///
-    /// `stored` is called on the keeper's thread once the database has it: of several in the order in which they are stored.
+    /// `stored` is called on the keeper's thread with how the database has it from then on: of several in the order in which they
+    /// are stored.
     ///
-    /// Where the answer is lost it is asked for again, for as long as a lease at most: else the database would have it, and nobody
-    /// here would know.
+    /// Where the answer is lost it looks how the node stands: else the database would have it, and nobody here would know.
     ///
     /// - Throws: a refusal for a node that is not known, and for the last that may lead. Of two that are asked for here at once
-    ///   one is the last. What `mayBeDone` where that cannot be known.
+    ///   one is the last. What `mayBeDone` where that cannot be known, or is not so by now: another may have undone it.
     package func drain(
         _ node: String,
         _ drains: Bool,
-        stored: @escaping @Sendable () -> Void = {}
+        stored: @escaping @Sendable (_ drains: Bool) -> Void = { _ in }
     ) async throws(ClusterError) {
-        let end = Fence.now() + settings.terms.length
-        var doubt: ClusterError?
-        while true {
+        let lost: (backend: Int32, error: ClusterError)? = try await mailbox.ask {
+            connection,
+            limit throws(ClusterError) in
+            do throws(ClusterError) {
+                try NodeTable.drain(node, drains, on: connection, within: limit)
+            } catch {
+                guard error.mayBeDone else { throw error }
+                return (connection.backendPID, error)
+            }
+            stored(drains)
+            return nil
+        }
+        guard let lost else { return }
+        guard await look(at: node, after: lost.backend, stored) == drains else { throw lost.error }
+    }
+
+    /// Whether a node drains after what may be under way on a connection that was lost; nil where that cannot be known.
+    ///
+    /// It changes nothing: whoever is told later, here or of another node that leads by then, is not overtaken.
+    private func look(
+        at node: String,
+        after backend: Int32,
+        _ stored: @escaping @Sendable (_ drains: Bool) -> Void
+    ) async -> Bool? {
+        let end = Fence.now() + min(settings.terms.length, Self.longestLook)
+        // The thread connects anew meanwhile. A node that has no lead any more has nobody to tell.
+        while fence.isOpen, Fence.now() < end {
             do throws(ClusterError) {
                 return try await mailbox.ask { connection, limit throws(ClusterError) in
-                    try NodeTable.drain(node, drains, on: connection, within: limit)
-                    stored()
+                    let drains = try NodeTable.drains(
+                        node,
+                        after: backend,
+                        on: connection,
+                        within: limit
+                    )
+                    if let drains { stored(drains) }
+                    return drains
                 }
             } catch {
-                if error.mayBeDone { doubt = error }
-                guard let doubt else { throw error }
-                if case .refused = error { throw doubt }
-                guard Fence.now() < end, !Task.isCancelled else { throw doubt }
+                // try?: what looks for so short is not cancelled.
+                try? await Task.sleep(for: .milliseconds(50))
             }
-            // try?: cancelled, it asks once more. The thread connects anew meanwhile.
-            try? await Task.sleep(for: .milliseconds(50))
         }
+        return nil
     }
+
+    /// In µs: a client waits for it.
+    private static let longestLook: Int64 = 30_000_000
 }

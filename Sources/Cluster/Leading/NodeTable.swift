@@ -148,7 +148,7 @@ enum NodeTable {
                         UPDATE timerd.nodes SET drains = $2,
                             drains_since = CASE WHEN $2 THEN coalesce(drains_since, clock_timestamp()) END
                         WHERE name = $1
-                            AND (NOT $2 OR until < clock_timestamp()
+                            AND (NOT $2 OR drains OR until < clock_timestamp()
                                 OR \(LeaseStatements.othersTakeCommands))
                         """,
                         [.text(node), .boolean(drains)]
@@ -169,6 +169,41 @@ enum NodeTable {
             throw ClusterTables.refusal(.lastNode, "no node but '\(node)' may lead")
         }
         throw ClusterTables.refusal(.unknownNode, "there is no node '\(node)'")
+    }
+
+    /// Whether a node drains, for certain also after what a connection of this node's keeper may have under way that was lost, and
+    /// that `backend` served; nil where there is no such node.
+    static func drains(
+        _ node: String,
+        after backend: Int32,
+        on connection: PostgresConnection,
+        within limit: Duration
+    ) throws(ClusterError) -> Bool? {
+        let rows: [PostgresRows]
+        do throws(PostgresError) {
+            rows = try connection.pipeline(
+                [
+                    // It may be about to read it.
+                    PostgresStatement(
+                        """
+                        SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+                        WHERE pid = $1 AND pid <> pg_backend_pid() AND usename = current_user
+                            AND application_name = current_setting('application_name')
+                        """,
+                        [.integer(Int64(backend))]
+                    ),
+                    // Waits for it where it has the row.
+                    PostgresStatement(
+                        "SELECT drains FROM timerd.nodes WHERE name = $1 FOR SHARE",
+                        [.text(node)]
+                    ),
+                ],
+                within: limit
+            )
+        } catch {
+            throw .from(error, doing: "write its tables")
+        }
+        return rows[1].boolean(0, 0)
     }
 
     /// Has the node's row be no longer in force, and tells the others: one that drains may have to lead.

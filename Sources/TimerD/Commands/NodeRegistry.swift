@@ -19,7 +19,7 @@ protocol NodeRegistry: Sendable {
     /// Has the node of that name begin nothing more and not lead, or lets it lead again; either is durable when this
     /// returns, and harmless where it is so already.
     ///
-    /// `stored` is called before this returns: of several in the order in which they are stored.
+    /// `stored` is called before this returns, with how it stands: of several in the order in which they are stored.
     ///
     /// Only administrators have it called. A node that leads goes on doing so until its runs have ended.
     ///
@@ -28,7 +28,7 @@ protocol NodeRegistry: Sendable {
     func drain(
         _ name: String,
         _ drains: Bool,
-        stored: @escaping @Sendable () -> Void
+        stored: @escaping @Sendable (_ drains: Bool) -> Void
     ) async throws(ControlError)
 }
 

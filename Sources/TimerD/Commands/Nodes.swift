@@ -42,8 +42,8 @@ extension CommandHandler {
             throw ControlError.noNode(request.name, among: known)
         }
         // In the order in which they are stored: a drain and its undo may be asked for at once.
-        try await nodes.drain(request.name, request.drains) { [scheduler] in
-            scheduler.perform { $0.drainNode(request.name, request.drains) }
+        try await nodes.drain(request.name, request.drains) { [scheduler] drains in
+            scheduler.perform { $0.drainNode(request.name, drains) }
         }
         // Some may have begun since the look, and `drain --wait` counts on that there are none: from here on none does.
         node.runs = await scheduler.runs(onEach: [request.name]).first

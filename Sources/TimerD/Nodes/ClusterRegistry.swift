@@ -54,7 +54,7 @@ struct ClusterRegistry: NodeRegistry {
     func drain(
         _ name: String,
         _ drains: Bool,
-        stored: @escaping @Sendable () -> Void
+        stored: @escaping @Sendable (_ drains: Bool) -> Void
     ) async throws(ControlError) {
         do throws(ClusterError) {
             try await keeper.drain(name, drains, stored: stored)

@@ -2,6 +2,8 @@
 
 import Cluster
 import Locks
+import Postgres
+import TestPostgres
 import Testing
 
 /// Nodes that drain, on a PostgreSQL.
@@ -116,31 +118,151 @@ extension NodeKeeperTests {
         await first.keeper.stop()
     }
 
-    @Test("Whether a node drains is asked for again where the answer is lost, until that is known")
+    @Test("A drain that is stored counts though its answer is lost")
     func drainWithoutAnswer() async throws {
+        let nodes = try NodesBehindStandby()
+        let keeper = nodes.first.keeper
+        let stored = Locked<[Bool]>([])
+        async let drained: Void = keeper.drain("second", true) { drains in
+            stored.withLock { $0.append(drains) }
+        }
+        try await nodes.loseAnswer()
+        try await drained
+        #expect(stored.withLock { $0 } == [true])
+        #expect(try await keeper.nodes().map(\.drains) == [false, true])
+        await nodes.second.keeper.stop()
+        await keeper.stop()
+    }
+
+    @Test("A drain whose answer is lost is not stored again where another has undone it")
+    func drainUndone() async throws {
+        let nodes = try NodesBehindStandby()
+        let keeper = nodes.first.keeper
+        let stored = Locked<[Bool]>([])
+        async let drained: Void = keeper.drain("second", true) { drains in
+            stored.withLock { $0.append(drains) }
+        }
+        // It looks after that.
+        try nodes.letIn(false)
+        try await nodes.loseAnswer()
+        try nodes.connection.script("UPDATE timerd.nodes SET drains = false", within: .patient)
+        try nodes.letIn(true)
+        do {
+            try await drained
+            Issue.record("it is told as one that drains")
+        } catch let error as ClusterError {
+            #expect(error.mayBeDone)
+        }
+        // On a slow machine it may have given up the look.
+        #expect(!stored.withLock { $0.contains(true) })
+        #expect(try await nodes.second.keeper.nodes().map(\.drains) == [false, false])
+        await nodes.second.keeper.stop()
+        await keeper.stop()
+    }
+
+    @Test("A drain that was never stored is not told as if it was")
+    func drainNotStored() async throws {
         let database = try NodeDatabase()
         let first = try WatchedNode("first", on: database, length: Self.long)
         try first.leads()
         let second = try WatchedNode("second", on: database, length: Self.long)
         try second.waitFor(.leader("first"))
-        // A sequence is counted on also where its transaction is undone.
         try database.run(
             """
-            CREATE SEQUENCE timerd.tries;
             CREATE FUNCTION timerd.ended() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-                IF nextval('timerd.tries') = 1 THEN PERFORM pg_terminate_backend(pg_backend_pid()); END IF;
+                PERFORM pg_terminate_backend(pg_backend_pid());
                 RETURN NEW;
             END $$;
             CREATE TRIGGER ended BEFORE UPDATE OF drains ON timerd.nodes
                 FOR EACH ROW EXECUTE FUNCTION timerd.ended()
             """
         )
-        let stored = Locked(0)
-        try await first.keeper.drain("second", true) { stored.withLock { $0 += 1 } }
-        #expect(stored.withLock { $0 } == 1)
-        let nodes = try await second.keeper.nodes()
-        #expect(nodes.map(\.drains) == [false, true])
+        let stored = Locked<[Bool]>([])
+        let error = await #expect(throws: ClusterError.self) {
+            try await first.keeper.drain("second", true) { drains in
+                stored.withLock { $0.append(drains) }
+            }
+        }
+        #expect(error?.mayBeDone == true)
+        #expect(!stored.withLock { $0.contains(true) })
+        #expect(try await second.keeper.nodes().map(\.drains) == [false, false])
         await second.keeper.stop()
         await first.keeper.stop()
+    }
+
+    @Test("A node that drains is told so again, also where it is the last one by then")
+    func drainsAgain() async throws {
+        let database = try NodeDatabase()
+        let first = try WatchedNode("first", on: database, length: Self.long)
+        try first.leads()
+        let second = try WatchedNode("second", on: database, length: Self.long)
+        try second.waitFor(.leader("first"))
+        try await second.keeper.drain("first", true)
+        try second.leads()
+        await second.keeper.release()
+        try first.leads(after: 2)
+        try await first.keeper.drain("first", true)
+        #expect(try await first.keeper.nodes().map(\.drains) == [true, false])
+        await first.keeper.stop()
+    }
+}
+
+/// Two nodes, the first of which leads, on a server that is to wait for a standby with the first drain, which never comes.
+///
+/// It is on the server's own disk by then.
+private struct NodesBehindStandby {
+    let first: WatchedNode
+    let second: WatchedNode
+    let connection: PostgresConnection
+    private let server: PostgresServer
+    /// To another database.
+    private let other: PostgresConnection
+
+    init() throws {
+        server = try PostgresServer(
+            .init(settings: [
+                "synchronous_standby_names": "nobody", "synchronous_commit": "local",
+            ])
+        )
+        let database = NodeDatabase(server)
+        first = try WatchedNode("first", on: database, length: NodeKeeperTests.long)
+        try first.leads()
+        second = try WatchedNode("second", on: database, length: NodeKeeperTests.long)
+        try second.waitFor(.leader("first"))
+        connection = try database.connect()
+        other = try PostgresConnection(
+            PostgresAddress(server.address(user: "postgres", database: "template1")),
+            application: "cluster-tests",
+            within: .patient
+        )
+        // A sequence is counted on also where its transaction is undone.
+        try connection.script(
+            """
+            CREATE SEQUENCE timerd.tries;
+            CREATE FUNCTION timerd.wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+                IF nextval('timerd.tries') = 1 THEN PERFORM set_config('synchronous_commit', 'on', true); END IF;
+                RETURN NEW;
+            END $$;
+            CREATE TRIGGER wait BEFORE UPDATE OF drains ON timerd.nodes
+                FOR EACH ROW EXECUTE FUNCTION timerd.wait()
+            """,
+            within: .patient
+        )
+    }
+
+    /// Ends the connection whose commit waits, once there is one.
+    func loseAnswer() async throws {
+        let ending = """
+            SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'
+            """
+        while try connection.execute(ending, within: .patient).isEmpty { await Task.yield() }
+    }
+
+    /// Whether who connects from now on is let in.
+    func letIn(_ isLetIn: Bool) throws {
+        try other.script(
+            "ALTER DATABASE postgres ALLOW_CONNECTIONS \(isLetIn)",
+            within: .patient
+        )
     }
 }

@@ -25,6 +25,44 @@ import Testing
         try OwnSession.check(try database.connect(), address, within: .patient)
     }
 
+    @Test(
+        "What a database sets changes nothing of how a node's keeper commits, and of what it is told",
+        .enabled(if: PostgresServer.isInstalled),
+        arguments: [
+            ("synchronous_commit", "off", "local"), ("client_min_messages", "error", "warning"),
+            ("default_transaction_isolation", "serializable", "read committed"),
+        ]
+    )
+    func keeper(_ name: String, _ value: String, _ expected: String) async throws {
+        let database = try NodeDatabase()
+        try database.run(
+            """
+            DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET \(name) = ''\(value)''',
+                current_database()); END $$
+            """
+        )
+        let node = try WatchedNode("first", on: database, length: NodeKeeperTests.long)
+        try node.leads()
+        let connection = try database.connect()
+        // Only a session itself knows its settings.
+        try connection.script(
+            """
+            CREATE TABLE timerd.seen (value text);
+            CREATE FUNCTION timerd.see() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+                INSERT INTO timerd.seen VALUES (current_setting('\(name)'));
+                RETURN NEW;
+            END $$;
+            CREATE TRIGGER see BEFORE UPDATE OF drains ON timerd.nodes
+                FOR EACH ROW EXECUTE FUNCTION timerd.see()
+            """,
+            within: .patient
+        )
+        try await node.keeper.drain("first", false)
+        let seen = try connection.execute("SELECT value FROM timerd.seen", within: .patient)
+        #expect(seen.text(0, 0) == expected)
+        await node.keeper.stop()
+    }
+
     @Test("What is prepared and is not there is a refusal that lasts, and says why")
     func refusal() throws {
         var error = PostgresError(.refused(sqlState: "26000"), "no such statement")

@@ -55,13 +55,13 @@ import TimerControl
         func drain(
             _ name: String,
             _ drains: Bool,
-            stored: @escaping @Sendable () -> Void
+            stored: @escaping @Sendable (_ drains: Bool) -> Void
         ) async throws(ControlError) {
             if let trouble { throw trouble }
             if drains, name == last { throw .lastNode(name) }
             do { try await meanwhile() } catch { Issue.record(error) }
             log.withLock { $0.append(Drained(name: name, drains: drains)) }
-            stored()
+            stored(drains)
             await behind(drains)
         }
     }

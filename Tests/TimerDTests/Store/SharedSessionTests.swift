@@ -25,6 +25,26 @@ struct SharedSessionTests {
     }
 
     @Test(
+        "What the server is configured to do later turns no commit of a session off",
+        arguments: ["local", "on"]
+    )
+    func reload(_ value: String) throws {
+        let server = try PostgresServer(.init(settings: ["synchronous_commit": value]))
+        let address = try PostgresAddress(server.address)
+        let connection = try PostgresHome.connect(address, within: .seconds(30))
+        let other = try PostgresConnection(address, application: "test", within: .seconds(30))
+        func show(_ name: String) throws -> String? {
+            try connection.execute("SHOW \(name)", within: .seconds(30)).text(0, 0)
+        }
+        try other.script("ALTER SYSTEM SET synchronous_commit = off", within: .seconds(30))
+        try other.script("ALTER SYSTEM SET work_mem = '7MB'", within: .seconds(30))
+        try other.script("SELECT pg_reload_conf()", within: .seconds(30))
+        // The session has read it then.
+        #expect(Limit.wait(seconds: 60) { (try? show("work_mem")) == "7MB" })
+        #expect(try show("synchronous_commit") == value)
+    }
+
+    @Test(
         "What a database sets of limits in time ends nothing of a node's",
         arguments: ["statement_timeout", "lock_timeout"]
     )

@@ -43,7 +43,7 @@ struct SharedCopy {
         if let problem = Database.problem(withPlaceOfCopy: path) {
             throw refusal(problem, SQLITE_ERROR)
         }
-        for ending in ["", "-wal", "-shm", ".new"] { unlink(path + ending) }
+        for ending in ["", "-wal", "-shm"] { unlink(path + ending) }
         let database = try Database(path: path, mode: .copy, on: disk)
         do {
             if version > 0 {
