@@ -44,7 +44,8 @@ public struct RunEnder: Sendable {
             let strays = await core.scheduler.strays
             await core.scheduler.stop(.end(after: configuration.drainTime))
             let left =
-                await core.scheduler.fires.all.compactMap(\.command).map(\.run)
+                await core.scheduler.fires.all.compactMap(\.command).filter { !$0.hasEnded }
+                .map(\.run)
                 + core.scheduler.leftStrays
             try await started.stop()
             let known =

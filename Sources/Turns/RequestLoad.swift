@@ -79,6 +79,33 @@ package struct RequestLoad: Hashable, Sendable {
         requests > fewRequests ? requests * waitingRequest : 0
     }
 
+    /// How many bytes each element of a batch has, of a line that is JSON.
+    package static func sizes(ofElementsIn batch: [UInt8]) -> [Int] {
+        var sizes: [Int] = []
+        var (start, depth, isText, isEscaped) = (0, 0, false, false)
+        for (index, byte) in batch.enumerated() {
+            guard !isText else {
+                if !isEscaped, byte == UInt8(ascii: "\"") { isText = false }
+                isEscaped = !isEscaped && byte == UInt8(ascii: "\\")
+                continue
+            }
+            switch byte {
+            case UInt8(ascii: "\""): isText = true
+            case UInt8(ascii: "["), UInt8(ascii: "{"):
+                depth += 1
+                if depth == 1 { start = index + 1 }
+            case UInt8(ascii: "]"), UInt8(ascii: "}"):
+                depth -= 1
+                if depth == 0 { sizes.append(index - start) }
+            case UInt8(ascii: ",") where depth == 1:
+                sizes.append(index - start)
+                start = index + 1
+            default: break
+            }
+        }
+        return sizes
+    }
+
     /// No batch has more elements than commas and one; one of too many requests is refused.
     private static func mostRequests(in line: [UInt8]) -> Int {
         guard line.first(where: { $0 > 0x20 }) == UInt8(ascii: "[") else { return 1 }
@@ -110,7 +137,7 @@ package struct RequestLoad: Hashable, Sendable {
     /// What a request takes.
     ///
     /// `waiting`: how many of its connection's workers wait already, nil for one in a batch, of which the replies are
-    /// counted together: it is none of the few. `lineBytes`: the bytes of its line, or its share of a batch's line.
+    /// counted together: it is none of the few. `lineBytes`: the bytes of its line, or its own of a batch's line.
     package init(of request: Request, lineBytes: Int, waiting: Int? = 0) {
         switch request {
         case .addJobs(let request):

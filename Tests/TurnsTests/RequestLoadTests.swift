@@ -221,6 +221,21 @@ import TimerControl
         #expect(pause.units == 1)
     }
 
+    @Test(
+        "Each request of a batch has its own bytes, whatever texts it has",
+        arguments: [
+            ("[1]", ["1"]), (" [ {\"a\":1} ,2]", [" {\"a\":1} ", "2"]),
+            (
+                #"[{"a":"]},[\\"},[1,{"b":[2,3]}],"\\\",","x"]"#,
+                [#"{"a":"]},[\\"}"#, #"[1,{"b":[2,3]}]"#, #""\\\",""#, #""x""#]
+            ),
+        ] as [(String, [String])]
+    )
+    func elements(line: String, elements: [String]) {
+        let sizes = RequestLoad.sizes(ofElementsIn: Array(line.utf8))
+        #expect(sizes == elements.map(\.utf8.count))
+    }
+
     @Test("No request needs more places than there are of its kind", arguments: rows)
     func fits(row: Row) {
         let load = RequestLoad(of: row.request, lineBytes: 100)

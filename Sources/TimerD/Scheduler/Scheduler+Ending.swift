@@ -42,7 +42,7 @@ extension Scheduler {
         let stop: RunStop = begun.job.owner == caller.owner ? .owner : .administrator
         // What a restart finds of it is ended, and not tried again.
         try await submitWrite(of: caller.uid) { try $0.runs.markStopped(run, stop) }.value()
-        guard let command = fires[run] else { return .gone }
+        guard let command = fires[run], !command.hasEnded else { return .gone }
         fires.noteStop(stop, of: run)
         var policy = command.job.policy.run
         if let killAfter { policy.killAfter = killAfter }

@@ -163,7 +163,9 @@ extension Scheduler {
         guard OutputParts.areMany(of: ended.output) else { return recordEnd(of: command, ended) }
         ended.isOutputStored = true
         let parts = OutputParts(of: ended.output, orAt: ended.endedAt.microseconds)
+        fires.noteEnded(command.run)
         recordOutput(parts, of: command, until: ended)
+        resumeIfIdle()
     }
 
     /// Stores much output a few parts at a time, and then the run's end, for the run is in progress until then.
@@ -182,6 +184,7 @@ extension Scheduler {
         } durable: { scheduler, rest in
             scheduler.recordOutput(rest, of: command, until: ended)
         } dropped: { scheduler, _ in
+            guard !scheduler.hasLeftRuns else { return }
             scheduler.recordEnd(of: command, ended)
         }
     }

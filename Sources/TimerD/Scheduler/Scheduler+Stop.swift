@@ -40,6 +40,9 @@ extension Scheduler {
         case .end(let time): await drain(time)
         case .goOn: leaveRuns()
         }
+        // No more parts of much output are stored, such as of runs on other nodes: each would queue the next behind the last
+        // flush.
+        hasLeftRuns = true
         // The runner is to hear which ends are stored: else it keeps them, and itself, for the next daemon.
         await flush()
         takeAll()
@@ -72,8 +75,10 @@ extension Scheduler {
     }
 
     /// The commands that are in progress on this host; those on other nodes do not depend on it.
+    ///
+    /// Not those that have ended, and are in progress until their output is stored: nothing may be stored for long.
     var ownCommands: some Collection<RunningCommand> {
-        fires.all.compactMap(\.command).filter(isHere)
+        fires.all.compactMap(\.command).filter { isHere($0) && !$0.hasEnded }
     }
 
     var hasOwnCommands: Bool { !ownCommands.isEmpty }
@@ -92,7 +97,7 @@ extension Scheduler {
 
     private func drain(_ time: Duration) async {
         takeUpStrays()
-        guard hasOwnCommands || !endingStrays.isEmpty else { return }
+        guard hasOwnCommands || hasOwnOutput || !endingStrays.isEmpty else { return }
         let deadline = Task(executorPreference: pool) {
             try await Task.sleep(for: time)
             let patience = await self.endRuns()
@@ -105,7 +110,23 @@ extension Scheduler {
             // may run later.
             resumeIfIdle()
         }
+        await storeOutput()
         deadline.cancel()
+    }
+
+    /// Whether output of a run that has ended on this host is being stored.
+    private var hasOwnOutput: Bool {
+        fires.all.contains { $0.command.map { $0.hasEnded && isHere($0) } ?? false }
+    }
+
+    /// Returns once the output of the runs that have ended on this host is stored, or nothing can be.
+    ///
+    /// Their runner may end with this daemon, and what it keeps with it.
+    private func storeOutput() async {
+        while hasOwnOutput, !hasLeftRuns {
+            do { try await store.barrier() } catch { return }
+            takeAll()
+        }
     }
 
     /// Begins to end all runs; returns how long that may take at most.
@@ -126,7 +147,7 @@ extension Scheduler {
     /// Leaves runs in progress to the next daemon: those that are to go on, or that could not be ended.
     private func leaveRuns() {
         hasLeftRuns = true
-        for command in fires.all.compactMap(\.command) {
+        for command in fires.all.compactMap(\.command) where !command.hasEnded {
             log.notice(
                 // This node may lead no more because another database server has taken over, which lacks the run.
                 fence == nil

@@ -10,29 +10,28 @@ extension Connection {
     /// Reads a long line, and checks the request on it, while the loop serves others.
     func readOffLoop(_ bytes: [UInt8], _ load: RequestLoad) {
         let (check, peer) = (environment.check, peer)
-        let lineBytes = bytes.count
-        offLoop { () -> (Result<RequestLine, ControlError>, CheckedRequest?, bytes: Int) in
-            let line = RequestLine.read(bytes)
+        offLoop { () -> (Result<RequestLine, ControlError>, [Int], CheckedRequest?, bytes: Int) in
+            let (line, sizes) = RequestLine.read(bytes)
             let bytes = RequestLoad.bytes(ofRead: bytes)
             guard case .success(.single(let envelope)) = line,
                 case .success(let request) = envelope.request, request.isCheckedOffLoop
-            else { return (line, nil, bytes) }
-            return (line, check(request, peer), bytes)
+            else { return (line, sizes, nil, bytes) }
+            return (line, sizes, check(request, peer), bytes)
         } then: { connection, read in
-            connection.takeLine(read.0, read.1, lineBytes: lineBytes, taking: read.bytes, load)
+            connection.takeLine(read.0, sizes: read.1, read.2, taking: read.bytes, load)
         }
     }
 
     /// `bytes`: what the line takes until its last request has begun.
     private func takeLine(
         _ line: Result<RequestLine, ControlError>,
+        sizes: [Int],
         _ checked: CheckedRequest?,
-        lineBytes: Int,
         taking bytes: Int,
         _ load: RequestLoad
     ) {
         guard phase == .open else { return release(load) }
-        guard let (next, own) = take(line, lineBytes: lineBytes),
+        guard let (next, own) = take(line, sizes: sizes),
             case .request(let envelope, let ticket, _) = next
         else { return release(load) }
         if own.kind == .bulk, load.kind == .bulk, backlog.isEmpty, !isStopping,

@@ -85,8 +85,8 @@ extension Connection {
 
     /// The next request in the order of the bytes; nil until more bytes come.
     func nextHead() -> (Head, RequestLoad)? {
-        if let (envelope, ticket) = backlog.popFirst() {
-            let load = load(of: envelope, backlogShare, isInBatch: true)
+        if let (envelope, ticket, bytes) = backlog.popFirst() {
+            let load = load(of: envelope, bytes, isInBatch: true)
             return (.request(envelope, ticket, checked: nil), load)
         }
         guard let line = lines.next() ?? (isInputEnded ? lines.finish() : nil) else { return nil }
@@ -96,29 +96,33 @@ extension Connection {
                 .limitReached,
                 "a line has more than \(Limits.line) bytes; the rest is left out"
             )
-            return take(.failure(error), lineBytes: 0)
+            return take(.failure(error), sizes: [])
         case .line(let bytes):
             if let load = RequestLoad(reading: bytes) { return (.line(bytes), load) }
-            return take(RequestLine.read(bytes), lineBytes: bytes.count)
+            let (line, sizes) = RequestLine.read(bytes)
+            return take(line, sizes: sizes)
         }
     }
 
-    /// Adds the places for the replies to a line.
+    /// Adds the places for the replies to a line; `sizes`: the bytes of each of its requests.
     ///
     /// - Returns: the first request of the line; nil if there is none.
     func take(
         _ line: Result<RequestLine, ControlError>,
-        lineBytes: Int
+        sizes: [Int]
     ) -> (Head, RequestLoad)? {
         switch line {
         case .success(.batch(let envelopes)):
             let tickets = replies.addBatch(of: envelopes.count)
-            backlog = Deque(zip(envelopes, tickets).map { (envelope: $0, ticket: $1) })
-            backlogShare = lineBytes / max(envelopes.count, 1)
+            backlog = Deque(
+                zip(zip(envelopes, tickets), sizes).map {
+                    (envelope: $0.0, ticket: $0.1, bytes: $1)
+                }
+            )
             return nextHead()
         case .success(.single(let envelope)):
             let head = Head.request(envelope, replies.addLine(), checked: nil)
-            return (head, load(of: envelope, lineBytes))
+            return (head, load(of: envelope, sizes.first ?? 0))
         case .failure(let error):
             let envelope = RequestEnvelope(id: .null, request: .failure(error))
             return (.request(envelope, replies.addLine(), checked: nil), .refusal)

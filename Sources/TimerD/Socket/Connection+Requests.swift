@@ -141,12 +141,14 @@ extension Connection {
 }
 
 extension RequestLine {
-    /// What a line asks for, or why it cannot be read.
-    static func read(_ bytes: [UInt8]) -> Result<RequestLine, ControlError> {
+    /// What a line asks for, or why it cannot be read; and the bytes of each of its requests.
+    static func read(_ bytes: [UInt8]) -> (Result<RequestLine, ControlError>, sizes: [Int]) {
         do throws(ControlError) {
-            return .success(try RequestLine(parsing: bytes))
+            let line = try RequestLine(parsing: bytes)
+            guard case .batch = line else { return (.success(line), [bytes.count]) }
+            return (.success(line), RequestLoad.sizes(ofElementsIn: bytes))
         } catch {
-            return .failure(error)
+            return (.failure(error), [])
         }
     }
 }

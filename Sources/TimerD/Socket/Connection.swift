@@ -56,8 +56,7 @@ final class Connection: ChannelDuplexHandler {
     /// The place for the rest of a line that has come in part.
     var inputPlace = Place.none
     /// Requests of a batch that have not been started, and how many bytes of the line each has.
-    var backlog: Deque<(envelope: RequestEnvelope, ticket: ReplyQueue.Ticket)> = []
-    var backlogShare = 0
+    var backlog: Deque<(envelope: RequestEnvelope, ticket: ReplyQueue.Ticket, bytes: Int)> = []
     var replies = ReplyQueue()
     var inFlight = 0
     /// The requests in progress that are cancelled when the client is gone, or dismissed.

@@ -204,34 +204,35 @@ struct CommandFires: Sendable {
     /// Notes that a run has its process.
     mutating func noteStarted(_ run: RunID) { starting.remove(run) }
 
+    /// Notes that a run in progress has no process any more.
+    mutating func noteEnded(_ run: RunID) { change(run) { $0.hasEnded = true } }
+
     /// Notes that a run in progress was told to end.
     mutating func noteStop(_ stop: RunStop, of run: RunID) {
-        changeStops(of: run) { stops in
-            if let index = stops.firstIndex(where: { $0.by == stop }) {
-                stops[index].count += 1
+        change(run) { command in
+            if let index = command.stops.firstIndex(where: { $0.by == stop }) {
+                command.stops[index].count += 1
             } else {
-                stops.append((stop, 1))
+                command.stops.append((stop, 1))
             }
         }
     }
 
     /// Notes that one who has told a run to end was refused.
     mutating func noteRefused(_ stop: RunStop, of run: RunID) {
-        changeStops(of: run) { stops in
-            guard let index = stops.firstIndex(where: { $0.by == stop }) else { return }
-            stops[index].count -= 1
-            if stops[index].count == 0 { stops.remove(at: index) }
+        change(run) { command in
+            guard let index = command.stops.firstIndex(where: { $0.by == stop }) else { return }
+            command.stops[index].count -= 1
+            if command.stops[index].count == 0 { command.stops.remove(at: index) }
         }
     }
 
-    private mutating func changeStops(
-        of run: RunID,
-        _ change: (inout [(by: RunStop?, count: Int)]) -> Void
-    ) {
+    /// Changes what is not counted of a run in progress.
+    private mutating func change(_ run: RunID, _ change: (inout RunningCommand) -> Void) {
         guard let fire = byRun[run], case .running(var command) = entries[fire]?.state else {
             return
         }
-        change(&command.stops)
+        change(&command)
         entries[fire]?.state = .running(command)
     }
 

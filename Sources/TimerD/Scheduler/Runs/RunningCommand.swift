@@ -28,6 +28,8 @@ struct RunningCommand: Sendable {
     var keepsOutput = true
     /// How many bytes it has reserved for both streams beyond what the settings had for each run as it began here.
     var outputReserved = 0
+    /// Whether its process has ended, and its output, which is much, is being stored; so that it is in progress until then.
+    var hasEnded = false
     /// Who have told it to end, and how often without being refused; nil stands for somebody whom no row names.
     var stops: [(by: RunStop?, count: Int)] = []
     /// Whether it was told to end: it is not tried again.

@@ -98,10 +98,13 @@ struct RunStore {
     private static func orNil(_ count: Int) -> Int? { count == 0 ? nil : count }
 
     /// Stores what is kept of the run's output; returns whether that is any.
+    ///
+    /// Where its end has come without it, what a daemon before may have stored of it stays: there is no more of it.
     func insertOutput(_ ended: EndedRun, of run: RunID, owner: OwnerID) throws -> Bool {
         let parts = OutputPart.parts(of: ended.output, orAt: ended.endedAt.microseconds)
+        guard !parts.isEmpty else { return false }
         try insertOutput(parts, from: 0, of: run, owner: owner)
-        return !parts.isEmpty
+        return true
     }
 
     /// Stores some parts of a run's output, which have these numbers.
