@@ -51,12 +51,10 @@ struct SteppedRowsTests {
         try await TestScheduler.with { test in
             let told = Locked<Timestamp?>(nil)
             let (scheduler, clock) = (test.scheduler, test.clock)
-            test.runner.onStored.withLock {
-                $0 = {
-                    clock.step(by: .seconds(7200))
-                    scheduler.assumeIsolated { _ = $0.clockStepped() }
-                    told.withLock { $0 = clock.now().wall }
-                }
+            test.runner.onStored = {
+                clock.step(by: .seconds(7200))
+                scheduler.assumeIsolated { _ = $0.clockStepped() }
+                told.withLock { $0 = clock.now().wall }
             }
             try await Self.addFailing(1, test)
             try await test.advance(by: .seconds(5))

@@ -34,6 +34,7 @@ final class RecordingRunner: CommandRunner {
         var refusesSignals = false
         var stops: [(run: Int64, teardown: Teardown)] = []
         var stored: [Int64] = []
+        var onStored: (@Sendable () -> Void)?
         var awaited: [(runs: [Int64], whereOffered: Bool)] = []
         var groups: ControlGroups?
         var expected: [Int64: RunPlace] = [:]
@@ -76,7 +77,10 @@ final class RecordingRunner: CommandRunner {
     /// The runs whose end was said to be stored, in order.
     var stored: [Int64] { state.withLock { $0.stored } }
     /// Is called as the end of a run was stored, on the scheduler's thread.
-    let onStored = Locked<(@Sendable () -> Void)?>(nil)
+    var onStored: (@Sendable () -> Void)? {
+        get { state.withLock { $0.onStored } }
+        set { state.withLock { $0.onStored = newValue } }
+    }
     /// The runs whose begins were waited for, in order, and whether those that were only offered were as well.
     var awaited: [(runs: [Int64], whereOffered: Bool)] { state.withLock { $0.awaited } }
 
@@ -241,7 +245,7 @@ final class RecordingRunner: CommandRunner {
 
     func stored(_ run: Int64) {
         state.withLock { $0.stored.append(run) }
-        onStored.withLock { $0 }?()
+        onStored?()
     }
 
     func run(
