@@ -81,16 +81,26 @@ package final class PostgresConnection {
     /// SQL that has a commit mean here what timerd says of it, whatever is set for its role or its database.
     ///
     /// - It is answered once it is on the server's disk: with `off` what was answered would be gone after a crash of the server, and
-    ///   its numbers be given out again. Whether it waits for standbys as well is theirs to say who set it, as it is when the
-    ///   session begins: a reload of the server's configuration must not turn it off meanwhile.
+    ///   its numbers be given out again. Whether it waits for standbys as well is theirs to say who set it. A reload of the
+    ///   server's configuration may turn it off later: see `durable` and `pinnedCommit`.
     /// - That such a wait was cancelled is a warning, which has to come: see `checkReplication`.
     /// - A renewal, which reads the jobs' row and writes the lease's, would in another isolation be at odds with a commit of the
     ///   jobs, which does the reverse; and whoever waits for a row is to look at it again.
     /// - A row that a policy hides is an error: it is not gone, and a node would lead as if it were.
     package static let storingSession = """
-        SELECT set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'local'
-            ELSE current_setting('synchronous_commit') END, false);
+        SELECT set_config('synchronous_commit', 'local', false)
+        WHERE current_setting('synchronous_commit') = 'off';
         SET client_min_messages = warning; SET default_transaction_isolation = 'read committed'; SET row_security = off;
+        """
+
+    /// A column by which the transaction that asks for it is on the server's disk before it is answered, also where that has been
+    /// turned off since the session began; any other value that was set since then counts.
+    package static let durable = """
+        CASE current_setting('synchronous_commit') WHEN 'off' THEN set_config('synchronous_commit', 'local', true) END
+        """
+    /// SQL by which no reload turns commits of the session off: as for leases, whose renewals are of one statement each.
+    package static let pinnedCommit = """
+        SELECT set_config('synchronous_commit', current_setting('synchronous_commit'), false);
         """
 
     /// For poll(2) of who waits for notifications: readable when there may be some; -1 once it is closed.

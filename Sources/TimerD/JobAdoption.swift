@@ -102,7 +102,7 @@ public struct JobAdoption: Sendable {
         do throws(PostgresError) {
             taken = try connection.execute(Statements.take, [.text(Self.name)], within: Self.limit)
         } catch {
-            if error.mayBeDone { giveBack(before + 1, connection) }
+            if error.mayBeDone { giveBackIfTaken(before + 1, by: connection.backendPID) }
             throw error
         }
         guard let epoch = taken.integer(0, 0) else { throw try leaseRefusal(connection) }
@@ -175,6 +175,22 @@ public struct JobAdoption: Sendable {
         )
     }
 
+    /// What a lost connection was about to do may be under way still: ended first, it holds the row until it is over.
+    private func giveBackIfTaken(_ epoch: Int64, by backend: Int32) {
+        // try?: where it cannot be given back, it ends by itself.
+        _ = try? again { connection, limit throws(PostgresError) in
+            let ending = "SELECT pg_terminate_backend($1::int)"
+            let pid = PostgresValue.integer(Int64(backend))
+            _ = try connection.execute(ending, [pid], within: limit)
+            _ = try connection.execute(Statements.hold, within: limit)
+            _ = try connection.execute(
+                Statements.release,
+                [.integer(epoch), .text(Self.name)],
+                within: limit
+            )
+        }
+    }
+
     /// Over another connection where that one is lost.
     private func giveBack(_ epoch: Int64, _ connection: PostgresConnection) {
         let parameters = [PostgresValue.integer(epoch), .text(Self.name)]
@@ -234,6 +250,8 @@ public struct JobAdoption: Sendable {
             WHERE until < clock_timestamp() RETURNING epoch
             """
         static let epoch = "SELECT epoch FROM timerd.lease"
+        /// Returns once nobody changes the row.
+        static let hold = "SELECT 1 FROM timerd.lease FOR UPDATE"
         static let lease = """
             SELECT node::text, ceil(greatest(extract(epoch FROM until - clock_timestamp()), 1))::bigint
             FROM timerd.lease

@@ -129,7 +129,7 @@ static void process_ended(struct run *run, int status, const struct rusage *used
     end_input(run);
     alarm_clear(&run->timeout);
     run->is_interrupted = is_ended_with_all(run, status);
-    // Those that a timeout could not end may have ended since.
+    // Those that nobody could end may have ended since.
     run->survivor_count = 0;
     run->phase = phase_surviving;
     if (run->group ? remove_group(run) : !survives(run)) return finish(run);

@@ -13,9 +13,19 @@
 #include <string.h>
 #include <unistd.h>
 
+// Whether /proc has the processes by the numbers that they have here: it may be that of the namespace outside (unshare -p
+// without --mount-proc), or an empty folder.
+static bool shows_own_numbers(void) {
+    char text[16];
+    ssize_t count = readlink("/proc/self", text, sizeof text - 1);
+    text[count > 0 ? count : 0] = 0;
+    return atoi(text) == getpid();
+}
+
 // Whether a process has ended and waits to be reaped. One whose first thread has ended looks the same, but has others.
 static bool is_zombie(pid_t pid) {
     char path[32], text[512];
+    if (!shows_own_numbers()) return kill(pid, 0) == -1 && errno == ESRCH;
     snprintf(path, sizeof path, "/proc/%d/stat", pid);
     FILE *file = fopen(path, "re");
     if (!file) return kill(pid, 0) == -1 && errno == ESRCH;
@@ -48,15 +58,6 @@ static size_t find_in_group(const struct run *run, pid_t *members, size_t room) 
     (void)each_member(folder, add_living, &living);
     close(folder);
     return living.count;
-}
-
-// Whether /proc has the processes by the numbers that they have here: it may be that of the namespace outside (unshare -p
-// without --mount-proc), or an empty folder.
-static bool shows_own_numbers(void) {
-    char text[16];
-    ssize_t count = readlink("/proc/self", text, sizeof text - 1);
-    text[count > 0 ? count : 0] = 0;
-    return atoi(text) == getpid();
 }
 
 // Whether they could be looked for; the runner may have no descriptor or memory for that now, or no /proc.

@@ -149,7 +149,9 @@ final class KeeperLoop {
         }
         try OwnSession.check(new, settings.address, within: left())
         do throws(PostgresError) {
-            let session = new.unlimitedSession + PostgresConnection.storingSession
+            let session =
+                new.unlimitedSession + PostgresConnection.storingSession
+                + PostgresConnection.pinnedCommit
             try new.script(session, within: left())
         } catch {
             throw .database(error)

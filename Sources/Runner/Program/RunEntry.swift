@@ -34,7 +34,7 @@ struct RunEntry: Sendable {
     var words: String?
     /// How it ended; kept until that is stored.
     var end: RunnerReport.End?
-    /// Those whom its owner could not end at its timeout; each runner's greeting is followed by them again.
+    /// Those whom its owner could not end; each runner's greeting is followed by them again.
     var outlasting: [Int32] = []
     /// When it was found that the runner which had it is gone, in µs since 1970; kept until that is stored.
     var lostAt: Int64?

@@ -21,6 +21,7 @@ final class NodeMetrics: Sendable {
     private let started: Timestamp
     private let takesPart: @Sendable () -> Bool
     private let state = Locked(State.standby(nil))
+    private let lastStart = Locked<Timestamp?>(nil)
 
     /// `started`: when the process was started, by the time since the boot; `takesPart`: whether the database answers this node,
     /// and takes it.
@@ -33,9 +34,17 @@ final class NodeMetrics: Sendable {
     func standBy(with agent: RunAgent?) { state.withLock { $0 = .standby(agent) } }
 
     /// When the process was started, by the wall clock as it stands.
+    ///
+    /// The same each time but after a step of the clock: a change would be taken for a new start, and the two clocks are not read
+    /// in the same microsecond.
     private var startedAt: Timestamp {
         let now = SystemClock.read()
-        return now.wall - (now.sinceBoot - started)
+        let start = now.wall - (now.sinceBoot - started)
+        return lastStart.withLock { last in
+            if let last, abs((start - last).microseconds) < 1000 { return last }
+            last = start
+            return start
+        }
     }
 
     /// In OpenMetrics text.

@@ -43,6 +43,12 @@ extension Scheduler {
         // No more parts of much output are stored, such as of runs on other nodes: each would queue the next behind the last
         // flush.
         hasLeftRuns = true
+        for command in fires.all.compactMap(\.command) where command.hasEnded {
+            log.notice(
+                "the output of a run that has ended is not stored; the next daemon takes it up if the runner is there",
+                metadata: metadata(of: command.run, command.job)
+            )
+        }
         // The runner is to hear which ends are stored: else it keeps them, and itself, for the next daemon.
         await flush()
         takeAll()
@@ -122,9 +128,20 @@ extension Scheduler {
     /// Returns once the output of the runs that have ended on this host is stored, or nothing can be.
     ///
     /// Their runner may end with this daemon, and what it keeps with it.
+    ///
+    /// One write that fails may be a passing matter: it tries for a few seconds.
     private func storeOutput() async {
+        var failures = 0
         while hasOwnOutput, !hasLeftRuns {
-            do { try await store.barrier() } catch { return }
+            do {
+                try await store.barrier()
+                failures = 0
+            } catch {
+                failures += 1
+                guard failures < 12 else { return }
+                // try?: nobody cancels a stop.
+                try? await Task.sleep(for: WriteQueue.firstRetryDelay)
+            }
             takeAll()
         }
     }
@@ -139,6 +156,8 @@ extension Scheduler {
         var lengths = commands.map(\.job.policy.run.teardown.length)
         // By which rules a stray began, the runner alone knows.
         if !endingStrays.isEmpty { lengths.append(Teardown.standard.length) }
+        // Output of a run that has just ended is to be stored as well.
+        if hasOwnOutput { lengths.append(Teardown.standard.length) }
         // Once for the run's own process, once for what it has left behind.
         let longest = lengths.max() ?? .zero
         return longest * 2 + .seconds(2)

@@ -92,7 +92,7 @@ actor Scheduler {
     /// The strays that a stop ends, and those that it could not end.
     var endingStrays: [RunID: Task<Void, Never>] = [:]
     var leftStrays: [RunID] = []
-    /// Whether a stop has left what is in progress to the next daemon.
+    /// Whether no more of much output is to be stored, as a stop is at its end.
     var hasLeftRuns = false
     /// The notices that are being handed over, and when to look for more.
     var noticeTurns = NoticeTurns()

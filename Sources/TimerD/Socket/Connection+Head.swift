@@ -114,8 +114,12 @@ extension Connection {
         switch line {
         case .success(.batch(let envelopes)):
             let tickets = replies.addBatch(of: envelopes.count)
+            // One for each; else some would be dropped without a word.
+            let isSized = sizes.count == envelopes.count
+            let bytes =
+                isSized ? sizes : Array(repeating: sizes.reduce(0, +), count: envelopes.count)
             backlog = Deque(
-                zip(zip(envelopes, tickets), sizes).map {
+                zip(zip(envelopes, tickets), bytes).map {
                     (envelope: $0.0, ticket: $0.1, bytes: $1)
                 }
             )

@@ -53,7 +53,7 @@ struct RunStore {
     /// Notes of the runs that have no end yet that they may have begun: a runner that does not know them says nothing of that.
     func forgetRunners() throws { try database.prepare(SQL.forgetRunners).run() }
 
-    /// Notes how many processes of a run in progress its timeout could not end.
+    /// Notes how many processes of a run in progress those who end it could not end.
     func markSurvivors(_ run: RunID, _ count: Int) throws {
         try database.prepare(SQL.markSurvivors).run(run, count)
     }
@@ -99,10 +99,15 @@ struct RunStore {
 
     /// Stores what is kept of the run's output; returns whether that is any.
     ///
-    /// Where its end has come without it, what a daemon before may have stored of it stays: there is no more of it.
+    /// Where its end has come without it, what a daemon before may have stored of it stays: there is no more of it. Not so where
+    /// none of it is to be kept.
     func insertOutput(_ ended: EndedRun, of run: RunID, owner: OwnerID) throws -> Bool {
         let parts = OutputPart.parts(of: ended.output, orAt: ended.endedAt.microseconds)
-        guard !parts.isEmpty else { return false }
+        guard !parts.isEmpty else {
+            let isLeftOut = StandardStream.allCases.contains { ended.output.total(of: $0) > 0 }
+            if isLeftOut { _ = try deleteOutput(of: run, limit: .max) }
+            return false
+        }
         try insertOutput(parts, from: 0, of: run, owner: owner)
         return true
     }

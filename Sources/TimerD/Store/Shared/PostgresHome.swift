@@ -306,7 +306,7 @@ final class PostgresHome: SharedHome {
             """
         /// Fails if the epoch has ended; while it is held, the epoch cannot end, but the lease can be renewed.
         static let fence = """
-            SELECT 1 / count(*)
+            SELECT 1 / count(*), \(PostgresConnection.durable)
             FROM (SELECT 1 FROM timerd.lease WHERE epoch = $1 AND node = $2 FOR KEY SHARE) AS held
             """
         /// Fails if the last transaction that is stored is not the last that this node knows of.

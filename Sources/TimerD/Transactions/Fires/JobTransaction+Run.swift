@@ -53,7 +53,7 @@ extension JobTransaction {
         }
     }
 
-    /// Records how many processes of a run in progress its timeout could not end.
+    /// Records how many processes of a run in progress those who end it could not end.
     func recordSurvivors(_ count: Int, of run: RunID) throws {
         try runs.markSurvivors(run, count)
     }
