@@ -35,17 +35,11 @@ enum ProcessSignals {
         // The first process of a container has none that ends it without a handler: pid_namespaces(7).
         // What it was started with ignored stays so, as with any program.
         if getpid() == 1 {
-            for number in numbers + [SIGQUIT] where !isIgnored(number) { endProgram(at: number) }
+            for number in numbers + [SIGQUIT] where !IgnoredSignal.isIgnored(number) {
+                endProgram(at: number)
+            }
         }
         unblockHere()
-    }
-
-    private static func isIgnored(_ number: CInt) -> Bool {
-        var action = sigaction()
-        sigaction(number, nil, &action)
-        // Handlers cannot be compared in Swift, their addresses can.
-        return unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self)
-            == unsafeBitCast(SIG_IGN, to: Int.self)
     }
 
     private static func endProgram(at number: CInt) {

@@ -36,15 +36,6 @@ enum SignalPipe {
         return source
     }
 
-    /// Whether who started the program has had it ignore the signal, as nohup(1) does.
-    static func isIgnored(_ number: Int32) -> Bool {
-        var action = sigaction()
-        sigaction(number, nil, &action)
-        // Handlers cannot be compared in Swift, their addresses can.
-        return unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self)
-            == unsafeBitCast(SIG_IGN, to: Int.self)
-    }
-
     /// Has the signal come through the pipe.
     static func handle(_ number: Int32) {
         var action = sigaction()

@@ -30,7 +30,7 @@ struct JobUpload {
     /// A command may be at it still, as a busy daemon checks a part a minute: that one hears so at its end.
     private static let longest = TimeSpan.seconds(3600)
 
-    /// The uploads beside `name` that commands of this program have begun: those that hardly one is at any more, and
+    /// The uploads beside `name` that commands of this program have begun: those that have been there for an hour, and
     /// how many others.
     ///
     /// A command that was broken off, and is not given again as it was, leaves parts behind that would take of the

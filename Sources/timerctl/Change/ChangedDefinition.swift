@@ -149,8 +149,10 @@ extension JobOption {
             )
         }
         guard !found.isOfSchedule else {
-            // A zone alone is for dates that go by it, which the job may not have.
-            let way = found == .tz ? "at, --every or --cron" : found.flag ?? found.rawValue
+            // These two alone are for dates that go by them, which the job may not have.
+            let way =
+                [.tz, .from].contains(found)
+                ? "at, --every or --cron" : found.flag ?? found.rawValue
             throw ValidationError(
                 "--unset '\(argument)' is of the schedule, and a job has a schedule; state another, such as with "
                     + "--\(way)"

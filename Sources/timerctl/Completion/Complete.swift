@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import Glibc
 import Schedules
 import TimerControl
 import TimerWords
@@ -46,7 +47,9 @@ struct Complete: AsyncParsableCommand {
     }
 
     /// Whose words are asked for, a page of each: an administrator's own first, for which others could leave no room.
-    private static var owners: [String?] { [LocalUser.current.name, nil] }
+    ///
+    /// By the number: the daemon may call the user otherwise, as from within a container.
+    private static var owners: [String?] { ["\(geteuid())", nil] }
 
     /// Those that fire next: the shell asks at each press of Tab.
     private func jobs() async throws -> [Job] {

@@ -19,7 +19,7 @@ enum CompletionScript {
     private static func replacement(of line: String) -> [String] {
         switch line {
         // bash
-        case "#!/bin/bash": [line, ""] + bashColons + [""] + bashValues + [""] + bashSocket
+        case "#!/bin/bash": [line, ""] + bashWords + [""] + bashValues + [""] + bashSocket
         case #"local -r cur="${2}""#, #"local -r prev="${3}""#:
             [line.replacing("local -r ", with: "local ")]
         case #"local -a unparsed_words=("${COMP_WORDS[@]:1:${COMP_CWORD}}")"#:

@@ -3,6 +3,7 @@
 import Dispatch
 import Glibc
 import Locks
+import Platform
 import TimerControl
 
 /// Stops a worker at SIGTERM, SIGINT and SIGHUP: gently at the first, at once at the second, and at SIGQUIT and all others
@@ -28,7 +29,7 @@ final class WorkerSignals {
         signal(SIGXFSZ, SIG_IGN)
         // As under nohup(1), and in the background of a shell's script: who started it wants these to do nothing. SIGINT is
         // ignored there as well, and heard here all the same: kill -INT is how a script ends a worker.
-        let unlessIgnored = ([SIGHUP] + Self.others).filter { !SignalPipe.isIgnored($0) }
+        let unlessIgnored = ([SIGHUP] + Self.others).filter { !IgnoredSignal.isIgnored($0) }
         source = SignalPipe.source(
             of: [SIGTERM, SIGINT] + unlessIgnored,
             on: DispatchQueue(label: "signals")

@@ -3,6 +3,7 @@
 import Glibc
 import NIOCore
 import NIOPosix
+import Platform
 
 /// SIGTERM, SIGINT and SIGHUP, as of a terminal that is closed, by a pipe that the event loop reads.
 ///
@@ -43,7 +44,7 @@ enum StopSignal {
             .takingOwnershipOfDescriptor(input: ends[0]).get()
         bell = ends[1]
         // nohup(1) means the page to outlive its terminal.
-        for number in numbers where number != SIGHUP || !isIgnored(number) {
+        for number in numbers where number != SIGHUP || !IgnoredSignal.isIgnored(number) {
             signal(number) { _ in
                 // Nothing but what signal-safety(7) allows.
                 let error = errno
@@ -52,13 +53,6 @@ enum StopSignal {
                 errno = error
             }
         }
-    }
-
-    private static func isIgnored(_ number: Int32) -> Bool {
-        var action = sigaction()
-        guard sigaction(number, nil, &action) == 0 else { return false }
-        return unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self)
-            == unsafeBitCast(SIG_IGN, to: Int.self)
     }
 
     private final class Bell: ChannelInboundHandler {

@@ -78,14 +78,14 @@ let sent = new WeakSet();
 
 // What was typed is nowhere else: it is sent once there is somebody to send it to.
 let answered = null;  // the form that is sent now, as somebody has answered
-let asking = false;   // whether somebody is there, for one that is to be sent
+let asking = new WeakSet();  // the forms for which it is looked whether somebody is there
 document.addEventListener("submit", async (event) => {
   const { target: form, submitter } = event;
   if (event.defaultPrevented || !form.matches("form[data-preview]") || answered === form) return;
   event.preventDefault();
   // A second press would ask while the page goes, have no answer, and say that nothing was sent.
-  if (asking || sent.has(form)) return;
-  asking = true;
+  if (asking.has(form) || sent.has(form)) return;
+  asking.add(form);
   form.setAttribute("aria-busy", "true");
   try {
     if (!await answers()) return;
@@ -93,7 +93,7 @@ document.addEventListener("submit", async (event) => {
     form.requestSubmit(submitter);
   } finally {
     answered = null;
-    asking = false;
+    asking.delete(form);
     form.removeAttribute("aria-busy");
   }
 });

@@ -116,9 +116,10 @@ export async function answers() {
 function unsent(trouble) {
   const shown = document.importNode(trouble, true), words = document.createElement("p");
   // This page does not: it is the reader's.
-  shown.querySelector("[data-goes-on]")?.remove();
+  const goesOn = shown.querySelector("[data-goes-on]");
+  goesOn?.remove();
   words.textContent = "Nothing was sent, and what you have typed is still here"
-    + (shown.matches(".away") ? ": send it once more when a daemon answers." : ".");
+    + (goesOn ? ": send it once more when a daemon answers." : ".");
   (shown.querySelector("div") ?? shown).append(words);
   return shown;
 }

@@ -10,8 +10,8 @@ import NIOHTTPTypesHTTP1
 /// Of a target with a host, such as "GET http://evil.example/", the path alone is kept: the host counts, as RFC 9112 (3.2.2)
 /// says. Of the version nothing is kept, and the word "close" is looked for as it is written here. The answer to HTTP/1.0 is
 /// of HTTP/1.0, and the last one of its connection: who knows no chunks would take their sizes for a part of a stream, and
-/// knows by the connection's end alone where one ends: a file that ends early looks whole to him, as nothing but a reset
-/// tells it, and a proxy's socket has none.
+/// knows by the connection's end alone where one ends. A file that ends early looks whole to him: only a reset would tell it,
+/// and a Unix socket has no resets.
 final class RequestHead: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias InboundOut = HTTPServerRequestPart

@@ -2,7 +2,7 @@
 
 /// What bash parts at colons and at "=": without this what follows them in a name or a tag is taken for a word of its own.
 extension CompletionScript {
-    static let bashColons = lines(
+    static let bashWords = lines(
         #"""
         # Joins the words that bash has parted at the colons and the "=" of names and tags, but for the "=" behind an
         # option; it adds what is behind them.
@@ -21,7 +21,9 @@ extension CompletionScript {
             if [[ "${#joined[@]}" -gt 1 && "${joined[-1]}" != "${unparsed_words[-1]}" ]]; then
                 cur="${joined[-1]}"
                 prev="${joined[-2]}"
-                parted="${cur%"${cur##*[:=]}"}"
+                # Bash replaces its own last word, and nothing of one that parts; it may part at one of the two alone.
+                word="${unparsed_words[-1]}"
+                if [[ -z "${word//[:=]/}" ]]; then parted="${cur}"; else parted="${cur%"${word}"}"; fi
             fi
             unparsed_words=("${joined[@]}")
         }
