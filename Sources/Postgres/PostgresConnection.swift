@@ -103,6 +103,15 @@ package final class PostgresConnection {
         SELECT set_config('synchronous_commit', current_setting('synchronous_commit'), false);
         """
 
+    /// SQL that ends the session of an earlier connection, $1 its backend's process, so that what is under way there is over soon.
+    ///
+    /// Not another program's session that has the number by now.
+    package static let endFormer = """
+        SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+        WHERE pid = $1 AND pid <> pg_backend_pid() AND usename = current_user
+            AND application_name = current_setting('application_name')
+        """
+
     /// For poll(2) of who waits for notifications: readable when there may be some; -1 once it is closed.
     package var socket: Int32 { open.map { library.socket($0) } ?? -1 }
 

@@ -179,9 +179,8 @@ public struct JobAdoption: Sendable {
     private func giveBackIfTaken(_ epoch: Int64, by backend: Int32) {
         // try?: where it cannot be given back, it ends by itself.
         _ = try? again { connection, limit throws(PostgresError) in
-            let ending = "SELECT pg_terminate_backend($1::int)"
             let pid = PostgresValue.integer(Int64(backend))
-            _ = try connection.execute(ending, [pid], within: limit)
+            _ = try connection.execute(PostgresConnection.endFormer, [pid], within: limit)
             _ = try connection.execute(Statements.hold, within: limit)
             _ = try connection.execute(
                 Statements.release,

@@ -185,11 +185,7 @@ enum NodeTable {
                 [
                     // It may be about to read it.
                     PostgresStatement(
-                        """
-                        SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
-                        WHERE pid = $1 AND pid <> pg_backend_pid() AND usename = current_user
-                            AND application_name = current_setting('application_name')
-                        """,
+                        PostgresConnection.endFormer,
                         [.integer(Int64(backend))]
                     ),
                     // Waits for it where it has the row.
